@@ -339,10 +339,16 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             gaps = np.array(before, dtype=float) - np.array(after, dtype=float)
             losses += estimates(gaps[:, None], [DIFFERENCE], places)
             rows.append(
-                {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(places),
-                 "clean": round(float(np.mean(before)), 4),
-                 "perturbed": round(float(np.mean(after)), 4), **cost(played)}
-            )  # fmt: skip
+                {
+                    "kind": kind,
+                    "rate": rate,
+                    "tracks": tracks,
+                    "episodes": len(places),
+                    "clean": round(float(np.mean(before)), 4),
+                    "perturbed": round(float(np.mean(after)), 4),
+                    **cost(played),
+                }
+            )
     # Perturbations are one family: the worst of eight looks worse than it is.
     for row, loss, (p, alpha) in zip(
         rows, losses, holm([loss.p() for loss in losses]), strict=True
@@ -421,9 +427,14 @@ def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
     """The entry that a card's header describes."""
     names = tuple(header["tracks"])
     return Contender(
-        open_bench(header["bench"]), header["agent"], header["model"], header["settings"], names,
-        header["quick"], out=folder,
-    )  # fmt: skip
+        open_bench(header["bench"]),
+        header["agent"],
+        header["model"],
+        header["settings"],
+        names,
+        header["quick"],
+        out=folder,
+    )
 
 
 def recorded_samples(

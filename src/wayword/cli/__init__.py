@@ -24,6 +24,7 @@ RESUMES = "finished episodes are kept; run the same command to resume"
 
 def main() -> None:
     """Run the ``wayword`` command. Print an error that a user can fix in one line; exit code 2."""
+    # Before all imports, which take long enough to be interrupted.
     stopped = _stop_as_ctrl_c()
     try:
         from wayword.core.errors import WaywordError
@@ -31,12 +32,14 @@ def main() -> None:
 
         check_limits()
         gc.set_threshold(*GC_THRESHOLDS)
+        # Libraries write to these without looking.
         for stream in ("stdin", "stdout", "stderr"):
             if getattr(sys, stream) is None:  # closed by `>&-`
                 mode = "r" if stream == "stdin" else "w"
                 setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         from wayword.cli.app import app
 
+        # In standalone mode Typer would print errors and exit by itself.
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:
@@ -52,9 +55,11 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:
+        # A command without arguments shows its help, which is no error of the program.
         if type(error).__name__ == "NoArgsIsHelpError":
             sys.stderr.write(f"{error}\n")
             sys.exit(2)
+        # An unknown error keeps its traceback, as it is to be reported.
         if (problem := _problem(error)) is None:
             raise
         _say(problem)
@@ -73,6 +78,7 @@ def _problem(error: Exception) -> str | None:
         return "out of memory; lower --concurrency, or raise the limit (ulimit -v)"
     if name == "Abort":  # end of input at a prompt
         return "stopped"
+    # Errors of usage, by what they can do.
     if hasattr(error, "format_message"):
         return _usage(error)
     return limit_problem(error)
@@ -84,6 +90,7 @@ def _system_problem(error: OSError) -> str:
 
     where = error.filename or "system"
     remedy = remedy_of(error)
+    # Python raises this without a name if the current folder is gone.
     if error.errno == errno.ENOENT and not error.filename:
         where = "the current folder"
         remedy = "it was removed: change to another one"
@@ -93,6 +100,7 @@ def _system_problem(error: OSError) -> str:
 
 def _usage(error: Any) -> str:
     """A usage error (unknown option, missing argument, invalid value) in one line."""
+    # Pydantic's words are for programmers; ours are for users.
     text = error.format_message().rstrip(".").replace("Value error, ", "")
     text = re.sub(r"Input should be a valid (\w+)(, .*)?", r"is not a valid \1", text)
     command = error.ctx.command_path if error.ctx else "wayword"
@@ -103,6 +111,7 @@ def _end(stopped: list[int]) -> NoReturn:
     """Exit with the code of the signal in ``stopped``, or of Ctrl-C if it is empty."""
     viewing = sys.argv[1:2] == ["view"]  # has nothing to resume
     _say("stopped" if viewing else f"stopped; {RESUMES}")
+    # Shells and schedulers expect 128 plus the number of the signal.
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
 
 
@@ -127,6 +136,7 @@ def _stop_as_ctrl_c() -> list[int]:
             mask(signal.SIG_UNBLOCK, interrupt)
         signal.raise_signal(signal.SIGINT)
 
+    # A handler that someone set, such as `nohup`, is kept.
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, stop)

@@ -67,6 +67,8 @@ class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # Click keeps the last of repeated options in silence; here the order that it
+        # saw is checked.
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:
             single = option.param_type_name == "option" and not option.multiple
@@ -82,13 +84,16 @@ class StrictCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options in the sections of ``HELP_SECTIONS``."""
         sections = HELP_SECTIONS.get(self.name or "", {})
+        # Arguments come first, then the sections in their order.
         rows: dict[str, list[Any]] = {
             "Arguments": [],
             **{name: [] for name in sections},
         }
+        # Section of each option, for a lookup by name.
         section_of: dict[str, str] = {}
         for name, options in sections.items():
             section_of |= dict.fromkeys(options, name)
+        # Options in no section come last, under "Options".
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if param.param_type_name == "argument":
@@ -97,6 +102,7 @@ class StrictCommand(TyperCommand):
                 section = section_of.get(param.name or "", "Options")
             if record is not None:
                 rows.setdefault(section, []).append(record)
+        # A section without options has no title.
         for section, records in rows.items():
             if records:
                 with formatter.section(section):
@@ -113,6 +119,7 @@ class Commands(TyperGroup):
         return list({**SHIPPED, **entry_points("wayword.commands")})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        # Built in an earlier call.
         if cmd_name in self.commands:
             return self.commands[cmd_name]
         if cmd_name in SHIPPED:
@@ -122,6 +129,7 @@ class Commands(TyperGroup):
         else:
             return None
         command.name = cmd_name
+        # The name is the one typed, whatever the function is called.
         self.commands[cmd_name] = command
         return command
 
@@ -129,6 +137,7 @@ class Commands(TyperGroup):
         """List the commands with the first sentence of their help, without building them."""
         from wayword.core.registry import first_sentence
 
+        # The text alone: importing each command's options takes long.
         rows = []
         for name in self.list_commands(ctx):
             if name in SHIPPED:
@@ -160,11 +169,13 @@ def _help(name: str) -> str:
 
 def _shipped_command(name: str) -> Any:
     part = _part(name)
+    # A group has commands of its own, each as strict as the others.
     if isinstance(part, typer.Typer):
         part.rich_markup_mode = None
         for each in part.registered_commands:
             each.cls = StrictCommand
         return typer.main.get_group(part)
+    # Typer turns an application with one command into that command.
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
     single.command(cls=StrictCommand)(part)
     return typer.main.get_command(single)

@@ -20,11 +20,14 @@ def datasets(incomplete: str) -> list[str]:
     from wayword.core import registry
 
     names = registry.names("dataset")
+    # A split is offered only when the dataset is certain: loading all takes too long
+    # for a key press.
     name = incomplete.partition(":")[0]
     if name in names:
         meant = [name]
     else:
         meant = [each for each in names if each.startswith(incomplete)]
+    # Several datasets begin like this, so no splits yet.
     if len(meant) != 1:
         return names
     return [

@@ -27,6 +27,7 @@ def list_parts(
       wayword list
       wayword list agents
     """
+    # Imported here, like all of the library, so that `--help` is fast.
     from wayword.core import registry
 
     show.echo(registry.listing(kind))
@@ -37,6 +38,7 @@ def doctor() -> None:
     from wayword.runs.machine import checks
 
     for name, passed, result, remedy in checks():
+        # What is missing is optional, so it is yellow and no error.
         mark, color = ("ok  ", "green") if passed else ("--  ", "yellow")
         show.echo(mark, nl=False, color=color)
         show.echo(f"{name}: {result}")
@@ -70,6 +72,7 @@ def data_check(
     """
     from wayword.runs import catalog
 
+    # The whole report is printed before the command fails.
     report, is_valid = catalog.data_check(on, data, parse(set_ or []))
     show.echo(report)
     if not is_valid:
@@ -92,6 +95,7 @@ def models_list() -> None:
         show.echo(
             f"{status.name}  {status.size / 1e6:.0f} MB  {status.license}  {where}"
         )
+    # These are part of the package and need no fetching.
     for name in weights.regression_model_names():
         path = weights.SHIPPED / f"{name}.json"
         size = f"{path.stat().st_size / 1e3:.0f} kB"
@@ -116,8 +120,10 @@ def models_check(name: Name = "smollm2") -> None:
     from wayword.models.parts.opening import open_model
 
     show.echo(f"{weights.checked(name)}: SHA-256 verified")
+    # Models that classify or embed have no text to show.
     if not weights.writes_text(name):
         return
+    # A user may write the prefix of the backend or leave it out.
     model = open_model(f"local:{name.removeprefix('local:')}")
     prompt = [user("Name a color.")]
     answer = asyncio.run(model.complete(prompt, Sampling(max_tokens=12)))
@@ -141,6 +147,7 @@ def models_serve(
     from wayword.models.parts.llamacpp import serve
     from wayword.models.parts.weights import located
 
+    # The server works in the background until Ctrl-C.
     with serve(located(name), port) as address:
         show.echo(f"serving {name} at {address}  (Ctrl-C to stop)")
         while True:
@@ -184,6 +191,7 @@ def prompts_import(
     """
     from wayword.agents.released import import_prompts
 
+    # The prompts are the authors' and are not shipped, so users import them.
     names = import_prompts(system, path, out, variant)
     show.echo(f"{out}: {len(names)} prompts: {', '.join(names)}")
 
@@ -242,11 +250,24 @@ def perceive(
     """
     from wayword.runs.perceive import Perceiving, perceive
 
+    # An empty part, after a last comma, is no phrase.
     words = tuple(word.strip() for word in phrases.split(",") if word.strip())
     plan = Perceiving(
-        folder, out, layout, captioner, detector, depth, tagger, words, model, scan, norths,
-        within, batch,
-    )  # fmt: skip
+        folder,
+        out,
+        layout,
+        captioner,
+        detector,
+        depth,
+        tagger,
+        words,
+        model,
+        scan,
+        norths,
+        within,
+        batch,
+    )
+    # Places have no scores, so the bar shows counts alone.
     with show.progress("places") as report:
         survey = perceive(plan, lambda _, number, count: report(number, count, {}))
     show.echo(
@@ -282,11 +303,13 @@ def new(
     """
     from wayword.datasets.sources.own import accept
 
+    # All tasks of a file are accepted or none.
     created = accept(file, out)
     for each in created:
         name = each.case.task.episode.id
         steps = each.accepted["steps"]
         show.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
+    # Without `./` a relative name would be taken for a dataset.
     target = out or file
     show.echo(
         f"Next: wayword run expert --on {target if target.is_absolute() else f'./{target}'}"
@@ -306,6 +329,7 @@ def example(
     if out is None:
         show.echo(example(), nl=False)
         return
+    # The file may be a task that the user wrote.
     if out.exists():
         raise UsageError(f"{out} already exists; give a new file")
     out.write_text(example(), encoding="utf-8")

@@ -91,13 +91,22 @@ def play(
     from wayword.runs.play import play as play_game
     from wayword.viewer.play import score_rows
 
+    # `--with` has two meanings: with --continue it also names trusted files.
     files = [name for name in with_ or () if continue_ and Path(name).exists()]
     others = next((name for name in with_ or () if name not in files), "")
     plan = Plan(
-        "human", dataset or on or "household", model, parse(set_ or []),
-        seed=seed, max_steps=max_steps, data=data, out=out, episode=episode,
-        continues=continue_, trusted=tuple(map(Path, files)),
-    )  # fmt: skip
+        "human",
+        dataset or on or "household",
+        model,
+        parse(set_ or []),
+        seed=seed,
+        max_steps=max_steps,
+        data=data,
+        out=out,
+        episode=episode,
+        continues=continue_,
+        trusted=tuple(map(Path, files)),
+    )
     if browser:
         with show.pages(plan, port) as server:
             table = server.games.begin(plan, role, others)
@@ -108,6 +117,7 @@ def play(
     game = play_game(plan)
     for line in game.result.notices:
         show.notice(line)
+    # Without scores there is nothing to compare with the expert.
     if game.scores is None:
         why = (
             game.result.outcome.exhausted
@@ -119,6 +129,7 @@ def play(
         )
         raise typer.Exit(1)
     show.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")
+    # Three columns: the metric, the player and the expert.
     for metric, player, expert in score_rows(game):
         show.echo(f"{metric:<14}{player:>10}{expert:>10}".rstrip())
     folder = short_path(game.result.path)
@@ -174,14 +185,27 @@ def serve_env(
     """
     from wayword.core.errors import needing
 
+    # The import fails where the extra is not installed.
     with needing("serving needs a web server", "serve"):
         from wayword.envs.openenv import serve
 
     server = serve(
-        name, host, port, os.environ.get(TOKEN, ""), sessions,
-        settings=parse(set_ or []).get("dataset", {}), data=data, view=view, actions=actions,
-        reward=reward, episodes=limit, max_steps=max_steps, actor=actor, others=others,
-    )  # fmt: skip
+        name,
+        host,
+        port,
+        os.environ.get(TOKEN, ""),
+        sessions,
+        settings=parse(set_ or []).get("dataset", {}),
+        data=data,
+        view=view,
+        actions=actions,
+        reward=reward,
+        episodes=limit,
+        max_steps=max_steps,
+        actor=actor,
+        others=others,
+    )
+    # Bound here, so that the port picked for 0 can be printed before serving.
     socket = server.config.bind_socket()
     show.echo(
         f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)", err=True
@@ -229,13 +253,21 @@ def mcp(
         import mcp  # noqa: F401
     from wayword.envs.mcp import http_server, server
 
+    # Named episodes win over a number of them.
     chosen = [each.strip() for each in episodes.split(",") if each.strip()]
     environment = make(
-        name, actor=actor, others=others, episodes=chosen or limit, max_steps=max_steps, data=data,
+        name,
+        actor=actor,
+        others=others,
+        episodes=chosen or limit,
+        max_steps=max_steps,
+        data=data,
         settings=parse(set_ or []).get("dataset", {}),
-    )  # fmt: skip
+    )
     protocol, sitting = server(environment, out)
+    # An unfinished episode is recorded as failed, also after Ctrl-C.
     with closing(sitting):
+        # On stdin and stdout, which print nothing else.
         if http is None:
             protocol.run()
             return

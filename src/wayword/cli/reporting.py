@@ -112,6 +112,7 @@ def merge(
     """
     from wayword.runs.record import merge as merge_shards
 
+    # The shards stay as they are.
     merged = merge_shards(shards, out)
     show.echo(f"{merged.path}: {merged.episodes:,} episodes")
     show.notice(*merged.notices)
@@ -134,6 +135,7 @@ def drop(
     from wayword.runs.record import drop as drop_records
     from wayword.runs.running import counted
 
+    # An empty part, after a last comma, is no episode.
     names = [name.strip() for name in episodes.split(",") if name.strip()]
     records = counted(drop_records(run, names), "record", "records")
     show.echo(f"{records} moved to {run / DROPPED}; run the same command to play again")
@@ -159,10 +161,12 @@ def verify(
     from wayword.runs.verify import verify as verified
 
     opened = RunFolder.read(run)
+    # Every episode is replayed before anything is printed.
     found = list(verified(opened, data, trusted or ()))
     wrong = [(name, difference) for name, difference in found if difference]
     for name, difference in wrong:
         show.echo(f"{name}: {difference}" if name else difference)
+    # Findings without a name are about the whole run.
     replayed = sum(1 for name, _ in found if name)
     show.echo(
         f"{run}: {replayed:,} episodes replayed and scored, {len(wrong):,} differences"
@@ -202,6 +206,7 @@ def retell(
 
     chosen = [name.strip() for name in episodes.split(",") if name.strip()]
     options = parse(settings or [])
+    # Only the model has settings here; a misspelled group must not be ignored.
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
     plan = retelling.Retelling(
@@ -295,6 +300,7 @@ def score(
     from wayword.runs.plan import Plan
     from wayword.settings import parse
 
+    # A plan is what opens a dataset; no agent of that name is called.
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
         scored = reports.score(file, plan, form, per_episode, cluster, wide)
@@ -404,10 +410,12 @@ def export(
     from wayword.runs.mcap import export_mcap
     from wayword.settings import parse
 
+    # These two have a layout of their own.
     if strategy in ("calls", "mcap") and (form != "chat" or parquet):
         raise UsageError(
             f"--as {strategy} has no other format; remove --format and --parquet"
         )
+    # The layout of the Hugging Face Hub holds lines of chat.
     kind = "chat" if form == "hub" else form
     options = Export(
         strategy,

@@ -231,6 +231,7 @@ def run(
         f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …"
     )
     context.call_on_close(slow.cancel)
+    # Libraries are imported here, so that other commands do not wait for them.
     from wayword.core.errors import RecordingError
     from wayword.core.files import short_path
     from wayword.runs import sweep as sweeping
@@ -243,6 +244,7 @@ def run(
     values = {
         name: value for name, value in context.params.items() if name not in _NO_OPTIONS
     }
+    # Options whose form on the command line differs from that of a recipe.
     values |= {
         "settings": merge(
             read_config(config),
@@ -259,22 +261,27 @@ def run(
         "trusted": tuple(trusted or ()),
     }
     recipe = RunRecipe(**values)
+    # A file describes the whole run; options that were typed win over it.
     if agent.endswith((".yaml", ".yml")):
+        # Typer alone knows whether an option was typed or has its default.
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {
             name
             for name, source in sources.items()
             if source and source.name == "COMMANDLINE"
         }
+        # Several values of --on or --model are a sweep without that option.
         given |= {"sweep"} if recipe.sweep else set()
         described = read_recipe(Path(agent))
         check_recipe(Path(agent), described, recipe.trusted)
         recipe = recipe.over(described, given)
+    # Seeds are varied last, so that runs of a group are next to each other.
     sweeps = [
         *recipe.sweep,
         *([sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []),
     ]
     variants = sweeping.variants(recipe, sweeps) if sweeps else []
+    # A forecast plays nothing.
     if dry_run:
         from wayword.runs.forecast import forecast, lines, row_lines
 
@@ -284,7 +291,9 @@ def run(
     with _watched(recipe, watch) as person:
         if variants:  # a table with a row per group of seeds, and a plot
             results = [carry_out(each.plan, recipe.track, person) for each in variants]
+            # One incomplete run makes the command fail.
             complete = all(result.outcome.complete for result in results)
+            # Runs that differ in seeds alone are one row.
             pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
             show.echo(table([result.path for result in results], pool=pool))
             show.echo(
@@ -296,6 +305,8 @@ def run(
             try:
                 show.echo(table([result.path]))
             except RecordingError as error:
+                # An incomplete run may have too little for a table, which is no second
+                # error.
                 if not complete:
                     raise
                 show.notice(f"all episodes were stored, but there is no table: {error}")
@@ -312,10 +323,12 @@ _NO_OPTIONS = ("config", "perturb", "dry_run", "watch")
 def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
     """Serve live pages during a run if requested; in a terminal also afterwards, until Ctrl-C.
     Yields the person who answers in the browser, or None."""
+    # Nobody looks, so no server.
     if not watch and plan.ask != "browser":
         yield None
         return
     with show.pages(plan) as server, server.in_background() as serving:
+        # The person needs a page to answer on; spectators watch the same one.
         asks = plan.ask == "browser"
         if asks:
             table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}")
@@ -341,6 +354,7 @@ def _listed(names: list[str] | None) -> list[str]:
 
     listed: list[str] = []
     for text in names or ():
+        # The comma of a cascade does not separate.
         parts = [part.strip() for part in split(text)]
         listed += [part for part in parts if part]
     return listed
@@ -366,6 +380,7 @@ def demo(
     failure: tuple[str, str] | None = None
     complete = True
     shown: dict[str, list[str]] = {"": []}
+    # Each world has a model that was fitted on other places of its kind.
     for on, trained in ("houses", "walker"), ("towns", "velma"):
         plans = [
             Plan(name, on, limit=episodes) for name in ("oracle", "random", "forward")
@@ -377,20 +392,24 @@ def demo(
         ]
         complete = complete and all(result.outcome.complete for result in results)
         pages.append(viewer.write(results[-1].path).resolve().as_uri())
+        # The first failure is enough to be shown.
         failure = failure or _solved_elsewhere(results[:-1], results[-1])
         tables.append(table([result.path for result in results]))
+        # The last table has success alone, both worlds side by side.
         rows = rows_of([result.path for result in results])
         (success,) = (
             metric for metric in metrics_of(rows) if metric.key == rows[0].success
         )
         shown[""].append(f"{on}, {rows[0].n} of {rows[0].of}: {label(success)}")
         for row in rows:
+            # The two fitted models share a row.
             name = "walker, velma" if row.name == trained else row.name
             shown.setdefault(name, []).append(" ".join(cell(row, success, 1)))
     (out / "tables.txt").write_text("\n".join(tables), encoding="utf-8")
     show.echo("")
     for name, cells in shown.items():
         show.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
+    # A mistake next to its solution teaches more than a mean.
     if failure is not None:
         failed, solved = failure
         show.echo(f"A failed walk with its mistake: {failed}")
@@ -413,7 +432,9 @@ def _solved_elsewhere(
     from wayword import viewer
 
     success = solver.dataset.family.success
+    # Pages of the solver were written before.
     solved = {name for name, scores in solver.recorded.scores() if scores[success]}
+    # From the strongest to the weakest.
     for other in reversed(others):
         for name, scores in other.recorded.scores():
             if scores[success] or name not in solved:
@@ -442,6 +463,7 @@ def carry_out(
         show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden, slow) as bar,
         tracked(track, plan, bar, show.notice) as progress,
     ):
+        # Notices come after the bar, which would overwrite them.
         result = run_plan(plan, progress, person)
     print_notices(result)
     return result
@@ -535,30 +557,46 @@ def reproduce(
     from wayword.runs.record import RunFolder
     from wayword.settings import parse
 
+    # The name of a paper alone lists its tables.
     if not name or name in recipes.PAPERS:
         show.echo(recipes.listing(name))
         return
     recipe = recipes.open_recipe(name)
     options = recipes.RecipeOptions(
-        model=model, limit=limit, rows=tuple(row or ()), settings=parse(set_ or []),
-        max_steps=max_steps, concurrency=concurrency, data=data, out=out, max_dollars=max_dollars,
-        cache=cache, prices=prices, seeds=seeds, stand_in=stand_in or dry_run, prompts=prompts,
-        first=first, shuffle=shuffle,
-    )  # fmt: skip
+        model=model,
+        limit=limit,
+        rows=tuple(row or ()),
+        settings=parse(set_ or []),
+        max_steps=max_steps,
+        concurrency=concurrency,
+        data=data,
+        out=out,
+        max_dollars=max_dollars,
+        cache=cache,
+        prices=prices,
+        seeds=seeds,
+        stand_in=stand_in or dry_run,
+        prompts=prompts,
+        first=first,
+        shuffle=shuffle,
+    )
     with shared_datasets():
         rows = recipes.prepare(recipe, options)
+        # Rows on the same data have the same notice, so it is printed once.
         for line in dict.fromkeys(
             each.differs[0] for each in rows if each.plans and each.differs
         ):
             if line.startswith(recipes.STAND_IN):
                 show.notice(line)
         plans = []
+        # Rows with several seeds have several plans.
         for each in rows:
             for plan in each.plans:
                 name = each.row.name
                 if len(each.plans) > 1:
                     name += f", seed {plan.seed}"
                 plans.append((name, plan))
+        # A forecast comes before anything is paid.
         if dry_run or (plans and not recipes.costs_nothing(options)):
             for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
                 show.echo(line) if dry_run else show.notice(line)
@@ -566,13 +604,16 @@ def reproduce(
             return
         complete = True
         spent = 0.0
+        # Rows may share a run, which is played once.
         done = set()
         for plan in (plan for _, plan in plans if plan.out not in done):
             done.add(plan.out)
+            # The budget is that of the whole table.
             left = None if max_dollars is None else max(0.0, max_dollars - spent)
             result = carry_out(replace(plan, max_dollars=left))
             complete = complete and result.outcome.complete
             scores = RunFolder.read(result.path).scores()
+            # Read from the records, so that earlier sessions count too.
             spent += sum(each.get("cost", 0.0) for _, each in scores)
         compared = [recipes.compare_row(each, list(recipe.metrics)) for each in rows]
     show.echo(recipes.render(recipe, compared, form))

@@ -50,11 +50,13 @@ def progress_rows(
 
     from wayword.core.visible import visible
 
+    # Rich's own text column would read a note's brackets as markup.
     class StatusNote(columns.ProgressColumn):
         def render(self, task: columns.Task) -> Text:
             """Return the note as a text that is cut, not wrapped."""
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
+    # Standard output is only for results.
     console = Console(stderr=True)
     bar = columns.Progress(  # in a narrow terminal, the note is truncated, not the numbers
         columns.TextColumn("{task.description}"),
@@ -73,9 +75,11 @@ def progress_rows(
     def row(label: str, name: str = "") -> OnProgress:
         """Add a row, or restart it; returns the function that updates it."""
         label = visible(label)
+        # A row of the same name is used again, for the next run of a ladder.
         if name not in rows:
             rows[name] = bar.add_task(label, total=None, note="")
         bar.reset(rows[name], description=label, total=None, note="")
+        # Each row has its own means: rows may be different runs.
         means = RunningMeans()
         counts = (0, 0)
         earlier: int | None = None
@@ -98,7 +102,9 @@ def progress_rows(
             if earlier is None:
                 earlier = done  # finished before this session, which the means are of
             means.add(scores)
+            # The last state of each row is drawn at the end, whatever the time.
             drawn[name] = draw
+            # Oracles finish thousands of steps a second.
             if time.monotonic() < due:
                 return
             due = time.monotonic() + REDRAW
@@ -128,6 +134,7 @@ DELAY = 0.3  # seconds before a notice about waiting is printed
 def notice_later(line: str) -> Timer:
     """Print a notice on stderr after ``DELAY``, unless the returned timer is cancelled."""
     timer = Timer(DELAY, notice, [line])
+    # An unfired timer does not keep the program alive.
     timer.daemon = True
     timer.start()
     return timer
@@ -154,16 +161,19 @@ class RunningMeans:
 
     def add(self, scores: Mapping[str, float]) -> None:
         """Add the scores of an episode."""
+        # Reports within an episode have counts so far instead of scores.
         self._steps = int(scores.get("steps_so_far", self._steps))
         self._retries = int(scores.get("retries_so_far", self._retries))
         if scores and "steps_so_far" not in scores:
             self._count += 1
+            # A metric that a task lacks has no mean.
             for key, _ in self.SHOWN:
                 if key in scores:
                     self._sums[key] = self._sums.get(key, 0.0) + scores[key]
 
     def text(self) -> str:
         """Return the means as text."""
+        # Rates in percent, without decimals: they change with every episode.
         parts = [
             f"{label} {100 * self._sums[key] / self._count:.0f}%"
             for key, label in self.SHOWN
@@ -206,6 +216,7 @@ def pages(plan: Plan, port: int = 0) -> Server:
     from wayword.viewer.content import Content
     from wayword.viewer.library import Library
 
+    # The neighbors of a run are shown too, for comparison.
     folder = plan.out.parent if plan.out else Path("runs")
     folder.mkdir(parents=True, exist_ok=True)
     return Server(Content(Library([folder]), plan.data), port)

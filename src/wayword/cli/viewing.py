@@ -67,6 +67,7 @@ def view(
       wayword view runs/demo/navgpt --port 8000
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
     """
+    # The folder to which `wayword run` writes.
     given = runs or [Path("runs")]
     episodes = episode or []
     if not write:
@@ -74,6 +75,7 @@ def view(
         from wayword.viewer.content import Content
         from wayword.viewer.library import Library
 
+        # The server renders pages on request and follows runs in progress.
         content = Content(Library(given), data, trusted or ())
         with Server(content, port, host, token_for(host, token)) as server:
             show.serve(server, server.address, open_)
@@ -85,12 +87,17 @@ def view(
     (run,) = given
     from wayword.viewer.pages import write_pages
 
+    # Pages have no scores, so the bar shows counts alone.
     with show.progress("pages") as bar:
         written = write_pages(
-            run, out, limit=limit, episodes=episodes, data=data,
+            run,
+            out,
+            limit=limit,
+            episodes=episodes,
+            data=data,
             trusted=trusted or (),
             on_page=lambda done, total: bar(done, total, {}),
-        )  # fmt: skip
+        )
     pages = f"{written.pages:,} of {written.of:,} episodes have pages"
     show.echo(f"{pages}, {written.new:,} new.")
     if written.pages < written.of:
@@ -151,7 +158,8 @@ def plot(
     from wayword.viewer.plots.display import format_of
     from wayword.viewer.plots.display import plot as draw
 
-    format_of(out)  # before anything is read
+    # An unknown format is an error before anything is read.
+    format_of(out)
     with show.waiting("drawing …"):
         drawn = draw(
             runs,
@@ -184,6 +192,7 @@ def runs(
     Example:
       wayword runs
     """
+    # A first user has no runs; a folder that was named must exist.
     if not given and not Path("runs").is_dir():
         show.notice("no runs yet: `wayword run` writes them to ./runs")
         return

@@ -53,6 +53,7 @@ class Log:
 
     def drain_percept(self) -> Percept | None:
         """Return and clear the percept of this turn."""
+        # Each turn has its own percept, or none.
         percept = self.percept
         self.percept = None
         return percept
@@ -82,6 +83,7 @@ class DictatedModel(Model):
     def as_role(self, role: str) -> DictatedModel:
         """Return the model of another role, which takes its answers from the same
         recording."""
+        # The lists are shared, not copied: all roles take from one recording.
         other = DictatedModel(role=role)
         other.calls = self.calls
         other.prompts = self.prompts
@@ -100,6 +102,7 @@ class DictatedModel(Model):
     def _next(self, prompt: Prompt, kind: type[Answer], change: str) -> Answer:
         """Return the next recorded answer of the role, and keep the prompt that asked
         for it."""
+        # The first call of the role; other roles' calls stay for them.
         for number, call in enumerate(self.calls):
             if call.role == self._role and call.answer is not None:
                 del self.calls[number]
@@ -132,6 +135,7 @@ class RecordedModel(Wrapper):
     async def complete(self, prompt: Prompt, sampling: Sampling = GREEDY) -> Completion:
         """Return the model's answer, or the recorded one while recorded turns are replayed."""
         prompt = prompt_of(prompt)
+        # Recorded turns are taken again without asking, or paying for, the model.
         if self._log.dictated is not None:
             dictated = self._log.dictated.as_role(self._role)
             return await dictated.complete(prompt, sampling)
@@ -159,6 +163,7 @@ class RecordedModel(Wrapper):
         frozen = _freeze(prompt)
         try:
             answer = await call
+        # A failed call is recorded with its error instead of an answer.
         except WaywordError as error:
             failed = ModelCall(self._role, frozen, None, sampling, str(error))
             self._log.calls.append(failed)
@@ -198,9 +203,11 @@ async def retake(
     """
     for number, recorded in enumerate(before.steps, 1):
         actor = recorded.actor
+        # Silent actors have no agent to inform.
         agent = None if actor in silent else agents[actor]
         if agent is not None:
             await _take_over(game, agent, recorded, log, actor in before.same)
+        # The world takes the recorded action, whatever the agent would do now.
         step = game.act(actor, recorded.decision)
         try:
             check_replayed(number, recorded, step.feedback)
@@ -225,14 +232,18 @@ async def _take_over(
     """Pass one recorded turn to an agent as if it had taken it."""
     observation = game.observation(step.actor)
     space = game.space(step.actor)
+    # Another agent only learns what happened.
     if not same:
         await agent.recall(observation, space, step.decision)
         return
+    # A person has seen the turn and is not asked again.
     if agent.needs_person:
         return
+    # The same agent thinks again with the recorded answers, which restores its state.
     log.dictated = DictatedModel(step.calls)
     try:
         decided = legal(await agent.act(observation, space), space)
+    # Later calls must reach the real model again.
     finally:
         log.dictated = None
     if agent.needs_model:

@@ -132,9 +132,13 @@ def _error(code: str, message: str) -> str:
 
 
 def serve(
-    name: str, host: str, port: int, token: str = "", max_sessions: int = MAX_SESSIONS,
+    name: str,
+    host: str,
+    port: int,
+    token: str = "",
+    max_sessions: int = MAX_SESSIONS,
     **options: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A server that is ready to run: ``serve(...).run()`` blocks. Raises ``UsageError`` for a
     public address without a token."""
     import uvicorn

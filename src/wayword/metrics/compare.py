@@ -125,6 +125,7 @@ def compare(
     the path or scene (``unit``) of its cluster; ``primary`` is the key of the primary metric, by
     default the family's success. A rate's difference is at most ``widest``. Raises ``UsageError``
     if no episode is shared."""
+    # Only pairs: a difference of other episodes would be one of their difficulty.
     shared = [episode for episode in first if episode in second]
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"
@@ -138,21 +139,26 @@ def compare(
     compared = [scoring.by_key(metrics)[key] for key in keys]
     before = _score_table(first, shared, keys)
     after = _score_table(second, shared, keys)
+    # By default each episode is a cluster of its own.
     owners: list[Hashable] = list(shared)
     if clusters is not None:
         owners = [clusters.get(episode, episode) for episode in shared]
+    # The difference of two infinities is no number, which is wanted here.
     with np.errstate(invalid="ignore"):
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
     differences[same] = 0.0
+    # All metrics at once, so that the scores are summed by cluster only once.
     found = estimates(
         differences,
         [_bounds(metric, widest) for metric in compared],
         owners,
     )
+    # The primary metric is tested apart, so that others cannot cost it power.
     success = primary or scoring.success_of(family)
     lines = []
     for k, metric in enumerate(compared):
+        # A metric without a pair has no line.
         if not np.isnan(differences[:, k]).all():
             line = _line(metric, before[:, k], after[:, k], differences[:, k], found[k])
             if metric.key == success:
@@ -180,6 +186,7 @@ def _score_table(
     """Return scores (episodes, metrics), NaN where an episode has no value."""
     rows = []
     for episode in episodes:
+        # A metric may be undefined for an episode.
         row = scores[episode]
         rows.append([row.get(key, math.nan) for key in keys])
     return np.array(rows, dtype=float)
@@ -187,6 +194,7 @@ def _score_table(
 
 def _bounds(metric: Metric, widest: float) -> Bounds:
     """Return the lowest and highest possible difference."""
+    # Only a rate has bounds.
     if metric.kind != "rate":
         widest = math.inf
     return (-widest, widest)
@@ -242,12 +250,15 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
 
 def _corrected_lines(lines: Sequence[MetricDifference]) -> list[MetricDifference]:
     """Return the lines of one family with corrected p-values and intervals."""
+    # Corrected from the raw values, so that repeating it changes nothing.
     chances = [line.p_raw for line in lines]
+    # A metric without a p-value is no test.
     tests = sum(not math.isnan(p) for p in chances)
     changed = []
     for line, (p, alpha) in zip(lines, holm(chances), strict=True):
         interval = line.difference
         detectable = math.nan
+        # Without the estimate, as in stored results, the interval cannot be widened.
         if line.estimate is not None:
             interval = line.estimate.interval(alpha)
             detectable = line.estimate.detectable(alpha)
@@ -279,6 +290,7 @@ def render(
 def heading(result: Comparison) -> str:
     """Return a sentence with the number of compared episodes and of those left out."""
     text = f"{result.shared} shared {result.items}"
+    # Where each episode is its own cluster, there is nothing to say.
     if result.unit and result.clusters < result.shared:
         text += f" in {result.clusters} {plural(result.unit)}, which count as units"
     if result.only_first or result.only_second:
@@ -294,6 +306,7 @@ def _notes(result: Comparison) -> list[str]:
     """Return how to read the numbers, and what the primary metric could have shown."""
     notes = ["Difference: second minus first; its interval excludes 0 where p < 0.05."]
     primary = [line for line in result.lines if line.family == PRIMARY]
+    # A result that is not significant is no proof of equality, so its power is stated.
     notes += [_power_note(line) for line in primary if line.p >= ALPHA]
     for name in (PRIMARY, SECONDARY):
         lines = [
@@ -304,6 +317,7 @@ def _notes(result: Comparison) -> list[str]:
             if name == PRIMARY:
                 which = lines[0].metric.label
             notes.append(f"{which}: Holm's correction for {lines[0].tests} tests.")
+    # Each reason once, however many metrics have it.
     reasons = dict.fromkeys(map(_no_interval, result.lines))
     notes += [f"No interval: {why}." for why in reasons if why]
     return notes
@@ -314,6 +328,7 @@ def _no_interval(line: MetricDifference) -> str:
     if line.estimate is None or math.isfinite(line.difference.half):
         return ""
     pairs = len(line.estimate.counts)
+    # The first reason that applies.
     if pairs < 2:
         return "fewer than two pairs"
     if pairs < FEWEST:
@@ -326,6 +341,7 @@ def _no_interval(line: MetricDifference) -> str:
 def _power_note(line: MetricDifference) -> str:
     """Return the smallest difference that a comparison of this size can show."""
     name = line.metric.label
+    # No rate can differ by more than one.
     if line.metric.kind == "rate" and line.detectable >= 1:
         return f"{name}: not significant; too few episodes to show any difference."
     gap = number(line.metric, line.detectable)
@@ -340,10 +356,12 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     metric = line.metric
     gap = line.difference
     change = number(metric, gap.mean)
+    # A mean without an interval is shown alone; the notes say why.
     if math.isfinite(gap.half):
         change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
     if math.isnan(line.p):
         chance = "–"
+    # Journals print smaller values so.
     elif line.p < 0.001:
         chance = "<0.001"
     else:
@@ -373,6 +391,7 @@ def _to_terminal(result: Comparison, width: int) -> str:
             show_edge=False,
         )
         table.add_column(HEAD[0], no_wrap=True)
+        # All columns but the first hold numbers.
         for name in HEAD[1:]:
             table.add_column(name, justify="right", no_wrap=True)
         for line in result.lines:
@@ -384,6 +403,7 @@ def _to_terminal(result: Comparison, width: int) -> str:
             width=width,
         )
     lines = []
+    # A narrow terminal: two lines for each metric instead of a table.
     for text in head:
         lines += textwrap.wrap(text, width, subsequent_indent="  ")
     for line in result.lines:
@@ -480,8 +500,15 @@ def mark_best(
             continue
         family = rows[a].family
         metrics = rows[a].metrics
-        result = compare("", scored[b], "", scored[a], family=family, metrics=metrics,
-                         clusters=clusters)  # fmt: skip
+        result = compare(
+            "",
+            scored[b],
+            "",
+            scored[a],
+            family=family,
+            metrics=metrics,
+            clusters=clusters,
+        )
         for line in result.lines:
             gain = line.difference.mean
             if line.metric.better == "lower":

@@ -78,6 +78,7 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     from rich.text import Text
 
     metrics = shown_metrics(rows)
+    # A run's name stands first; the lines below it say only what the name does not.
     names = []
     counts = []
     for row, text in zip(rows, labels(rows), strict=True):
@@ -89,9 +90,11 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     texts: dict[str, list[str]] = {}
     heads: dict[str, str] = {}
     for metric in metrics:
+        # The interval stands below its mean, so that columns are narrow.
         cells = ["\n".join(cell(row, metric, 1)) for row in rows]
         texts[metric.key] = [each.replace("± ", "±").strip() for each in cells]
         heads[metric.key] = label(metric)
+        # A long head is broken at its first space.
         if len(label(metric)) > LONG_HEAD:
             heads[metric.key] = label(metric).replace(" ", "\n", 1)
 
@@ -99,6 +102,7 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     title = min(_widest("Run", *names), max(MIN_TITLE, width * 2 // 5))
     room = width - title - _widest("Episodes", *counts) - 2
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
+    # What does not fit is named in the notes below the table.
     shown = fit(metrics, widths, room)
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -113,10 +117,12 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
         table.add_column(heads[metric.key], justify="right", no_wrap=True)
     for number, (name, count) in enumerate(zip(names, counts, strict=True)):
         head = Text(name)
+        # The run's own name stands out from the details below it.
         head.stylize("bold", 0, len(rows[number].name))
         head.stylize("dim", len(rows[number].name))
         table.add_row(head, count, *(texts[metric.key][number] for metric in shown))
     hidden = [metric.key for metric in metrics if metric not in shown]
+    # "Cost per episode" is its label only next to the total.
     named = {metric.key: metric.label for metric in metrics} | {"cost": "Cost"}
     # "Rej." next to a visible "Rej. %" needs the words that its column would have.
     shown_labels = {metric.label.removesuffix(" %") for metric in shown}
@@ -154,6 +160,7 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
 
 def _agent(row: Row) -> str:
     """Return the agent's name, empty if the run's name contains it."""
+    # As a whole word: "act" is not in "react".
     if re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name):
         return ""
     return row.agent
@@ -161,6 +168,7 @@ def _agent(row: Row) -> str:
 
 def _widest(*texts: str) -> int:
     """Return the length of the longest line."""
+    # Cells may have several lines.
     lines = "\n".join(texts).split("\n")
     return max(map(len, lines))
 
@@ -192,6 +200,8 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
 
     Those in ``HIDDEN_IF_ZERO`` are left out if they are 0 in every row.
     """
+    # Rows of several families share a table; a metric that two families have is one
+    # column.
     by_key = scoring.by_key(chain.from_iterable(row.metrics for row in rows))
     present: set[str] = set()
     for row in rows:
@@ -232,6 +242,7 @@ def to_json(rows: Sequence[Row]) -> str:
 
     Unknown and non-finite values are null.
     """
+    # All rows in the same order of keys.
     keys = [metric.key for metric in metrics_of(rows)]
     records = []
     for row, text in zip(rows, labels(rows), strict=True):
@@ -272,6 +283,8 @@ def to_csv(rows: Sequence[Row]) -> str:
         record = _head(row)
         if any(texts):
             record["settings"] = text
+        # A missing metric takes its three columns too, so that lines have the same
+        # length.
         for metric in metrics_of(rows):
             value = row.values.get(metric.key, Interval(math.nan))
             ends = {"": value.mean, "_low": value.low, "_high": value.high}
@@ -290,10 +303,13 @@ def markdown(
     notes: Sequence[str] = (),
 ) -> str:
     """Return a Markdown table with its first ``left`` columns aligned left, and notes below."""
+    # Numbers are aligned right.
     rule = ["---"] * left + ["---:"] * (len(head) - left)
+    # Two underscores would be read as emphasis.
     head = [part.replace("_", r"\_") for part in head]
     lines = []
     for line in (head, rule, *rows):
+        # A bar would end the cell.
         cells = [part.replace("|", "/") for part in line]
         lines.append(f"| {' | '.join(cells)} |")
     if notes:
@@ -309,6 +325,7 @@ def labels(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         own = row.settings
         task = row.agent, row.dataset
+        # Settings of another agent or dataset say nothing about this row.
         alike = [
             other.settings for other in rows if (other.agent, other.dataset) == task
         ]
@@ -341,6 +358,7 @@ def _printed(
     names_agents = any(map(_agent, rows))  # unless the runs' names contain them
     for row, text in zip(rows, texts, strict=True):
         line = [row.name]
+        # Nobody may take such a row for a competitor.
         if row.sees_answer:
             line = [f"{row.name} (uses ground truth)"]
         if names_agents:
@@ -348,11 +366,13 @@ def _printed(
         if any(texts):
             line.append(text)
         dataset = row.dataset
+        # Papers name the dataset in words.
         if row.checksum and not is_latex:
             dataset += f" `{row.checksum[:8]}`"
         line += [row.model, dataset, episodes(row)]
         for metric in metrics:
             mean, spread = cell(row, metric)
+            # Bold only where the difference is significant.
             if is_latex and is_best(row, metric):
                 mean = f"**{mean}**"
             line.append(f"{mean} {spread}".strip())
@@ -369,6 +389,7 @@ def _printed(
 def is_best(row: Row, metric: Metric) -> bool:
     """True for a cell in bold: significantly better than all other rows. That a row without a
     language model costs less is no result."""
+    # Calls are counted only if there is a model.
     has_model = bool(row.totals.get("calls"))
     return metric.key in row.best and (has_model or metric.key not in TOTALLED)
 
@@ -387,6 +408,7 @@ def latex(
     ]
     lines += [f"{' & '.join(map(latex_text, head))} \\\\", "\\midrule"]
     for row in rows:
+        # Names are text, metrics are mathematics.
         cells = [*map(latex_text, row[:left]), *map(latex_number, row[left:])]
         lines.append(f"{' & '.join(cells)} \\\\")
     lines += ["\\bottomrule", "\\end{tabular}"]

@@ -64,6 +64,7 @@ class Cascade(ModelPair):
 
     def __init__(self, name: str, settings: CascadeSettings | None = None) -> None:
         self._settings = rules = settings or CascadeSettings()
+        # More commas would be ambiguous: a cascade has two models.
         small, comma, large = map(str.strip, name.partition(","))
         if not comma or "," in large:
             raise UsageError(
@@ -77,6 +78,7 @@ class Cascade(ModelPair):
         self.identity: str = (
             f"cascade {identities}, {replace(rules, small={}, large={})}"
         )
+        # A prompt must fit both; a model that does not know its window does not count.
         self.window: int = min(
             filter(None, (self.small.window, self.large.window)),
             default=0,
@@ -109,6 +111,7 @@ class Cascade(ModelPair):
             )
         elif rules.margin and sampling.n == 1:
             changed = replace(changed, logprobs=max(2, changed.logprobs))
+        # A failed or rejected small model gives None, and the large one answers.
         answer = await self._ask_small(lambda: self.small.complete(prompt, changed))
         # The small model is sure if its samples agree, or its tokens have a clear lead.
         if answer is not None and "length" not in answer.finish:
@@ -136,8 +139,11 @@ class Cascade(ModelPair):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Return the small model's choice if it is sure enough, else the large one's."""
         answer = await self._ask_small(lambda: self.small.choose(prompt, options))
+        # A text outside the options has no margin.
         if answer is not None and not answer.other_text:
+            # Relative to the best, so that small probabilities do not become zero.
             odds = [math.exp(value - max(answer.logprobs)) for value in answer.logprobs]
+            # The added zero is the second of a single option.
             first, second = sorted([*odds, 0.0], reverse=True)[:2]
             lead = None
             if not answer.picked:
@@ -148,6 +154,7 @@ class Cascade(ModelPair):
 
     def _passes(self, margin: float | None) -> bool:
         """True if a margin suffices; a missing one passes, with a warning."""
+        # A run should not stop for this, but it should not be hidden either.
         if margin is None and self._settings.margin:
             problem = f"{self.small.name} returns no log-probabilities, so margin has no effect"
             self._warnings[f"cascade: {problem}; set model.samples=3"] = None
@@ -156,11 +163,13 @@ class Cascade(ModelPair):
     async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
         """Return the small model's answer; None if it failed or was just rejected."""
         episode = EPISODE.get()
+        # The same small model would likely repeat the answer that was rejected.
         if self._settings.rejected and episode is not None and episode.rejected:
             return None
         try:
             return await ask()
         except ModelError as error:
+            # A fatal error, such as a missing key, is the user's to fix.
             if error.fatal:
                 raise
             return None
@@ -178,10 +187,12 @@ class Cascade(ModelPair):
 
 def _joined(small: Answer | None, large: Answer) -> Answer:
     """Return the large model's answer, with the tokens, cost and seconds of both."""
+    # Both models were paid for this answer.
     if small is not None:
         seconds = small.seconds + large.seconds
         cached = small.cached and large.cached
         cost = None
+        # A sum with an unknown cost is unknown.
         if small.cost is not None and large.cost is not None:
             cost = small.cost + large.cost
         usage = small.usage + large.usage
@@ -191,10 +202,12 @@ def _joined(small: Answer | None, large: Answer) -> Answer:
 
 def _fits(text: str, sampling: Sampling) -> bool:
     """True if a text is one of the options, or has the schema's fields with allowed values."""
+    # Free text fits if there is any.
     if sampling.json_schema is None:
         return bool(text.strip()) and text.strip() in (
             sampling.choices or (text.strip(),)
         )
+    # A schema is checked by its fields and their options, which is what agents read.
     fields = sampling.json_schema.get("properties", {}).items()
     try:
         value = json.loads(text[text.index("{") : text.rindex("}") + 1])
@@ -220,11 +233,13 @@ def _decision(text: str) -> str:
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
     """Return the smallest lead in probability of a decision's token over the next best one."""
+    # Tokens of the thought before the decision may be as uncertain as they like.
     start = _decision_start("".join(token.token for token in tokens))
     end = 0
     least = 1.0
     for token in tokens:
         end += len(token.token)
+        # The chosen token is often among its own alternatives.
         others = [
             value for name, value in token.alternatives.items() if name != token.token
         ]

@@ -44,6 +44,7 @@ class LocalSettings(EngineSettings):
     requantise: bool = True
 
     def __post_init__(self) -> None:
+        # llama.cpp would accept some of these values and give another setup.
         if self.slots < 1 or self.threads < 1 or self.context < 0 or self.memory < 0:
             raise UsageError(
                 "local: slots and threads must be at least 1, context and memory at least 0"
@@ -78,6 +79,8 @@ class LocalModel(Model):
     @property
     def identity(self) -> str:
         """Checksum of published weights; size and time of other files."""
+        # Published weights have a checksum already; hashing another file of gigabytes
+        # takes long.
         if self._weights is not None:
             return (
                 f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
@@ -116,6 +119,7 @@ class LocalModel(Model):
         """Wait for running work and stop the engine."""
         pool = self._pool
         self._pool = None
+        # Running work is awaited first, since it uses the engine.
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         engine = self._engine
@@ -125,6 +129,7 @@ class LocalModel(Model):
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         """Run ``work`` in a pool with one thread per slot; the engine batches concurrent calls."""
+        # Made at first use, so that a model which is only named costs nothing.
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._settings.slots, "wayword-local")
         try:
@@ -134,6 +139,7 @@ class LocalModel(Model):
 
     def _load_engine(self) -> Engine:
         """Return the running engine; starts it at first use."""
+        # Several threads may come at once; one of them loads.
         with self._starting:
             if self._engine is None:
                 settings = replace(self._settings, context=self.window)
@@ -151,6 +157,7 @@ class LocalModel(Model):
         began = time.perf_counter()
         engine = self._load_engine()
         payload = {"prompt": _prompt_text(engine, prompt), **_payload(sampling)}
+        # Without temperature all samples are equal, so one is enough.
         draws = sampling.n if sampling.temperature > 0 else 1
         seeds: list[dict[str, Json]] = [{}] * draws
         if (seed := sampling.seed) is not None:
@@ -161,8 +168,10 @@ class LocalModel(Model):
             seeds = [{"seed": each % 2**32} for each in (seed, *hashed)]
         replies = [engine.complete({**payload, **each}) for each in seeds]
         answers = [reply["choices"][0] for reply in replies]
+        # The one sample is repeated as often as samples were asked for.
         answers += answers[:1] * (sampling.n - draws)
         texts = [str(answer["text"]) for answer in answers]
+        # Raw text has no thoughts to separate, whatever its marks.
         is_raw = isinstance(prompt, str)
         pairs = [(text, "") if is_raw else split_thought(text) for text in texts]
         split_texts, thoughts = zip(*pairs, strict=True)
@@ -183,6 +192,7 @@ class LocalModel(Model):
 
 def _prompt_text(engine: Engine, prompt: Prompt) -> str:
     """Return a prompt as one text, in which the template's control tokens are the only ones."""
+    # Control tokens in the text are broken up, since they would end a turn.
     if isinstance(prompt, str):
         return engine.broken(prompt)
     if any(message.images for message in prompt):

@@ -68,12 +68,15 @@ def plain(value: Any) -> Json:
     """The value as dicts, lists, strings, integers, finite floats, bools and None. Raises
     ``RecordingError`` for a type that has no JSON form."""
     cls = type(value)
+    # Nearly all values, so it is tested first.
     if cls in _PLAIN:
         return value
     if cls is float:
         return value if math.isfinite(value) else {"$float": repr(value)}
+    # Plain items, nearly all, are kept without a call for each.
     if cls is list or cls is tuple:
         return [item if type(item) in _PLAIN else plain(item) for item in value]
+    # The same for the values of a mapping.
     if cls is dict or isinstance(value, Mapping):
         return {
             _key(key): v if type(v) in _PLAIN else plain(v) for key, v in value.items()
@@ -94,6 +97,7 @@ def _key(key: Any) -> str:
         return str("$" + key if key[:1] == "$" else key)
     if isinstance(key, np.generic):
         key = key.item()
+    # As json.dumps writes such keys.
     if key is None or isinstance(key, int | float):
         return json.dumps(key)
     raise RecordingError(
@@ -107,6 +111,7 @@ def _simplify(value: Any) -> Any:
         return write(value)
     if isinstance(value, Enum):
         return value.value
+    # A bool is an int too, so it comes first.
     for base in (bool, int, float, str):
         if isinstance(value, base):  # a subclass, such as numpy's
             return base.__str__(value) if base is str else base(value)
@@ -131,6 +136,7 @@ def restore(value: Json) -> Any:
     ``ValueError`` or ``TypeError`` for a malformed ``$`` mark."""
     cls = type(value)
     if cls is dict:
+        # A mark stands alone in its mapping.
         if len(value) == 1:
             ((key, inner),) = value.items()
             mark = _MARKS.get(key)
@@ -162,6 +168,7 @@ def _unmarked(value: Any) -> Any:
     write = _writer(value.__class__)  # first, as most are dataclasses
     if write is not None:
         return write(value)
+    # The caller writes the whole value again, with marks.
     if isinstance(value, bytes | bytearray):
         raise TypeError
     return dict(value) if isinstance(value, Mapping) else _simplify(value)
@@ -205,10 +212,12 @@ _RARE = ("reasoning", "written", "written_hour")
 def _writer(cls: Any) -> Callable[[Any], Any] | None:
     """Return the writer of a core type or dataclass, made once for each."""
     name = cls.__name__
+    # Enums and numbers may be dataclasses too; they are written as values.
     is_value = issubclass(cls, Enum | bool | int | float | str)
     if cls in _WRITERS or is_value or not dataclasses.is_dataclass(cls):
         return _WRITERS.get(cls)
     names = {field.name: field.name for field in dataclasses.fields(cls)}
+    # The name of the class takes this key.
     if "type" in names:
         names["type_"] = names.pop("type")
     # Compiled, as a dataclass's own methods are: twice as fast as a loop over the fields.
@@ -225,6 +234,7 @@ def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
     fields: list[tuple[str, bool, Any]] = []
     for field in dataclasses.fields(cls):
         default = field.default
+        # Of lists and mappings.
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         empty = default is None or (
@@ -240,6 +250,7 @@ def _write(value: Any) -> dict[str, Any]:
     cls: Any = type(value)  # mypy doubts that classes are hashable
     fields = {}
     for name, optional, default in _optional(cls):
+        # None is never written: readers take an absent field for it.
         held = getattr(value, name)
         if held is not None and not (optional and held == default):
             fields[name] = held
@@ -271,9 +282,11 @@ def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
 
 def _read_decision(record: Json) -> Decision | Rejection:
     """Return the decision or rejection of a record."""
+    # A copy, since fields are taken out.
     fields = dict(record)
     if "rejected" in fields:
         return Rejection(fields.pop("rejected"), **{"reason": "", **fields})
+    # Actions without arguments are written without the field.
     action = Action(fields.pop("action"), tuple(fields.pop("arguments", ())))
     if fallback := fields.pop("fallback_for", None):
         fields["fallback_for"] = _read_decision(fallback)
@@ -291,6 +304,7 @@ def _write_image(image: model.Image) -> dict[str, str]:
 def _read_trajectory(record: Json) -> Trajectory:
     """Return the trajectory of a record. Raises ``KeyError`` if a required field is
     missing."""
+    # These have defaults in the class, but every record has them.
     for required in ("steps", "state", "ended", "seconds"):
         record[required]  # raises KeyError
     trajectory: Trajectory = _read(Trajectory, record)
@@ -368,8 +382,10 @@ def _readers(cls: type) -> dict[str, Callable[[Json], Any]]:
 def _reader(hint: Any) -> Callable[[Json], Any]:
     """Return the function that reads values of a type; cached."""
     members = get_args(hint)
+    # Types with a form of their own come first.
     if hint in _READERS:
         return _READERS[hint]
+    # All items of a sequence are of one type.
     if (sequence := get_origin(hint)) in (list, tuple):
         return partial(_read_sequence, sequence, _reader(members[0]))
     if type(None) in members:  # X | None
@@ -709,7 +725,8 @@ class Appender:
                     if name == "fcntl":
                         library.flock(self._file, library.LOCK_EX | library.LOCK_NB)
                     else:
-                        # Windows denies reading of locked bytes
+                        # Windows denies reading of locked bytes, so the lock is far behind the end
+                        # of any file.
                         self._file.seek(1 << 40)
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
                 except OSError:
@@ -735,6 +752,7 @@ class Appender:
             ) from error
         self.length += len(raw)
         self._dirty = True
+        # Each sync waits for the disk, so it is not done for every record.
         if time.monotonic() - self._synced >= _SYNC_EVERY:
             self._sync()
 
@@ -748,6 +766,7 @@ class Appender:
                 error,
                 "the latest episodes may not be on disk",
             ) from error
+        # Writing to a deleted file succeeds, and everything is lost.
         if os.fstat(self._file.fileno()).st_nlink == 0:
             raise RecordingError(
                 f"{self._path}: the file was deleted while the run was writing"
@@ -769,6 +788,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     new = path.with_name(f".{path.name}.new")
     with new.open("wb") as file:
         file.write(content)
+        # The content must be on disk before the name points to it.
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -790,6 +810,7 @@ def trajectory_in(path: Path, number: int, record: Mapping[str, Json]) -> Trajec
 
 def corrupt(path: Path, number: int, problem: str) -> RecordingError:
     """The error for a damaged record."""
+    # A line of text can be deleted by hand, a compressed record cannot.
     if path.suffix != ".gz":
         return RecordingError(f"{path}: line {number}: {problem}; delete that line")
     remedy = (

@@ -195,8 +195,10 @@ class Spending:
 
     def write(self, row: LedgerRow) -> None:
         """Append a row, after prices that are new."""
+        # The file is made by the first call, so that free runs have none.
         if self._lines is None:
             self._lines = _appending(self._path)
+        # Prices stand before the calls that they explain.
         if self._new_prices:
             self._lines.append(self._prices_line(self._new_prices))
             self._new_prices = {}
@@ -213,8 +215,10 @@ class Spending:
     def _line(row: LedgerRow) -> bytes:
         """Return a row as a line; zeros are left out."""
         values = {name: getattr(row, name) for name in _LEDGER_FIELDS}
+        # A billionth of a dollar, less than any token costs.
         values["dollars"] = round(row.dollars, 9)
         values["seconds"] = round(row.seconds, 3)
+        # Tokens and dollars are always written, so that a line is never empty.
         kept = {k: v for k, v in values.items() if v or k in ("tokens", "dollars")}
         return codec.dump(kept) + b"\n"
 
@@ -242,12 +246,14 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
     prices: dict[str, Price] = {}
     number = 0
     for number, line in codec.read_lines(path):
+        # A line of prices costs nothing and is counted as zero.
         if isinstance(line.get("prices"), dict):
             prices |= _prices(path, number, line["prices"])
         tokens, dollars, at, seconds, samples = [
             _number(path, number, line, field) for field in _LEDGER_NUMBERS
         ]
         call = str(line.get("call", ""))
+        # The file can be edited by hand, so types are not trusted.
         is_open = line.get("open") is True
         lost: Any = str(line.get("lost", ""))
         totals.add(
@@ -278,6 +284,7 @@ def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Pr
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
     """Value of a numeric field. Raises ``RecordingError`` unless it is finite and at least 0."""
     value = line.get(field, 0)
+    # A bool is no number, though Python counts it as one.
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         problem = (
             f"field {field!r} must be a number of at least 0, got {str(value)[:40]}"
@@ -355,6 +362,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
         raise RecordingError(
             "a run's config must have a mapping in the field 'identity'"
         )
+    # The format stands first, and no field of the config replaces it.
     content: dict[str, Json] = (
         {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
     )
@@ -363,6 +371,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(content, ""):
         for name, secret in secrets.items():
+            # Short secrets would be found inside ordinary words.
             if text == secret or (len(secret) >= _MINIMUM and secret in text):
                 raise RecordingError(
                     f"field {field!r} of the config contains the secret ${name}; remove it: keys "
@@ -383,6 +392,7 @@ def read_config(run: Path) -> dict[str, Json]:
     path = run / NAME
     try:
         content = parse_untrusted(read_regular(path))
+    # The most common mistake gets the most precise message.
     except FileNotFoundError:
         if run.is_dir():
             problem = f"not a run folder: it has no {NAME}"
@@ -425,11 +435,13 @@ def complete(run: Path, content: dict[str, Json]) -> dict[str, Any]:
     except (TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{run / NAME}: has a malformed value ({error})") from None
     identity = with_defaults(restored["identity"], SHAPES, "identity.")
+    # Each actor has an identity of its own.
     identity["actors"] = {
         name: with_defaults(part, SHAPES, "identity.actors.*.")
         for name, part in identity["actors"].items()
     }
     config: dict[str, Any] = with_defaults({**restored, "identity": identity}, SHAPES)
+    # Readers deal with one format only.
     del config["format"]
     return config
 
@@ -448,8 +460,10 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
     if changed := difference(recorded, current):
         field, old, new = changed
         change = f"{field!r} was {old!r} and is now {new!r}"
+        # A version explains more than its two numbers.
         if field == "wayword":
             change = f"version {old} of wayword wrote it, and {new} may do other things"
+        # A checksum says nothing to a user; the file's name does.
         if field in ("agent_checksum", "dataset_checksum"):
             name = str(
                 dict(_leaves(current["identity"]))[field.removesuffix("_checksum")]
@@ -466,6 +480,7 @@ def moved_servers(
     current: Mapping[str, Json],
 ) -> list[str]:
     """Notices of models on this machine that were at another address in an earlier session."""
+    # Not every run has servers.
     before = recorded.get("servers")
     now = current.get("servers")
     if not isinstance(before, dict) or not isinstance(now, dict):
@@ -488,6 +503,7 @@ def difference(
     new = dict(_stated(current["identity"]))
     for field in [*new, *old]:
         values = old.get(field, "(absent)"), new.get(field, "(absent)")
+        # Versions of a series play the same, so the run can be resumed.
         is_same_series = field == "wayword" and series(values[0]) == series(values[1])
         if values[0] != values[1] and not is_same_series:
             return field, *values
@@ -507,6 +523,7 @@ def series(version: Json) -> str:
         return str(version)
     major = released[1]
     minor = released[2]
+    # Before version 1, the second number says what may change.
     if major == "0":
         return f"0.{minor}.0"
     return f"{major}.0.0"
@@ -515,6 +532,7 @@ def series(version: Json) -> str:
 def _stated(identity: Json) -> Iterator[tuple[str, Json]]:
     """The fields of an identity that are not empty, by their dotted names."""
     for name, value in _leaves(identity):
+        # A setting that a later version adds is empty in older runs.
         if value not in (None, "", {}):
             yield name, value
 
@@ -540,6 +558,7 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     """The metrics recorded in a run, so that tables work even if its family is not installed."""
     recorded = config["metrics"]
+    # Runs of early versions have no metrics of their own.
     if not recorded:
         return scoring.scorer(config["family"]).metrics
     try:
@@ -554,6 +573,7 @@ def clusters_of(config: Mapping[str, Any]) -> Clusters:
     """The clusters of a run's episodes: the present definition of a shipped dataset, as runs
     recorded before it have none; else the recorded one."""
     name = config["identity"]["dataset"].partition(":")[0]
+    # A shipped dataset is defined by this version.
     if name in registry.names("dataset"):
         clusters: Clusters | None = registry.load("dataset", name).clusters
         return clusters or INDEPENDENT

@@ -99,10 +99,18 @@ def messages(
         row["status"],
         row["feedback"],
     ]
-    yield "/log", "foxglove.Log", {
-        "timestamp": stamp, "level": INFO if step.feedback.ok else WARNING, "name": step.actor,
-        "message": "\n".join(filter(None, words)), "file": "", "line": 0,
-    }  # fmt: skip
+    yield (
+        "/log",
+        "foxglove.Log",
+        {
+            "timestamp": stamp,
+            "level": INFO if step.feedback.ok else WARNING,
+            "name": step.actor,
+            "message": "\n".join(filter(None, words)),
+            "file": "",
+            "line": 0,
+        },
+    )
     yield "/step", "wayword.Step", row
 
 

@@ -146,8 +146,10 @@ class Plan:
         by task. All shards of a split need one order, with or without a limit. In tours, the order
         would otherwise be mistaken for learning.
         """
+        # Named episodes are played in the order of the split unless the user shuffles.
         if self.states_order or self.episodes:
             return self.shuffle
+        # A whole split needs no order: every episode is played.
         if self.limit or self.shard or self.remember:
             return SAMPLE
         return None
@@ -172,6 +174,7 @@ class Plan:
     def perceiver(self) -> tuple[str, Mapping[str, Any]]:
         """Name or file and settings of the perceiver that replaces the dataset's; empty if none.
         Set by ``perceiver=NAME``, or ``perceiver.name=NAME`` and ``perceiver.KEY=VALUE``."""
+        # A copy, from which the name is taken out.
         settings = named_group(self.settings.get("perceiver", {}))
         name = str(settings.pop("name", ""))
         if settings and not name:
@@ -182,9 +185,11 @@ class Plan:
 
     def eyes(self) -> EyesSettings:
         """How the run sees: the settings ``eyes`` and ``picture_size``."""
+        # The group has no name of its own: its settings are those of the run.
         names = [field.name for field in fields(EyesSettings)]
         given = {name: self.settings[name] for name in names if name in self.settings}
         eyes: EyesSettings = make(EyesSettings, given, "")
+        # A setting without effect would stay unnoticed.
         if eyes.eyes == "words" and "picture_size" in given:
             raise UsageError(
                 "picture_size has no effect in words; add --set eyes=pictures or eyes=both"
@@ -200,6 +205,7 @@ class Plan:
 
     def shard_of(self) -> tuple[int, int]:
         """Index from 0 and number of shards: (1, 8) for ``"2/8"``, (0, 1) without shards."""
+        # Zero shards fail the check below, as does a text of another form.
         shard = shards = 0
         match = re.fullmatch(r"(\d+)/(\d+)", self.shard or "1/1")
         if match:
@@ -237,6 +243,7 @@ class RunRecipe(Plan):
     def over(self, defaults: RunRecipe, overridden: Collection[str]) -> RunRecipe:
         """``defaults`` with the fields in ``overridden`` taken from ``self``, and the settings of
         both merged."""
+        # The agent is the recipe's: on the command line stands the file's name instead.
         names = [name for name in overridden if name != "agent" and hasattr(self, name)]
         mine = {name: getattr(self, name) for name in names}
         return replace(
@@ -250,10 +257,12 @@ def agents_of(pairs: Sequence[str]) -> dict[str, str]:
     agents: dict[str, str] = {}
     for pair in pairs:
         actor, _, agent = pair.partition("=")
+        # Both sides are needed.
         if not (actor and agent):
             raise UsageError(
                 f"--actor {pair}: write ACTOR=AGENT, for example follower=human"
             )
+        # One of the two would be ignored.
         if actor in agents:
             raise UsageError(f"--actor {pair}: {actor} already has an agent")
         agents[actor] = agent
@@ -265,6 +274,7 @@ def read_config(path: Path | None) -> Mapping[str, Any]:
     if path is None:
         return {}
     tree = _yaml(path, f"--config {path}")
+    # An empty file has no settings, which is no error.
     if tree is not None and not isinstance(tree, dict):
         raise UsageError(f"--config {path}: must be a mapping, such as decoding: free")
     return tree or {}
@@ -279,6 +289,7 @@ def _yaml(path: Path, name: str) -> Any:
     except OSError as error:
         raise UsageError(f"{name}: {str(error.strerror).lower()}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # The parser's message takes several lines; errors take one.
         problem = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
         raise UsageError(f"{name}: invalid YAML: {problem}") from error
 
@@ -303,6 +314,7 @@ def read_recipe(path: Path) -> RunRecipe:
     if not isinstance(settings, dict):
         raise UsageError(f"{path}: settings must be a mapping, such as decoding: free")
     values["settings"] = expand_keys(settings)
+    # A file cannot declare itself trusted.
     options = [each.name for each in fields(RunRecipe) if each.name != "trusted"]
     for key in values:
         if key not in options:
@@ -317,6 +329,7 @@ def expand_keys(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """``{"model.threads": 2}`` -> ``{"model": {"threads": 2}}``."""
     tree: Mapping[str, Any] = {}
     for key, value in settings.items():
+        # From the last part of the key outwards.
         for part in reversed(str(key).split(".")):
             value = {part: value}
         tree = merge(tree, value)

@@ -380,9 +380,11 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
 
 
 def _compared(
-    first: Sequence[_ScoredRun], second: Sequence[_ScoredRun], keys: Sequence[str],
+    first: Sequence[_ScoredRun],
+    second: Sequence[_ScoredRun],
+    keys: Sequence[str],
     names: tuple[str, str],
-) -> Compared:  # fmt: skip
+) -> Compared:
     one = first[0].config
     two = second[0].config
     if one["family"] != two["family"]:
@@ -397,10 +399,16 @@ def _compared(
     metrics = configs.metrics_of(one)
     columns = (*metrics, *accounting.METRICS)
     comparison = comparing.compare(
-        names[0], _only(left, keys, columns), names[1], _only(right, keys, columns),
-        family=one["family"], metrics=metrics, clusters=first[0].owners,
-        unit=first[0].unit, primary=configs.success_of(one),
-    )  # fmt: skip
+        names[0],
+        _only(left, keys, columns),
+        names[1],
+        _only(right, keys, columns),
+        family=one["family"],
+        metrics=metrics,
+        clusters=first[0].owners,
+        unit=first[0].unit,
+        primary=configs.success_of(one),
+    )
     old = one["identity"]
     new = two["identity"]
     fields = dict.fromkeys((*old, *new))

@@ -166,6 +166,7 @@ def names() -> tuple[str, ...]:
     """Names of all recipes: ``PAPER/TABLE``."""
     recipes = []
     for paper in PAPERS:
+        # Folders list their files in any order.
         listed = sorted(path.name for path in (FOLDER / paper).iterdir())
         recipes += [f"{paper}/{name.removesuffix('.yaml')}" for name in listed]
     return tuple(recipes)
@@ -181,6 +182,7 @@ def without_runs() -> Mapping[str, str]:
 def open_recipe(name: str) -> Recipe:
     """Read a recipe. Raises ``UsageError`` for an unknown name."""
     if name not in names():
+        # A table that has no runs deserves an answer too.
         other = without_runs().get(name)
         if other:
             raise UsageError(f"{name} has no results to reproduce: {other}")
@@ -188,6 +190,7 @@ def open_recipe(name: str) -> Recipe:
             f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}"
         )
     tree = load_shipped(FOLDER / f"{name}.yaml")
+    # A row's data may have several sources, of which the first available one is played.
     data = {}
     for key, sources in tree["data"].items():
         data[key] = tuple(make(RecipeData, source, name) for source in sources)
@@ -196,19 +199,24 @@ def open_recipe(name: str) -> Recipe:
     for row in tree["rows"]:
         # With those of the file's defaults that its agent accepts
         if "absent" not in row:
+            # The agent decides which of the file's defaults apply.
             agent = registry.load("agent", row.get("agent") or defaults["agent"])
             accepted = agent.Settings.__dataclass_fields__
             settings = {**defaults.get("settings", {}), **row.get("settings", {})}
             settings = {k: v for k, v in settings.items() if k in accepted or k in row}
             row = {**defaults, **row, "settings": settings}
             temperature = row.pop("temperature", None)
+            # Agents without sampling have no temperature.
             if temperature is not None and "temperature" in accepted:
                 settings["temperature"] = temperature
+            # The paper's row may name a model for a baseline that here needs none.
             if not agent.needs_model:
                 row["models"] = {}
             row["sources"] = data[row.pop("data")]
+            # The row's own differences come before those of the whole table.
             row["differs"] = [*row.get("differs", ()), tree["differs"]]
         made = make(RecipeRow, row, f"{name}, {row['name']}")
+        # A published figure that cannot be reached is the first difference.
         ceiling = made.ceiling(tree["metrics"])
         rows.append(replace(made, differs=(*ceiling, *made.differs)))
     texts = tree["title"], tree["source"], tree["differs"]
@@ -227,6 +235,7 @@ def listing(only: str = "") -> str:
             if not name.startswith(f"{paper}/"):
                 continue
             recipe = open_recipe(name)
+            # The first source is the paper's; others are stand-ins.
             on = dict.fromkeys(row.sources[0].split for row in recipe.playable)
             count = f"{len(recipe.playable)} of {len(recipe.rows)} rows"
             lines += [
@@ -243,6 +252,7 @@ def listing(only: str = "") -> str:
 
 def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
     """Plan the recipe's rows. Raises ``UsageError`` for unknown rows, and for a missing model."""
+    # Users write parts of a row's name, in any case.
     words = [word.casefold() for word in options.rows]
     rows = recipe.rows
     chosen = [
@@ -268,6 +278,7 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
     """Plan a row, on the first of its data sources that is available."""
     if row.absent:
         return Prepared(row, missing=row.absent)
+    # A missing model is an error before any data is opened.
     main, roles = _models(row, options)
     # The first source of data that is on this machine.
     lacking = ""
@@ -276,9 +287,11 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
             plan = _plan(row, source, options, main, roles)
             break
         except (DataError, UsageError) as error:
+            # No source is left.
             if source is row.sources[-1]:
                 raise
             lacking = lacking or str(error)
+    # Money is not spent on data that has no published result, unless the user wants it.
     if lacking and not options.stand_in and not _free(main, options):
         remedy = (
             f"add --stand-in to play {plan.on} instead, which has no published result"
@@ -289,6 +302,7 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
             f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}"
         )
     plans = []
+    # The user's number of seeds, else the recipe's.
     for seed in range(options.seeds or 0) or row.seeds:
         seeded = replace(plan, seed=seed)
         plans.append(replace(seeded, out=options.out / _folder(seeded)))
@@ -310,9 +324,11 @@ def _models(row: RecipeRow, options: RecipeOptions) -> tuple[str, dict[str, str]
     ``UsageError``."""
     if not row.models:
         return "", {}
+    # There is no default: the choice of a model costs money.
     if not options.model:
         problem = f"row {row.name!r} needs a language model ({_published_models(row)})"
         raise UsageError(f"{problem}; add --model")
+    # The user's model takes all roles.
     if options.model != AS_PUBLISHED:
         return options.model, {}
     roles = {role: f"openai:{name}" for role, name in row.models.items()}
@@ -343,6 +359,7 @@ def _differences(
         yield f"{len(plans)} seeds instead of {len(row.seeds)}"
     for line in row.differs:
         if folder is not None:
+            # With the released prompts, the words are no longer ours.
             line = line.removesuffix(f"; {OUR_WORDS}")
         yield line
 
@@ -382,6 +399,7 @@ def _plan(
         settings |= {**settings_of(folder), "prompts": str(folder)}
     # A recipe's own limit takes the first episodes of its split, and its tours have their order.
     own_order = row.shuffle is None and (row.limit is not None or bool(row.remember))
+    # The smaller of both limits.
     limits = [n for n in (row.limit, options.limit) if n is not None]
     shuffle = row.shuffle
     if options.states_order:
@@ -400,6 +418,7 @@ def _plan(
     plan = Plan(
         **{each.name: getattr(options, each.name) for each in fields(Plan)} | changes
     )
+    # Opened here, so that missing files are found before any row is played.
     if not len(open_dataset(plan).tasks):
         raise DataError(source.split, "", "has no episodes")
     return plan
@@ -408,6 +427,7 @@ def _plan(
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The user's settings that an agent accepts; a table may have several agents."""
     cls = registry.load("agent", name)
+    # Settings of the dataset are for every agent.
     accepted = {"dataset", *cls.Settings.__dataclass_fields__}
     if cls.needs_model:
         accepted |= {"model", "models"}
@@ -418,6 +438,7 @@ def _free(model: str, options: RecipeOptions) -> bool:
     """True if there is no model or its price is known to be zero."""
     if not model:
         return True
+    # An unknown price may be any.
     price = load_prices(options.prices).of(model)
     return price is not None and price.input == price.output == 0
 
@@ -429,6 +450,7 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 def _folder(plan: Plan) -> str:
     """Return the folder's name for a plan: equal plans share one."""
+    # Everything on which the results depend.
     key = [
         plan.agent,
         plan.on,
@@ -442,7 +464,9 @@ def _folder(plan: Plan) -> str:
     if plan.remember:
         key.append(plan.remember)
     text = json.dumps(key, sort_keys=True, default=str)
+    # The name alone would not tell two settings apart.
     digest = hashlib.sha256(text.encode()).hexdigest()
+    # Readable parts first; the digest makes the name unique.
     parts = (plan.agent, plan.on, plan.model.rpartition("/")[2])
     name = "-".join(part for part in parts if part)
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"
@@ -480,6 +504,7 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
     row = prepared.row
     if prepared.missing:
         return ReproducedRow(row.name, row.published, missing=prepared.missing)
+    # All seeds of the row are one sample.
     runs = [RunFolder.read(plan.out) for plan in prepared.plans if plan.out]
     pool = pooled(runs)
     # Papers give rates in percent.
@@ -491,6 +516,7 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         if key == STEP_MS:
             times = []
             for _, scores in chain.from_iterable(run.scores() for run in runs):
+                # An episode without a step has no time per step.
                 if scores.get("steps"):
                     times.append([1000.0 * scores["seconds"] / scores["steps"]])
             if times:
@@ -507,8 +533,10 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
             )
     totals = pool.totals
     differs = [*prepared.differs, *pool.caveats]
+    # Failed episodes may be the hard ones.
     if pool.failed:
         differs.append(f"{pool.failed} episodes failed")
+    # Prompts and answers together.
     tokens = (totals.get("prompt_tokens") or 0) + (totals.get("completion_tokens") or 0)
     return ReproducedRow(
         row.name,
@@ -535,6 +563,7 @@ def render(
     is above the published one."""
     if form == "json":
         return json.dumps(_json(recipe, rows), indent=2)
+    # Each cell has our result above the paper's.
     cells = []
     for row in rows:
         metrics = [
@@ -583,6 +612,7 @@ def _cost(row: ReproducedRow) -> str:
     """Return the cost as text."""
     if row.missing:
         return _NONE
+    # A price is unknown.
     if row.cost is None:
         return "?"
     return f"${row.cost:.2f}"
@@ -592,13 +622,16 @@ def _cell(ours: Interval | None, published: float | None) -> str:
     """Return the result and the published figure in one cell."""
     result = _NONE
     if ours is not None:
+        # Two decimals, as papers print.
         result = f"{ours.mean:.2f}"
+        # Half of the width is shorter than two ends.
         if ours.is_symmetric and not math.isnan(ours.low):
             result += f" ±{ours.half:.2f}"
         elif not math.isnan(ours.low):
             result += f" [{ours.low:.2f}, {ours.high:.2f}]"
     expected = _NONE
     if published is not None:
+        # As the paper prints it, without zeros that we would add.
         expected = f"{published:g}"
     return f"{result}\n({expected})"
 
@@ -620,6 +653,7 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
             "Ours ± half of the 95% interval, or its ends (published). Differences:"
         )
     for line, names in differs.items():
+        # What applies to all rows needs no names.
         if len(names) < played:
             line = f"{'; '.join(names)}: {line}"
         lines.append(f"- {line}")

@@ -120,9 +120,13 @@ def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[
 
 
 def report(
-    path: Path, other: Path | None = None, keys: Sequence[str] = (), form: str = "rich",
-    data: Path | None = None, trusted: Trusted = (),
-) -> Report:  # fmt: skip
+    path: Path,
+    other: Path | None = None,
+    keys: Sequence[str] = (),
+    form: str = "rich",
+    data: Path | None = None,
+    trusted: Trusted = (),
+) -> Report:
     """Compare the second half of a run's tours with the first and, given a run that forgets, both
     runs in each half, and the gains of both from half to half. Raises ``UsageError`` if no scene
     has two finished episodes, or if both runs are the same."""

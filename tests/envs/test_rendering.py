@@ -75,7 +75,7 @@ def test_an_agents_prompt_holds_the_pictures() -> None:
 
 def test_an_agent_without_eyes_is_no_view_of_pictures() -> None:
     with (
-        make("houses", view="act", eyes="pictures", **SMALL) as env,
+        make("houses", view="discussnav", eyes="pictures", **SMALL) as env,
         pytest.raises(UsageError, match="words alone"),
     ):
         env.reset()

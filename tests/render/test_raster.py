@@ -19,6 +19,7 @@ from wayword.datasets.procedural.houses.scene import EYE_ELEVATION, house_mesh
 from wayword.datasets.procedural.tables import Table, expand_sets
 from wayword.render.parts import MeshBuilder, checksum, kind_of, paint_of
 from wayword.render.raster import Mesh, PinholeCamera, draw
+from worlds.household.test_home_pictures import hashes as homes
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pictures_houses.json"
 SCENE = "test-s0-r9-0003"
@@ -55,7 +56,11 @@ def test_six_poses_of_a_house_have_the_golden_pixels() -> None:
 
 
 def test_the_number_of_threads_changes_no_pixel() -> None:
-    code = "from render.test_raster import hashes; print(*hashes())"
+    code = (
+        "from render.test_raster import hashes\n"
+        "from worlds.household.test_home_pictures import hashes as homes\n"
+        "print(*hashes(), *homes(2))"
+    )
     printed = []
     for threads in ("1", "2"):
         environment = {
@@ -71,7 +76,7 @@ def test_the_number_of_threads_changes_no_pixel() -> None:
             check=True,
         )
         printed.append(done.stdout.split())
-    assert printed[0] == printed[1] == hashes()
+    assert printed[0] == printed[1] == [*hashes(), *homes(2)]
 
 
 def test_an_object_is_drawn_where_it_stands_and_as_far_as_it_is() -> None:

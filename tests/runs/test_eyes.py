@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -12,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from helpers.looking import drawn, pictures_of, text_of
 from helpers.loopback import Loopback, chat, serving
 from helpers.records import records, rewrite
-from wayword.core.dataset import of_ids
 from wayword.core.errors import UsageError
-from wayword.core.game import Game
-from wayword.core.sight import Eyes, pixel_hash
+from wayword.core.sight import pixel_hash
 from wayword.datasets.procedural.houses.house import build_house
 from wayword.runs.config import metrics_of, read_config
 from wayword.runs.opening import open_agent, open_dataset
@@ -34,40 +30,17 @@ from wayword.viewer.episode import Links, episode_page
 
 HOUSES = {"houses": 2, "episodes": 4}
 AGENTS = ("mapgpt", "navgpt")
+SIZE = "160x120"
+"""Of the pictures: small ones are drawn sooner."""
 
 
 def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
     tree = {"model": {"base_url": address}, "dataset": HOUSES, **settings}
+    if settings.get("eyes", "words") != "words":
+        tree.setdefault("picture_size", SIZE)
     return Plan(
         agent, "houses", "openai:looker", tree, limit=3, max_steps=5, out=out, retries=0
     )
-
-
-def pictures_of(body: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
-    """The pictures of a request, decoded."""
-    pillow = pytest.importorskip("PIL.Image")
-    decoded = []
-    for message in body["messages"]:
-        if isinstance(message["content"], str):
-            continue
-        for part in message["content"]:
-            if part["type"] == "image_url":
-                _, _, data = part["image_url"]["url"].partition(";base64,")
-                picture = pillow.open(io.BytesIO(base64.b64decode(data)))
-                decoded.append(np.asarray(picture.convert("RGB")))
-    return decoded
-
-
-def text_of(body: dict[str, Any]) -> str:
-    """The text of a request."""
-    texts = []
-    for message in body["messages"]:
-        content = message["content"]
-        if isinstance(content, str):
-            texts.append(content)
-        else:
-            texts += [part["text"] for part in content if part["type"] == "text"]
-    return "\n".join(texts)
 
 
 @contextmanager
@@ -91,23 +64,6 @@ def looking() -> Iterator[Loopback]:
         yield server
 
 
-def drawn(path: Path, eyes_plan: Plan) -> list[list[str]]:
-    """The hashes that the world draws at each step of a run with a model call, in order."""
-    dataset = open_dataset(eyes_plan)
-    painter = dataset.painter()
-    assert painter is not None
-    assert dataset.eyes is not None
-    found = []
-    for record in RunFolder.read(path).records():
-        (task,) = of_ids(dataset.tasks, {record.episode_id}).values()
-        game = Game(dataset.world(task.episode), task.episode)
-        for step in record.trajectory.steps:
-            eyes = Eyes(dataset.eyes, painter, game.world, "agent")
-            found += [eyes.hashes() for _ in step.calls]
-            game.act("agent", step.decision)
-    return found
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("mode", ["pictures", "both"])
 def test_each_request_shows_what_the_world_draws(
@@ -121,7 +77,7 @@ def test_each_request_shows_what_the_world_draws(
     for body in server.asked:
         shown = pictures_of(body)
         assert len(shown) == 4
-        assert all(picture.shape == (360, 480, 3) for picture in shown)
+        assert all(picture.shape == (120, 160, 3) for picture in shown)
         sent.append([pixel_hash(picture) for picture in shown])
     # Episodes run at once, so the requests come in any order.
     assert sorted(sent) == sorted(drawn(tmp_path / "run", chosen))
@@ -186,7 +142,12 @@ def test_a_run_with_pictures_repeats_its_answers_without_a_model(
     with looking() as server:
         run(plan("mapgpt", server.address, path, eyes="pictures", max_tokens=300))
     # The models' windows differ, so the limit of an answer must be stated.
-    settings = {"dataset": HOUSES, "eyes": "pictures", "max_tokens": 300}
+    settings = {
+        "dataset": HOUSES,
+        "eyes": "pictures",
+        "max_tokens": 300,
+        "picture_size": SIZE,
+    }
     again = Plan(
         "mapgpt",
         "houses",
@@ -233,7 +194,7 @@ def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "big"}, "picture_size"),
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "9x9"}, "from 32 to"),
         ("mapgpt", "houses", {"picture_size": "64x48"}, "no effect in words"),
-        ("navcot", "houses", {"eyes": "pictures"}, "plays in words alone"),
+        ("discussnav", "houses", {"eyes": "pictures"}, "plays in words alone"),
         ("velma", "towns", {"eyes": "pictures"}, "draws no pictures"),
         (
             "mapgpt",

@@ -16,14 +16,15 @@ import hashlib
 import struct
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
+from wayword.core.marks import Mark, draw_marks
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.world import World
@@ -75,7 +76,7 @@ class PictureView:
 class Frame:
     """A picture: ``color`` (rows, columns, 3) from 0 to 255, ``depth`` (rows, columns) in metres
     along the camera's axis, inf for the sky, and ``ids`` (rows, columns), the object's number, 0
-    for the building."""
+    for the building. A map seen from above has no ``depth``: it is inf everywhere."""
 
     color: NDArray[np.uint8]
     depth: NDArray[np.float64]
@@ -84,7 +85,11 @@ class Frame:
 
 class Painter(ABC):
     """Draws what the actors of a dataset's worlds see. ``name`` identifies its looks: painters
-    with the same name draw the same pixels."""
+    with the same name draw the same pixels. ``has_marks``: actions name objects, which have
+    :meth:`marks`. ``has_depth``: frames have depths."""
+
+    has_marks: ClassVar[bool] = False
+    has_depth: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -100,6 +105,11 @@ class Painter(ABC):
     ) -> Frame:
         """Draw one view. ``size`` is (rows, columns)."""
 
+    def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
+        """Return the marks of the objects that the actor's actions can name, by the numbers in
+        ``Frame.ids``. Empty where actions name no objects."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
@@ -114,6 +124,15 @@ class Eyes:
     def reads_words(self) -> bool:
         """True if the agent also reads the world in words."""
         return self.settings.eyes == "both"
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Names of objects in actions -> the numbers that stand for them in prompts. Empty if the
+        agent reads the names in words."""
+        if self.reads_words:
+            return {}
+        marks = self.painter.marks(self.world, self.actor).values()
+        return {mark.name: str(mark.number) for mark in marks}
 
     @property
     def tokens(self) -> int:
@@ -132,13 +151,18 @@ class Eyes:
         return [pixel_hash(frame.color) for _, frame in self.frames()]
 
     def frames(self) -> list[tuple[PictureView, Frame]]:
-        """Draw the actor's views with their depths and object numbers."""
-        views = self.painter.views(self.world, self.actor)
+        """Draw the actor's views with their depths and object numbers. Objects have marks if
+        actions name them and the agent reads no words."""
         size = self.settings.size
-        return [
-            (view, self.painter.frame(self.world, self.actor, view, size))
-            for view in views
-        ]
+        marks: Mapping[int, Mark] = {}
+        if not self.reads_words:
+            marks = self.painter.marks(self.world, self.actor)
+        drawn = []
+        for view in self.painter.views(self.world, self.actor):
+            frame = self.painter.frame(self.world, self.actor, view, size)
+            draw_marks(frame.color, frame.ids, marks)
+            drawn.append((view, frame))
+        return drawn
 
 
 def surround(heading: float, elevation: float) -> list[PictureView]:

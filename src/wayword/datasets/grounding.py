@@ -16,6 +16,7 @@ from wayword.settings import Checked
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels, expert_length
 from wayword.worlds.babyai.level import Level
+from wayword.worlds.babyai.picture import GridPainter
 from wayword.worlds.babyai.world import Actions, BabyAIWorld
 
 # The BabyAI levels used to test instruction grounding.
@@ -178,6 +179,9 @@ class Grounding(SolvableLevels):
     def world(self, episode: Episode) -> BabyAIWorld:
         """Return the episode's level, with the actions of the settings."""
         return BabyAIWorld(episode.scene, self.settings.actions)
+
+    def painter(self) -> GridPainter:
+        return GridPainter()
 
     def training(self) -> Training:
         """Return tasks to learn from: levels of the train split, at least

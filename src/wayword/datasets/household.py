@@ -20,6 +20,10 @@ from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.sources import alfred
 from wayword.settings import FileName
 from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.picture import HouseholdPainter
+
+_PAINTER = HouseholdPainter()
+"""One for all: it keeps the meshes of the latest homes."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,12 @@ class Household(homes.SourcedTasks):
         count = len(self.tasks)
         own = f"the {count:,} episodes of {self.replaced_by}, not those of {self.split}"
         return (*super().caveats, own)
+
+    def painter(self) -> HouseholdPainter | None:
+        # Published rooms have kinds and headings without looks.
+        if self.split not in homes.GENERATED:
+            return None
+        return _PAINTER
 
     def source(self, split: str) -> homes.EpisodeSource:
         """Return the episodes of a split: ALFRED's trajectories, or generated homes.

@@ -191,7 +191,13 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         if self.render_mode == "rgb_array":
             return self.inner.frame().color
         if self.render_mode == "depth_array":
-            return self.inner.frame().depth.astype(np.float32)
+            frame = self.inner.frame()
+            if not np.isfinite(frame.depth).any():
+                raise UsageError(
+                    f"{self.inner.options.name} draws maps seen from above, which have no depth; "
+                    "use render_mode='rgb_array'"
+                )
+            return frame.depth.astype(np.float32)
         return None
 
     def close(self) -> None:

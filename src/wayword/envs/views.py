@@ -103,6 +103,15 @@ class Words(ActorView):
     def begin(self, game: TaskGame) -> None:
         self._game = game
         self._perceiver = game.dataset.perceiver()
+        eyes = game.dataset.eyes
+        painter = game.dataset.painter()
+        sees_only_pictures = eyes is not None and eyes.eyes == "pictures"
+        # The text, the menu and the state would name what the policy is to see.
+        if sees_only_pictures and painter is not None and painter.has_marks:
+            raise UsageError(
+                "eyes=pictures: this view names objects in words; use eyes='both', or an "
+                "agent's prompts, such as view='react'"
+            )
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
 
     def observe(self) -> Json:
@@ -324,7 +333,8 @@ class AgentPrompts(ActorView):
         check_family(self._cls, family, "this dataset", f"view={self._name}")
         if game.dataset.eyes is not None and not self._cls.has_eyes:
             raise UsageError(
-                f"view={self._name} plays in words alone; remove eyes, or use view=mapgpt or navgpt"
+                f"view={self._name} plays in words alone; remove eyes, or use view=react, "
+                "mapgpt or navgpt"
             )
         self._game = game
         self._log = Log()

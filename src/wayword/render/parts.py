@@ -3,6 +3,8 @@
 ``parts.toml`` says what each kind looks like: its shape, its extents in metres, and its paint. A
 shape is a list of parts in fractions of the object's box. An object's name may state its paint or
 change its proportions: "red sofa", "tall mirror".
+
+``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open".
 """
 
 from __future__ import annotations
@@ -62,21 +64,26 @@ class _Part:
     taper: float
 
 
-@cache
-def _text() -> str:
-    return (resources.files(__package__) / "parts.toml").read_text(encoding="utf-8")
+PARTS = "parts.toml"
+HOMES = "homes.toml"
 
 
 @cache
-def _tables() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads(_text())
+def _text(file: str) -> str:
+    return (resources.files(__package__) / file).read_text(encoding="utf-8")
 
 
 @cache
-def checksum() -> str:
-    """Return the checksum of the table, 12 hex digits: part of the identity of a run with
-    pictures."""
-    return hashlib.sha256(_text().encode()).hexdigest()[:12]
+def _tables(file: str = PARTS) -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(_text(file))
+
+
+@cache
+def checksum(*files: str) -> str:
+    """Return the checksum of tables, by default of ``parts.toml``, 12 hex digits: part of the
+    identity of a run with pictures."""
+    texts = [_text(file) for file in files or (PARTS,)]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
 
 
 def kind_of(name: str, kind: str) -> Kind:
@@ -99,8 +106,14 @@ def kind_of(name: str, kind: str) -> Kind:
 
 @cache
 def _parts(shape: str) -> tuple[_Part, ...]:
+    """Return the parts of a shape, of ``homes.toml`` if both tables have it."""
+    texts = _tables(HOMES)["shapes"].get(shape)
+    return _parse(texts or _tables()["shapes"][shape])
+
+
+def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
     parts = []
-    for text in _tables()["shapes"][shape]:
+    for text in texts:
         solid, x0, x1, y0, y1, z0, z1, paint, *taper = str(text).split()
         low = tuple(map(float, (x0, y0, z0)))
         high = tuple(map(float, (x1, y1, z1)))
@@ -108,11 +121,46 @@ def _parts(shape: str) -> tuple[_Part, ...]:
     return tuple(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class HomeLook:
+    """The look of an object of a home in a state: ``parts`` and ``paint``. ``lift``: the height of
+    what it holds as a fraction of its own, None: as the world says. ``stands_out``: how far it
+    stands out of the piece that it is built into, in metres; None: it is where the world says."""
+
+    parts: tuple[_Part, ...]
+    paint: str
+    lift: float | None
+    stands_out: float | None
+
+
+@cache
+def home_look(kind: str, states: tuple[str, ...] = ()) -> HomeLook:
+    """Return the look of a kind of ``homes.toml`` in some states; a grey box for others."""
+    tables = _tables(HOMES)
+    row = tables["kinds"].get(kind, "box grey")
+    stands_out = tables["flush"].get(kind)
+    added: list[str] = []
+    for state in states:
+        row = tables["kinds"].get(f"{kind} {state}", row)
+        stands_out = tables["flush"].get(f"{kind} {state}", stands_out)
+        added += tables["states"].get(state, ())
+    shape, paint = str(row).split()
+    parts = _parts(shape) + _parse(added)
+    return HomeLook(parts, paint, tables["lifts"].get(kind), stands_out)
+
+
+def home_kinds() -> frozenset[str]:
+    """Return the kinds that ``homes.toml`` has a look for."""
+    return frozenset(name.split()[0] for name in _tables(HOMES)["kinds"])
+
+
 @cache
 def paint_of(name: str, table: str = "paints") -> Paint:
     """Return a paint of the table; grey if there is none of that name."""
     tables = _tables()
-    row = tables[table].get(name, tables["paints"]["grey"])
+    row = tables[table].get(name) or _tables(HOMES)["paints"].get(name)
+    if row is None:
+        row = tables["paints"]["grey"]
     if not isinstance(row, Mapping):
         return (tuple(map(float, row)),), (0.0, 0.0, 0.0)
     colors = tuple(tuple(map(float, color)) for color in row["colors"])
@@ -235,21 +283,38 @@ class MeshBuilder:
         across = min(across, limits[0])
         deep = min(deep, limits[1])
         number = self.add_name(name)
+        extents = (across, deep, high)
+        shape = _parts(look.shape)
+        self.add_parts(number, shape, look.paint, back, front, extents, look.underside)
+        return number
+
+    def add_parts(
+        self,
+        number: int,
+        parts: Sequence[_Part],
+        own_paint: str,
+        back: Point,
+        front: Point,
+        extents: tuple[float, float, float],
+        underside: float,
+    ) -> None:
+        """Add parts to an object, in fractions of its ``extents`` across, off its back and up
+        (metres), from its ``underside``. ``back`` and ``front`` are as in :meth:`add_object`."""
+        across = extents[0]
         # Seen from its front, the object's left is at the viewer's left.
         side = (-front[1], front[0])
-        scale = np.array([across, deep, high])
-        for part in _parts(look.shape):
-            paint = _toned(part.paint, look.paint)
+        scale = np.array(extents)
+        for part in parts:
+            paint = _toned(part.paint, own_paint)
             for face in _solid(part):
                 local = face * scale
                 placed = np.empty_like(local)
                 along = local[:, 0] - across / 2
                 placed[:, 0] = back[0] + along * side[0] + local[:, 1] * front[0]
                 placed[:, 1] = back[1] + along * side[1] + local[:, 1] * front[1]
-                placed[:, 2] = look.underside + local[:, 2]
+                placed[:, 2] = underside + local[:, 2]
                 # ``side`` and ``front`` form a left-handed frame, which turns faces inside out.
                 self._add(placed[::-1], paint, number)
-        return number
 
     def _add(self, corners: Floats, paint: Paint, number: int) -> None:
         self._faces.append(corners)
@@ -279,6 +344,27 @@ class MeshBuilder:
             np.array(self._ids, np.int32),
             tuple(_tables()["building"]["sky"]),
         )
+
+
+def joined(meshes: Sequence[Mesh]) -> Mesh:
+    """Return one mesh of all faces of several meshes, in order."""
+    width = max(mesh.colors.shape[1] for mesh in meshes)
+    colors = np.zeros((sum(len(mesh.ids) for mesh in meshes), width, 3), np.uint8)
+    start = 0
+    for mesh in meshes:
+        end = start + len(mesh.ids)
+        colors[start:end, : mesh.colors.shape[1]] = mesh.colors
+        start = end
+    return Mesh(
+        np.concatenate([mesh.corners for mesh in meshes]),
+        np.concatenate([mesh.counts for mesh in meshes]),
+        np.concatenate([mesh.normals for mesh in meshes]),
+        colors,
+        np.concatenate([mesh.color_counts for mesh in meshes]),
+        np.concatenate([mesh.extents for mesh in meshes]),
+        np.concatenate([mesh.ids for mesh in meshes]),
+        meshes[0].sky,
+    )
 
 
 def _padded(face: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -44,7 +45,10 @@ def feedback(result: Feedback) -> str:
     """Return the result of an action as a sentence; an unknown status is quoted."""
     details = result.details
     templates = sentences("babyai")
-    template = templates.get(f"{result.status}.{details.get('action', '')}")
+    verb = str(details.get("action", ""))
+    if verb == "go_explore" and "seen" not in details:
+        verb = "go_explore_pictures"
+    template = templates.get(f"{result.status}.{verb}")
     text = template or templates.get(result.status) or f"Result: {result.status}."
     # Most results have no slots.
     if "{" in text:
@@ -107,4 +111,16 @@ def _state(view: BabyAIObservation) -> tuple[SelfState, str]:
     return SelfState("", view.heading, names), standing(view)
 
 
-verbalizer = Verbalizer("babyai", _state, lambda view, _: around(view), feedback)
+def _without_sight(result: Feedback) -> Feedback:
+    """Return a result without the objects that came into view."""
+    details = {key: value for key, value in result.details.items() if key != "seen"}
+    return replace(result, details=details)
+
+
+verbalizer = Verbalizer(
+    "babyai",
+    _state,
+    lambda view, _: around(view),
+    feedback,
+    without_sight=_without_sight,
+)

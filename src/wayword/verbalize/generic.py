@@ -48,6 +48,8 @@ class Verbalizer:
     its surroundings, with the dataset's perceiver if there is one. ``briefing`` returns the slots
     of the rules and the list of actions. ``changes`` describes surroundings without what is in a
     memory of the messages so far, made by ``memory``; None: the family is always described in full.
+    ``unpictured`` returns the part of ``around`` that pictures do not replace, and
+    ``without_sight`` a result without what the actor saw, for agents that see pictures alone.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Verbalizer:
     briefing: Callable[[ActionSpace], Mapping[str, str]] = lambda space: {}
     memory: Callable[[], Any] | None = None
     changes: Callable[[Any, Any], str] | None = None
+    unpictured: Callable[[Any, Perceiver | None], str] = lambda view, perceiver: ""
+    without_sight: Callable[[Feedback], Feedback] = lambda result: result
 
 
 def verbalizer(observation: Observation) -> Verbalizer:

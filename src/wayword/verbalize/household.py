@@ -6,6 +6,7 @@ Templates only: ``sentences.toml`` for results, ``describe`` for a full observat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -258,11 +259,17 @@ def _sentence_key(result: Feedback) -> str:
         if verb in ("pan_left", "pan_right") and "distance" in details:
             verb = verb.replace("pan", "sidestep")
         elif verb == "open" and details.get("kind") == "receptacle":
-            verb = "open_receptacle"
+            # In pictures, the contents are seen.
+            if "contents" in details:
+                verb = "open_receptacle"
         elif verb == "stop" and details.get("answer"):
             verb = "stop_answer"
+        elif verb == "go_explore" and "seen" not in details:
+            verb = "go_explore_pictures"
         elif verb == "go_explore" and not details.get("closed"):
             verb = "go_explore_open"
+        elif verb == "go_check" and "contents" not in details:
+            verb = "go_check_pictures"
     elif result.status == "no_path" and details.get("doors"):
         verb = "doors"
     if details.get("spot"):
@@ -386,6 +393,22 @@ def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
     return state, f"You are in {room}, facing {facing}, holding {join_names(held)}."
 
 
+def _messages_text(view: HouseholdObservation) -> str:
+    """Return the messages of others: no picture shows them."""
+    return "\n".join(f"{each.sender} says: {each.text}" for each in view.messages)
+
+
+SIGHT_DETAILS = frozenset({"seen", "places", "contents", "closed", "opened"})
+"""Details of results that name what the actor saw."""
+
+
+def _without_sight(result: Feedback) -> Feedback:
+    """Return a result without the objects that the actor saw."""
+    kept = result.details.keys() - SIGHT_DETAILS
+    details = {key: value for key, value in result.details.items() if key in kept}
+    return replace(result, details=details)
+
+
 verbalizer = Verbalizer(
     "household",
     _state,
@@ -394,4 +417,6 @@ verbalizer = Verbalizer(
     briefing,
     KnownObjects,
     _changes_text,
+    unpictured=lambda view, _: _messages_text(view),
+    without_sight=_without_sight,
 )

@@ -357,4 +357,5 @@ def walk_feedback(before: float, after: float) -> str:
     return "You went back."
 
 
-verbalizer = Verbalizer("indoor", _state, _around, _feedback)
+# The perceiver of agents that see pictures has no words: exits remain.
+verbalizer = Verbalizer("indoor", _state, _around, _feedback, unpictured=_around)

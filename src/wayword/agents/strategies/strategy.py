@@ -29,6 +29,7 @@ from wayword.agents.answers import (
     one_line,
 )
 from wayword.agents.legal import Legal
+from wayword.agents.marked import MarkedNames, verbs_on_objects
 from wayword.agents.pages import Prompts
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -36,7 +37,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.model import system, user
+from wayword.core.model import Image, Message, system, user
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
@@ -94,7 +95,7 @@ def system_text(
     """Return the system message of an episode. Goal and rules of a family are on its page in the
     folder ``worlds``; ``slots`` are the others of the agent's page.
     """
-    briefing = {**voice.briefing(space), **slots}
+    briefing = {"sight": "words", **voice.briefing(space), **slots}
     return prompts.fill(
         "system",
         goal=task_rules(episode, actor) or prompts[f"goal_{voice.name}"],
@@ -114,10 +115,12 @@ def catalog_of(
     return action_lines(catalog, space, argument)
 
 
-def example_of(prompts: Prompts, voice: Verbalizer, actions: str) -> tuple[str, str]:
+def example_of(
+    prompts: Prompts, voice: Verbalizer, actions: str, sight: str = "words"
+) -> tuple[str, str]:
     """Return a thought and an action for the example of an answer; ``actions`` as in the prompt."""
     verbs = set(re.findall(r"^[a-z_]+", actions, re.MULTILINE))
-    text = prompts.fill(f"example_{voice.name}", verbs=verbs)
+    text = prompts.fill(f"example_{voice.name}", verbs=verbs, sight=sight)
     thought, action = text.splitlines()
     return thought, action
 
@@ -210,6 +213,7 @@ class AnyWorldAgent(prompting.PromptAgent):
             "limit": self._steps.limit,
             "needs_stop": self._steps.needs_stop,
             "actions": catalog_of(self._prompts, self._verbalizer, space),
+            "sight": self._sight,
             **slots,
         }
         about = self._prompts, self._verbalizer, self._episode, self._actor, space
@@ -281,6 +285,7 @@ class Strategy(AnyWorldAgent):
     """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one."""
 
     recipe: ClassVar[str] = ""
+    has_eyes: ClassVar[bool] = True
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
     small_model: ClassVar[Mapping[str, Json]] = {
         "menu": "all",
@@ -290,6 +295,11 @@ class Strategy(AnyWorldAgent):
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        if self._eyes is not None and settings.shots:
+            raise UsageError(
+                "shots shows solved episodes in words; set shots=0, or remove "
+                f"eyes={self._sight}"
+            )
         name = type(self).__name__
         recipe = self.recipe
         if ":" not in recipe:  # the name of a block, not the recipe itself
@@ -303,6 +313,16 @@ class Strategy(AnyWorldAgent):
         # Of what messages have described; None: views are full
         self._memory: Any = None
         self._in_view = ""
+        self._verbs_on_objects: Mapping[str, int] = {}
+
+    @property
+    def _sees_only_pictures(self) -> bool:
+        return self._sight == "pictures"
+
+    @property
+    def _marks(self) -> MarkedNames:
+        """The numbers that stand for objects; empty if the prompt names them in words."""
+        return MarkedNames({} if self._eyes is None else self._eyes.marks)
 
     async def begin(self, episode: Episode) -> None:
         """Reset for the episode. Opening actions given by the dataset are taken first."""
@@ -321,6 +341,9 @@ class Strategy(AnyWorldAgent):
         chat = self._chat(observation, space)
         if self._memory is not None:
             space = with_look(space)
+        marks = self._marks
+        if self._sees_only_pictures:
+            space = marks.space(space, self._verbs_on_objects)
         legal = Legal(space, self._earlier_actions)
         # At two characters per token, an answer that fills all parts is within the token limit.
         text_count = (
@@ -329,40 +352,32 @@ class Strategy(AnyWorldAgent):
         length = self._settings.thought_length or max(
             1, 2 * self._budget.answer // text_count
         )
-        shown = space
-        if self._constrained and self._settings.menu == "in_view":
-            # Named in the rules
-            rooms = self._verbalizer.briefing(space).get("rooms", "")
-            shown = offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
+        shown = self._choices(space, marks)
         schema = None
         stop: tuple[str, ...] = STOP_SEQUENCES
         if self._constrained:
             schema = self._recipe.schema_for(shown, length)
             stop = ()
-        reply = await self._ask(chat, schema, stop)
+        pictures = self._pictures_around()
+        reply = await self._ask(chat, schema, stop, pictures=pictures)
         answer = self._recipe.decision(reply, legal)
         # The released code answers a thought alone, once, and asks again.
         reminder = self._prompts["thought_only"]
         if reminder and _is_thought_alone(answer.outcome):
             chat.add(self._message_text, reply.text.strip())
             self._message_text = reminder
-            reply = await self._ask(chat, schema, stop)
+            reply = await self._ask(chat, schema, stop, pictures=pictures)
             answer = self._recipe.decision(reply, legal)
         if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
             # A look takes no action: the answer is the full view, and the question comes again.
             chat.add(self._message_text, reply.text.strip())
             self._message_text = self._observation_text(view=self._in_view)
-            reply = await self._ask(chat, schema, stop)
+            reply = await self._ask(chat, schema, stop, pictures=pictures)
             answer = self._recipe.decision(reply, legal)
             if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
                 refused = reply.reject("no_action", "you have just looked")
                 answer = replace(answer, outcome=refused)
-        requested: set[str] = set()
-        for section in self._recipe.sections:
-            requested.update(name for name, _ in section.parts)
-        # A state that is not stated counts as wrong.
-        if not requested.isdisjoint({PLACE, FACING, HOLDING}):
-            self._toolkit.note(STATE, **parse_state(answer.parts))
+        self._record_state(answer.parts, marks)
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
         is_refused = isinstance(answer.outcome, Rejection)
@@ -370,7 +385,32 @@ class Strategy(AnyWorldAgent):
             self._answer = one_line(reply.text, ECHO_LENGTH)
         else:
             self._answer = reply.text.strip()
+        if isinstance(answer.outcome, Decision):
+            action = marks.to_names(answer.outcome.action)
+            return replace(answer.outcome, action=action)
         return answer.outcome
+
+    def _choices(self, space: ActionSpace, marks: MarkedNames) -> ActionSpace:
+        """Return the actions that the schema of a constrained answer offers."""
+        if self._sees_only_pictures:
+            return marks.schema_space(space, self._verbs_on_objects)
+        if self._constrained and self._settings.menu == "in_view":
+            # Named in the rules
+            rooms = self._verbalizer.briefing(space).get("rooms", "")
+            return offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
+        return space
+
+    def _record_state(self, parts: Mapping[str, str], marks: MarkedNames) -> None:
+        """Record the state that an answer states, if its recipe asks for one."""
+        requested: set[str] = set()
+        for section in self._recipe.sections:
+            requested.update(name for name, _ in section.parts)
+        # A state that is not stated counts as wrong.
+        if not requested.isdisjoint({PLACE, FACING, HOLDING}):
+            stated = dict(parts)
+            if HOLDING in stated:
+                stated[HOLDING] = marks.named_text(stated[HOLDING])
+            self._toolkit.note(STATE, **parse_state(stated))
 
     async def recall(
         self,
@@ -387,12 +427,18 @@ class Strategy(AnyWorldAgent):
         if isinstance(decision, Rejection):
             self._answer = decision.said
         else:
-            self._answer = self.answer(decision.action, observation, space)
+            action = self._marks.to_numbers(decision.action)
+            self._answer = self.answer(action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
         if self._conversation is not None:  # None during opening actions
-            self._feedback = generic.feedback(feedback, self._verbalizer)
+            shown = feedback
+            if self._sees_only_pictures:
+                shown = self._verbalizer.without_sight(feedback)
+            text = generic.feedback(shown, self._verbalizer)
+            # Marks are those of the state after the action, which may have shown new objects.
+            self._feedback = self._marks.text(text)
             if self._memory is not None:
                 self._memory.hear(feedback)
             self._conversation.add(self._message_text, self._answer or "(no answer)")
@@ -470,11 +516,15 @@ class Strategy(AnyWorldAgent):
             finds_its_way = any(action.name == "goto" for action in space.listed)
             states_itself = any(field.parts for field in self._recipe.fields)
             # Its own state is compared with the true one
-            if self._settings.view == "changes" and finds_its_way and not states_itself:
+            tells_changes = self._settings.view == "changes" and not states_itself
+            if tells_changes and finds_its_way and not self._sees_only_pictures:
                 self._memory = self._verbalizer.memory and self._verbalizer.memory()
             actions = catalog_of(
                 self._prompts, self._verbalizer, space, self._constrained
             )
+            self._verbs_on_objects = {}
+            if self._eyes is not None and self._eyes.painter.has_marks:
+                self._verbs_on_objects = verbs_on_objects(actions, space)
             limit = 0
             if self._steps.limit:
                 # Opening moves of the dataset count as actions.
@@ -514,7 +564,9 @@ class Strategy(AnyWorldAgent):
         """Return the form of an answer: labeled lines, or a JSON object with an example."""
         if not self._constrained:
             return self._recipe.text
-        thought, action = example_of(self._prompts, self._verbalizer, actions)
+        thought, action = example_of(
+            self._prompts, self._verbalizer, actions, self._sight
+        )
         argument = ""
         if space.open_verbs:
             verbs = " or ".join(space.open_verbs)
@@ -611,7 +663,11 @@ class Strategy(AnyWorldAgent):
         voice = generic.verbalizer(observation)
         hides_state = started and self._settings.own_state == "start"
         own, state = voice.self_state(observation)
-        if voice.changes and memory is not None:
+        if self._sees_only_pictures:
+            marks = self._marks
+            view = voice.unpictured(observation, self._toolkit.perceiver)
+            state = marks.text(state)
+        elif voice.changes and memory is not None:
             view = voice.changes(observation, memory)
             hides_state = hides_state or not memory.notice_self(own.place, own.holding)
         else:
@@ -649,12 +705,21 @@ class Strategy(AnyWorldAgent):
         schema: Mapping[str, Json] | None,
         stop: tuple[str, ...] = (),
         role: str = "main",
+        pictures: tuple[str, tuple[Image, ...]] = ("", ()),
     ) -> Reply:
-        self._budget.fit(
-            chat.history, chat.length(self._message_text), self._budget.answer
-        )
+        """Ask with the latest message. ``pictures`` are the labels and images that come with it;
+        those of earlier messages are not sent again."""
+        reserve = self._budget.answer
+        labels, images = pictures
+        if self._eyes is not None:
+            reserve += self._eyes.tokens
+        self._budget.fit(chat.history, chat.length(self._message_text), reserve)
         gap_text = chat.history.gap_text(self._prompts)
         messages = chat.messages(self._message_text, gap_text)
+        if images:
+            text = self._prompts.fill("looks", labels=labels)
+            latest = prompting.joined(messages[-1].content, text, gap="\n")
+            messages[-1] = Message(messages[-1].role, latest, images)
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]
 

@@ -99,6 +99,8 @@ class Actor:
     room: str = ""
     actions: int = 0
     has_acted: bool = False
+    looked_around: bool = False
+    """Its last action ended with a look around."""
     low_level: int = 0
     stopped: bool = False
     answer: str | None = None

@@ -392,6 +392,7 @@ class HouseholdWorld(World):
             feedback = Feedback(failure.status, details)
         # Failed actions count as well: the limit is on attempts.
         me.actions += 1
+        me.looked_around = verb == "go_explore" and feedback.ok
         if me.body.step_limit and me.actions >= me.body.step_limit:
             me.stopped = True
         return feedback

@@ -1,0 +1,122 @@
+"""Marks in place of names, for agents that see objects in pictures alone.
+
+    >>> from wayword.core.action import STOP, Action, ActionSpace
+    >>> marks = MarkedNames({"mug_1": "4", "desk_1": "7"})
+    >>> marks.text("You put mug_1 on desk_1.")
+    'You put object 4 on object 7.'
+    >>> marks.to_names(Action("put", ("4", "7")))
+    Action(name='put', arguments=('mug_1', 'desk_1'))
+    >>> space = ActionSpace((Action("pick_up", ("mug_1",)), STOP))
+    >>> [str(action) for action in marks.space(space, {"pick_up": 1}).listed]
+    ['stop', 'pick_up[4]', 'pick_up[7]']
+
+The world's menu lists what fits an object ("pick_up[mug_1]", but not "pick_up[desk_1]"). The menu
+of marks lists every verb with every number, so that it tells nothing of the scene.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from wayword.core.action import Action, ActionSpace, LazyActions
+
+_WORD = re.compile(r"[\w-]+")
+_NUMBER = re.compile(r"\b(?:object )?([0-9]+)\b")
+NUMBER_FORM = "[0-9]{1,3}"
+"""Pattern of a mark in a constrained answer. No scene has a thousand objects."""
+
+
+class MarkedNames:
+    """The numbers of objects by their names in actions."""
+
+    def __init__(self, marks: Mapping[str, str]) -> None:
+        self._number_of = dict(marks)
+        self._name_of = {number: name for name, number in marks.items()}
+
+    def text(self, text: str) -> str:
+        """Return a text with numbers in place of names."""
+
+        def spoken(match: re.Match[str]) -> str:
+            number = self._number_of.get(match[0])
+            return match[0] if number is None else f"object {number}"
+
+        return _WORD.sub(spoken, text)
+
+    def named_text(self, text: str) -> str:
+        """Return a model's words with names in place of numbers."""
+        return _NUMBER.sub(lambda match: self._name_of.get(match[1], match[0]), text)
+
+    def to_names(self, action: Action) -> Action:
+        """Return an action with names in place of numbers; other arguments stay."""
+        words = [self._name_of.get(word, word) for word in action.arguments]
+        return Action(action.name, tuple(words))
+
+    def to_numbers(self, action: Action) -> Action:
+        """Return an action with numbers in place of names; other arguments stay."""
+        words = [self._number_of.get(word, word) for word in action.arguments]
+        return Action(action.name, tuple(words))
+
+    def space(self, space: ActionSpace, verbs: Mapping[str, int]) -> ActionSpace:
+        """Return a space with numbers in place of names. ``verbs`` are those that name objects,
+        each with the number of its arguments."""
+        if not verbs:
+            return space
+        numbers = list(self._name_of)
+
+        def listed() -> list[Action]:
+            actions = [each for each in space.listed if each.name not in verbs]
+            for verb, count in verbs.items():
+                if count == 1:
+                    actions += [Action(verb, (number,)) for number in numbers]
+                else:
+                    # All pairs would be thousands: one shows how the action is written.
+                    actions.append(Action(verb, tuple((numbers or ["1"])[:1] * count)))
+            return actions
+
+        def named(action: Action) -> bool:
+            if action.name not in verbs:
+                return space.knows(action)
+            return len(action.arguments) == verbs[action.name] and all(
+                word in self._name_of for word in action.arguments
+            )
+
+        return ActionSpace(
+            LazyActions(listed),
+            space.open_verbs,
+            accepts=lambda action: self.to_names(action) in space,
+            named=named,
+        )
+
+    def schema_space(self, space: ActionSpace, verbs: Mapping[str, int]) -> ActionSpace:
+        """Return the space of :meth:`space` for a constrained answer: any number of an object fits,
+        also one of an earlier picture."""
+        if not verbs:
+            return space
+        plain = [each for each in space.listed if each.name not in verbs]
+        forms = []
+        for verb, count in verbs.items():
+            forms.append(rf"{verb}\[{', '.join([NUMBER_FORM] * count)}\]")
+        return replace(space, listed=plain, forms=tuple(forms))
+
+
+_SIGNATURE = re.compile(r"([a-z_]+)\[([^\]]+)\]")
+_PLACES = frozenset({"room"})
+"""Slots of actions that take the name of a place, which the rules list."""
+
+
+def verbs_on_objects(catalog: str, space: ActionSpace) -> dict[str, int]:
+    """Return the verbs of a prompt's list of actions that name objects, with the number of
+    arguments of each.
+
+    >>> verbs_on_objects("go_explore[room]: walk\\npick_up[object]: take", ActionSpace(()))
+    {'pick_up': 1}
+    """
+    verbs = {}
+    for line in catalog.splitlines():
+        for verb, slots in _SIGNATURE.findall(line.partition(": ")[0]):
+            names = slots.split(", ")
+            if verb not in space.open_verbs and _PLACES.isdisjoint(names):
+                verbs[verb] = len(names)
+    return verbs

@@ -1,0 +1,447 @@
+"""Pictures of houses: walls, doors, furniture, and what lies on or in it, as it is now.
+
+Every object is drawn from its box, its front and its states. Fronts are not part of a scene:
+furniture faces away from the nearest wall of its room, and everything else as what holds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.geometry import unit
+from wayword.core.marks import Mark
+from wayword.core.sight import Frame, Painter, PictureView
+from wayword.core.world import World
+from wayword.render.parts import (
+    HOMES,
+    PARTS,
+    MeshBuilder,
+    checksum,
+    home_look,
+    joined,
+    paint_of,
+)
+from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.house import Actor, House
+from wayword.worlds.household.scene import Door, HouseObject, Point, Room, Scene, Wall
+from wayword.worlds.household.world import HouseholdWorld
+
+Floats = NDArray[np.float64]
+
+CEILING = 2.6
+"""Height of rooms in metres."""
+DOOR_HEIGHT = 2.05
+"""Height of doorways in metres."""
+DOOR_THICKNESS = 0.05  # metres
+THINNEST = 0.012
+"""Least extent of an object in metres, so that a card on a table is not in the table's plane."""
+ELEVATION = -18.0
+"""Tilt of the views in degrees: what is on tables matters more than ceilings."""
+FEET = -62.0
+"""Tilt of the view of what is in reach, in degrees."""
+FEET_WIDTH = 90.0  # degrees
+AROUND = {
+    0.0: "ahead",
+    60.0: "right ahead",
+    120.0: "right behind",
+    180.0: "behind",
+    240.0: "left behind",
+    300.0: "left ahead",
+}
+"""Degrees to the right of the heading -> label, of the views of a look around."""
+SPREAD_STEP = 0.02
+"""Grid in metres on which a free place is looked for where objects overlap."""
+HAND = (0.2, 0.45, -0.3)
+"""Where a held object is seen: metres to the right, ahead, and up from the eye."""
+MESHES = 4
+"""Most houses in memory, each with its walls; one takes about 1 MB."""
+OBJECT_MESHES = 4096
+"""Most objects in memory, each in one state and place; one takes about 20 kB."""
+SWING = 0.92
+"""Share of a doorway's width that its open door takes."""
+
+
+class HouseholdPainter(Painter):
+    """Draws the houses of :class:`~wayword.worlds.household.world.HouseholdWorld`."""
+
+    has_marks = True
+
+    def __init__(self) -> None:
+        self._walls = lru_cache(maxsize=MESHES)(_room_mesh)
+        self._fronts = lru_cache(maxsize=MESHES)(_fronts)
+        self._object = lru_cache(maxsize=OBJECT_MESHES)(_object_mesh)
+        self._mesh = lru_cache(maxsize=MESHES)(_join)
+
+    @property
+    def name(self) -> str:
+        return f"schematic:{checksum(PARTS, HOMES)}"
+
+    def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        me = _actor(world, actor)
+        # After a look around, or before the first action of a body that begins with one.
+        sees_all_around = me.looked_around or (
+            me.body.looks_around and not me.has_acted
+        )
+        if sees_all_around:
+            return [
+                PictureView(label, (me.heading + turn) % 360.0, ELEVATION, 60.0)
+                for turn, label in AROUND.items()
+            ]
+        # The thirds that words name. One picture of the whole view would show a mug across a room
+        # as a few pixels.
+        third = me.body.view_angle / 3
+        views = []
+        for label, turn in (("left", -third), ("ahead", 0.0), ("right", third)):
+            heading = (me.heading + turn) % 360.0
+            views.append(PictureView(label, heading, ELEVATION, third))
+        return [*views, PictureView("at your feet", me.heading, FEET, FEET_WIDTH)]
+
+    def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
+        names = _actor(world, actor).names
+        marks = {}
+        for number, i in enumerate(names.order, start=1):
+            marks[i + 1] = Mark(number, names.of[i])
+        return marks
+
+    def frame(
+        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+    ) -> Frame:
+        house = _house(world)
+        me = house.actors[actor]
+        camera = PinholeCamera(
+            (me.x, me.y, me.body.eye), view.heading, view.elevation, view.width
+        )
+        scene = house.layout.scene
+        walls = self._walls(scene.rooms, scene.walls, scene.doors)
+        looks = tuple(self._placements(house, me))
+        objects = [self._object(look) for look in looks]
+        return draw(self._mesh((walls, *objects)), camera, size)
+
+    def _placements(self, house: House, me: Actor) -> list[Placement]:
+        """Return everything that can be seen: objects that are not in closed containers, doors and
+        other actors."""
+        t = house.entities
+        fronts = self._fronts(house.layout.scene)
+        shifts: dict[int, tuple[float, float, float]] = {}
+        placed = []
+        spread: dict[int, Point] = {}
+        for holder in sorted(set(t.inside[: t.objects].tolist())):
+            if 0 <= holder < t.objects:
+                spread |= _spread_out(t, holder)
+        for i in _holders_first(t):
+            holder = int(t.inside[i])
+            if t.is_exposed[i]:
+                place = spread.get(i, (float(t.x[i]), float(t.y[i])))
+                placed.append(_placement(t, i, place, fronts, shifts))
+            elif holder == me.number:
+                placed.append(_in_hand(t, i, me))
+        for i in range(t.objects, t.first_actor):
+            door = house.layout.scene.doors[i - t.objects]
+            placed.append(_door_placement(door, i, bool(t.open[i])))
+        others = [other for other in house.actors.values() if other is not me]
+        placed += [_person(other) for other in others]
+        return placed
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An object in its place: ``number`` in pictures, ``kind`` and ``states``, the middle of its
+    ``back``, its ``front`` (unit vector), ``extents`` across, off its back and up, and the height
+    of its ``underside``, in metres."""
+
+    number: int
+    kind: str
+    states: tuple[str, ...]
+    back: Point
+    front: Point
+    extents: tuple[float, float, float]
+    underside: float
+
+
+def _house(world: World) -> House:
+    assert isinstance(world, HouseholdWorld)
+    return world.house
+
+
+def _actor(world: World, actor: str) -> Actor:
+    return _house(world).actors[actor]
+
+
+def _holders_first(t: Entities) -> list[int]:
+    """Return all objects, each after what holds it."""
+    return sorted(range(t.objects), key=lambda i: (len(t.holders(i)), i))
+
+
+def _object_mesh(look: Placement) -> Mesh:
+    builder = MeshBuilder()
+    home = home_look(look.kind, look.states)
+    builder.add_parts(
+        look.number,
+        home.parts,
+        home.paint,
+        look.back,
+        look.front,
+        look.extents,
+        look.underside,
+    )
+    return builder.mesh()
+
+
+def _join(meshes: tuple[Mesh, ...]) -> Mesh:
+    return joined(meshes)
+
+
+def _placement(
+    t: Entities,
+    i: int,
+    place: Point,
+    fronts: Mapping[int, tuple[Point, int]],
+    shifts: dict[int, tuple[float, float, float]],
+) -> Placement:
+    """Return an object at its ``place`` (x, y) on its holder. ``shifts`` (metres east, north, up)
+    are how far from their places in the world holders are drawn; the object's own is added."""
+    spec = t.specs[i]
+    look = home_look(spec.type, t.states(i))
+    holder = int(t.inside[i])
+    front, body = fronts[i]
+    east, north, up = shifts.get(holder, (0.0, 0.0, 0.0))
+    if 0 <= holder < t.objects:
+        front = fronts[holder][0]
+        lift = home_look(t.specs[holder].type, t.states(holder)).lift
+        if lift is not None:
+            drawn_at = float(t.bottom[holder]) + lift * t.specs[holder].height
+            up += drawn_at - float(t.bottom[i])
+    across = spec.depth if front[0] else spec.width
+    deep = spec.width if front[0] else spec.depth
+    x, y = place
+    if look.stands_out is not None and body >= 0:
+        # Its front to the front of the piece that it is built into, and out of it.
+        piece = t.specs[body]
+        reach = (piece.width if front[0] else piece.depth) / 2 + look.stands_out
+        ahead = (piece.x - x) * front[0] + (piece.y - y) * front[1]
+        shift = ahead + reach - deep / 2
+        east += shift * front[0]
+        north += shift * front[1]
+    moved = (place[0] - float(t.x[i]), place[1] - float(t.y[i]))
+    shifts[i] = (east + moved[0], north + moved[1], up)
+    x += east - front[0] * deep / 2
+    y += north - front[1] * deep / 2
+    extents = (
+        max(across, THINNEST),
+        max(deep, THINNEST),
+        max(spec.height, THINNEST),
+    )
+    bottom = float(t.bottom[i]) + up
+    return Placement(
+        i + 1, spec.type, t.states(i), _rounded(x, y), front, extents, round(bottom, 6)
+    )
+
+
+def _spread_out(t: Entities, holder: int) -> dict[int, Point]:
+    """Return places (x, y) for what lies in or on an object, so that none hides in another: the
+    world lets small objects overlap. Each goes to the nearest free place on its holder."""
+    base = t.specs[holder]
+    x0 = float(t.x[holder]) - base.width / 2
+    y0 = float(t.y[holder]) - base.depth / 2
+    columns = max(1, round(base.width / SPREAD_STEP))
+    rows = max(1, round(base.depth / SPREAD_STEP))
+    taken = np.zeros((rows, columns), np.int64)
+    grid_x: Floats = x0 + (np.arange(columns, dtype=np.float64) + 0.5) * SPREAD_STEP
+    grid_y: Floats = y0 + (np.arange(rows, dtype=np.float64) + 0.5) * SPREAD_STEP
+    places = {}
+    for i in t.contents(holder):
+        spec = t.specs[i]
+        if "pickupable" not in spec.affordances:
+            # Appliances on a counter stay, and nothing is drawn within them.
+            half_x = spec.width / 2
+            half_y = spec.depth / 2
+            x = float(t.x[i])
+            y = float(t.y[i])
+        else:
+            half_x = min(spec.width, base.width) / 2
+            half_y = min(spec.depth, base.depth) / 2
+            x, y = _free_place(taken, grid_x, grid_y, i, t, (half_x, half_y))
+            places[i] = (x, y)
+        beside = np.abs(grid_x - x) < half_x
+        along = np.abs(grid_y - y) < half_y
+        taken[np.ix_(along, beside)] += 1
+    return places
+
+
+def _free_place(
+    taken: NDArray[np.int64],
+    grid_x: Floats,
+    grid_y: Floats,
+    i: int,
+    t: Entities,
+    half: tuple[float, float],
+) -> Point:
+    """Return the place of an object whose box, of ``half`` extents, covers the fewest cells that
+    are taken, and of these the nearest to its own."""
+    x = float(t.x[i])
+    y = float(t.y[i])
+    # Sums of cells in all boxes at once, by the table of sums from the corner.
+    sums = np.zeros((len(grid_y) + 1, len(grid_x) + 1), np.int64)
+    sums[1:, 1:] = taken.cumsum(axis=0).cumsum(axis=1)
+    wide = min(len(grid_x), max(1, round(2 * half[0] / SPREAD_STEP)))
+    deep = min(len(grid_y), max(1, round(2 * half[1] / SPREAD_STEP)))
+    covered = (
+        sums[deep:, wide:]
+        - sums[:-deep, wide:]
+        - sums[deep:, :-wide]
+        + sums[:-deep, :-wide]
+    )
+    center_x = grid_x[: covered.shape[1]] + (wide - 1) * SPREAD_STEP / 2
+    center_y = grid_y[: covered.shape[0]] + (deep - 1) * SPREAD_STEP / 2
+    away = (center_x[None] - x) ** 2 + (center_y[:, None] - y) ** 2
+    # Rounded, so that equal distances do not depend on the last bit.
+    order = np.lexsort((np.round(away, 6).ravel(), covered.ravel()))
+    row, column = divmod(int(order[0]), covered.shape[1])
+    return float(center_x[column]), float(center_y[row])
+
+
+def _in_hand(t: Entities, i: int, me: Actor) -> Placement:
+    """Return a held object at the lower right of the view."""
+    spec = t.specs[i]
+    ahead = _unit(me.heading)
+    right = (ahead[1], -ahead[0])
+    x = me.x + HAND[0] * right[0] + HAND[1] * ahead[0]
+    y = me.y + HAND[0] * right[1] + HAND[1] * ahead[1]
+    extents = (
+        max(spec.width, THINNEST),
+        max(spec.depth, THINNEST),
+        max(spec.height, THINNEST),
+    )
+    front = (-ahead[0], -ahead[1])
+    return Placement(
+        i + 1,
+        spec.type,
+        t.states(i),
+        _rounded(x, y),
+        front,
+        extents,
+        me.body.eye + HAND[2],
+    )
+
+
+def _door_placement(door: Door, i: int, is_open: bool) -> Placement:
+    """Return a door in its doorway, or swung aside at its first post."""
+    (ax, ay), (bx, by) = door.a, door.b
+    width = math.dist(door.a, door.b)
+    along = (_whole(bx - ax), _whole(by - ay))
+    aside = (-along[1], along[0])
+    if not is_open:
+        middle = ((ax + bx) / 2, (ay + by) / 2)
+        back = (
+            middle[0] - aside[0] * DOOR_THICKNESS / 2,
+            middle[1] - aside[1] * DOOR_THICKNESS / 2,
+        )
+        front = aside
+    else:
+        reach = SWING * width
+        back = (ax + aside[0] * reach / 2, ay + aside[1] * reach / 2)
+        front = along
+        width = reach
+    extents = (width, DOOR_THICKNESS, DOOR_HEIGHT)
+    return Placement(i + 1, "door", (), _rounded(*back), front, extents, 0.0)
+
+
+def _person(actor: Actor) -> Placement:
+    ahead = _unit(actor.heading)
+    back = (actor.x - 0.12 * ahead[0], actor.y - 0.12 * ahead[1])
+    return Placement(
+        actor.number + 1, "person", (), _rounded(*back), ahead, (0.45, 0.24, 1.7), 0.0
+    )
+
+
+def _rounded(x: float, y: float) -> Point:
+    return round(x, 6), round(y, 6)
+
+
+def _unit(heading: float) -> Point:
+    # Rounded, because sines of C libraries differ in their last bits.
+    east, north = unit(heading)
+    return round(float(east), 9), round(float(north), 9)
+
+
+def _whole(change: float) -> float:
+    return float((change > 1e-9) - (change < -1e-9))
+
+
+def _bounds(room: Room) -> tuple[float, float, float, float]:
+    xs = [corner[0] for corner in room.polygon]
+    ys = [corner[1] for corner in room.polygon]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
+    """Return the front of each object and the piece that it is built into, -1 for none."""
+    fronts: dict[int, tuple[Point, int]] = {}
+    pieces = [(i, each) for i, each in enumerate(scene.objects) if each.solid]
+    for i, each in pieces:
+        fronts[i] = (_away_from_wall(scene, each), -1)
+    for i, each in enumerate(scene.objects):
+        if i in fronts:
+            continue
+        around = [
+            number
+            for number, piece in pieces
+            if abs(each.x - piece.x) <= piece.width / 2
+            and abs(each.y - piece.y) <= piece.depth / 2
+        ]
+        if around:
+            fronts[i] = (fronts[around[0]][0], around[0])
+        else:
+            fronts[i] = (_away_from_wall(scene, each), -1)
+    return fronts
+
+
+def _away_from_wall(scene: Scene, piece: HouseObject) -> Point:
+    for room in scene.rooms:
+        west, south, east, north = _bounds(room)
+        if west <= piece.x <= east and south <= piece.y <= north:
+            gaps = {
+                (1.0, 0.0): piece.x - piece.width / 2 - west,
+                (-1.0, 0.0): east - piece.x - piece.width / 2,
+                (0.0, 1.0): piece.y - piece.depth / 2 - south,
+                (0.0, -1.0): north - piece.y - piece.depth / 2,
+            }
+            return min(gaps, key=lambda side: round(gaps[side], 6))
+    return (0.0, -1.0)
+
+
+def _room_mesh(
+    rooms: tuple[Room, ...], walls: tuple[Wall, ...], doors: tuple[Door, ...]
+) -> Mesh:
+    """Return floors, ceilings, walls, and the walls above doors."""
+    builder = MeshBuilder()
+    ceiling = paint_of("ceiling", "building")
+    for room in rooms:
+        west, south, east, north = _bounds(room)
+        corners = [(west, south), (east, south), (east, north), (west, north)]
+        # "bedroom 2" has the floor of a bedroom.
+        kind = room.name.rstrip(" 0123456789")
+        floor = [(*corner, 0.0) for corner in corners]
+        top = [(*corner, CEILING) for corner in reversed(corners)]
+        builder.add_face(floor, paint_of(kind, "floors"))
+        builder.add_face(top, ceiling)
+    for wall in walls:
+        _add_wall(builder, wall.a, wall.b, 0.0)
+    for door in doors:
+        _add_wall(builder, door.a, door.b, DOOR_HEIGHT)
+    return builder.mesh()
+
+
+def _add_wall(builder: MeshBuilder, start: Point, end: Point, bottom: float) -> None:
+    """Add both sides of a thin wall from ``bottom`` to the ceiling."""
+    corners = [(*start, bottom), (*end, bottom), (*end, CEILING), (*start, CEILING)]
+    paint = paint_of("wall", "building")
+    builder.add_face(corners, paint)
+    builder.add_face(corners[::-1], paint)

@@ -1,7 +1,7 @@
 """Draw the pictures of docs/eyes.md: ``python tools/eyes.py``.
 
 What an agent sees at the start of two episodes of ``houses``: ahead, right, behind, left; and of
-one of ``grounding``, from above; and in a kitchen of ``household``.
+one of ``grounding``, from above; in a kitchen of ``household``; and at a junction of ``towns``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from wayword.core.sight import Eyes, EyesSettings, png
 from wayword.datasets.grounding import Grounding
 from wayword.datasets.household import Household
 from wayword.datasets.houses import dataset
+from wayword.datasets.towns import Towns
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 EPISODES = {"eyes_kitchen.png": 11, "eyes_library.png": 6}
@@ -67,7 +68,24 @@ def draw_home() -> bytes:
     return png(np.hstack(views[:-1]))
 
 
+def draw_town() -> bytes:
+    """Draw the view of a walker at a junction of ``towns``."""
+    towns = Towns(settings=Towns.Settings(towns=3, episodes=3))
+    task = towns.tasks[2]
+    world = towns.world(task.episode)
+    world.reset(task.episode)
+    for action in world.along("agent", task.reference.path)[:8]:
+        world.step("agent", action)
+    eyes = Eyes(EyesSettings("pictures", "360x270"), towns.painter(), world, "agent")
+    views = []
+    for _, frame in eyes.frames():
+        views.append(frame.color)
+        views.append(np.full((frame.color.shape[0], GAP, 3), 255, np.uint8))
+    return png(np.hstack(views[:-1]))
+
+
 if __name__ == "__main__":
+    (PICTURES / "eyes_town.png").write_bytes(draw_town())
     (PICTURES / "eyes_home.png").write_bytes(draw_home())
     (PICTURES / "eyes_grid.png").write_bytes(draw_grid())
     for name, number in EPISODES.items():

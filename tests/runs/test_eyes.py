@@ -195,7 +195,13 @@ def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "9x9"}, "from 32 to"),
         ("mapgpt", "houses", {"picture_size": "64x48"}, "no effect in words"),
         ("discussnav", "houses", {"eyes": "pictures"}, "plays in words alone"),
-        ("velma", "towns", {"eyes": "pictures"}, "draws no pictures"),
+        ("react", "apartments", {"eyes": "pictures"}, "draws no pictures"),
+        (
+            "velma",
+            "towns",
+            {"eyes": "pictures", "decoding": "choose"},
+            "needs decoding=reasoned",
+        ),
         (
             "mapgpt",
             "houses",

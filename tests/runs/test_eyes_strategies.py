@@ -12,6 +12,7 @@ import pytest
 from helpers.looking import answering, drawn, pictures_of, text_of
 from wayword.core.errors import UsageError
 from wayword.core.sight import pixel_hash
+from wayword.runs.config import read_config
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -35,6 +36,7 @@ WORLDS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
             "turn_left",
         ],
     ),
+    "towns": ({"towns": 1, "episodes": 2, "size": 3}, 3, ["forward", "left"]),
     "houses": ({"houses": 1, "episodes": 2}, 4, ["stop"]),
 }
 """Dataset -> its settings, pictures of a look, and the model's answers."""
@@ -71,7 +73,7 @@ def test_each_request_shows_what_the_world_draws(
     assert [each for _, each in verify(RunFolder.read(tmp_path))] == ["", ""]
 
 
-@pytest.mark.parametrize("on", [on for on in WORLDS if on != "houses"])
+@pytest.mark.parametrize("on", ["grounding", "household"])
 def test_only_marks_name_objects_in_pictures(tmp_path: Path, on: str) -> None:
     _, _, answers = WORLDS[on]
     found = {}
@@ -104,3 +106,30 @@ def test_actions_of_a_record_have_the_worlds_names(tmp_path: Path) -> None:
 def test_examples_in_words_are_refused_with_pictures(tmp_path: Path) -> None:
     with answering(["stop"]) as server, pytest.raises(UsageError, match="set shots=0"):
         run(plan("grounding", server.address, tmp_path, eyes="both", shots=1))
+
+
+@pytest.mark.parametrize("mode", ["pictures", "both"])
+def test_velma_looks_for_intersections_and_landmarks(tmp_path: Path, mode: str) -> None:
+    with answering(["forward", "left", "forward", "forward"]) as server:
+        chosen = plan(
+            "towns", server.address, tmp_path, "velma", eyes=mode, decoding="reasoned"
+        )
+        outcome = run(chosen).outcome
+    assert (outcome.finished, outcome.failed, outcome.unusable) == (2, 0, "")
+    sent = []
+    for body in server.asked:
+        shown = pictures_of(body)
+        assert len(shown) == 3
+        sent.append([pixel_hash(picture) for picture in shown])
+        text = text_of(body)
+        # The walk, without the task and the instruction.
+        walk = text.rpartition("Action Sequence:")[2].partition("You see now")[0]
+        named = re.search(r"You see |intersection", walk) is not None
+        if mode == "pictures":
+            assert not named, walk
+            assert text.count("Action Sequence:") == 1
+        assert "image 1: left; image 2: ahead; image 3: right" in text
+    assert sorted(sent) == sorted(drawn(tmp_path, chosen))
+    assert [each for _, each in verify(RunFolder.read(tmp_path))] == ["", ""]
+    caveats = read_config(tmp_path)["caveats"]
+    assert not [each for each in caveats if "no image" in each]

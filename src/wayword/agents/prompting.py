@@ -29,7 +29,7 @@ from wayword.core.model import (
     system,
     user,
 )
-from wayword.core.sight import Mode
+from wayword.core.sight import Eyes, Mode
 from wayword.core.trajectory import HISTORY_DROPPED
 
 NotNegative = Annotated[int, Ge(0)]
@@ -213,6 +213,14 @@ class PromptBudget:
         return replies(completion, sampling)
 
 
+def pictures_around(eyes: Eyes) -> tuple[str, tuple[Image, ...]]:
+    """Return the labels of an actor's pictures as a prompt lists them, and the pictures."""
+    seen = eyes.look()
+    # "image": a picture can be an object of the building
+    labels = [f"image {number}: {label}" for number, (label, _) in enumerate(seen, 1)]
+    return "; ".join(labels), tuple(image for _, image in seen)
+
+
 class PromptAgent(Agent):
     """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
     and a ``decoding``. ``source_file`` is the module next to their ``page``, ``answer_tokens``
@@ -249,12 +257,7 @@ class PromptAgent(Agent):
         words."""
         if self._eyes is None:
             return "", ()
-        seen = self._eyes.look()
-        # "image": a picture can be an object of the building
-        labels = [
-            f"image {number}: {label}" for number, (label, _) in enumerate(seen, 1)
-        ]
-        return "; ".join(labels), tuple(image for _, image in seen)
+        return pictures_around(self._eyes)
 
 
 # An episode as a chat.

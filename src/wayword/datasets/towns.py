@@ -31,6 +31,7 @@ from wayword.datasets.procedural.towns.routes import (
     TownRoute,
     find_routes,
 )
+from wayword.datasets.procedural.towns.scene import TownPainter
 from wayword.datasets.procedural.towns.town import LIGHT, Town, TownPerceiver
 from wayword.settings import Checked, Count
 from wayword.worlds import street
@@ -268,6 +269,7 @@ class Towns(SolvableWalks):
         self._cached_navigator = lru_cache(maxsize=CACHED)(
             lambda scene: Navigator(self.graph(scene), self.settings.transition)
         )
+        self._painter = TownPainter(self.town)
         self._perceiver = TownPerceiver(lambda scene: self._cached_town(scene).sights)
 
     @property
@@ -340,6 +342,9 @@ class Towns(SolvableWalks):
     def world(self, episode: Episode) -> StreetWorld:
         """Return a walk in the episode's town."""
         return StreetWorld(self._cached_navigator(episode.scene))
+
+    def painter(self) -> TownPainter:
+        return self._painter
 
     def perceiver(self) -> TownPerceiver:
         """Return landmarks in sight, from the ground truth of the towns."""

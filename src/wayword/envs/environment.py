@@ -339,7 +339,7 @@ class Environment:
         if painter is None:
             raise UsageError(
                 f"{self.options.name} draws no pictures; use render_mode='ansi', or a dataset that "
-                "does: houses, household, grounding"
+                "does: houses, towns, household, grounding"
             )
         world = self.game.world
         settings = dataset.eyes or EyesSettings()

@@ -4,7 +4,8 @@
 shape is a list of parts in fractions of the object's box. An object's name may state its paint or
 change its proportions: "red sofa", "tall mirror".
 
-``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open".
+``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open"; and
+``towns.toml`` of what stands along streets, with the letters of its signs.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class _Part:
 
 PARTS = "parts.toml"
 HOMES = "homes.toml"
+TOWNS = "towns.toml"
 
 
 @cache
@@ -106,9 +108,11 @@ def kind_of(name: str, kind: str) -> Kind:
 
 @cache
 def _parts(shape: str) -> tuple[_Part, ...]:
-    """Return the parts of a shape, of ``homes.toml`` if both tables have it."""
-    texts = _tables(HOMES)["shapes"].get(shape)
-    return _parse(texts or _tables()["shapes"][shape])
+    """Return the parts of a shape, of the first table that has it."""
+    for file in (HOMES, TOWNS):
+        if shape in _tables(file)["shapes"]:
+            return _parse(_tables(file)["shapes"][shape])
+    return _parse(_tables()["shapes"][shape])
 
 
 def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
@@ -149,6 +153,57 @@ def home_look(kind: str, states: tuple[str, ...] = ()) -> HomeLook:
     return HomeLook(parts, paint, tables["lifts"].get(kind), stands_out)
 
 
+@dataclass(frozen=True, slots=True)
+class TownLook:
+    """The look of a kind along a street: ``parts``, ``paint``, ``extents`` across, off its back and
+    up (metres), and what its sign says: ``name`` for its own name, empty without one."""
+
+    parts: tuple[_Part, ...]
+    paint: str
+    extents: tuple[float, float, float]
+    sign: str
+
+
+@cache
+def town_look(kind: str) -> TownLook:
+    """Return the look of a kind of ``towns.toml``; that of a shop for others."""
+    kinds = _tables(TOWNS)["kinds"]
+    row = kinds.get(kind, kinds["shop"])
+    extents = tuple(map(float, row["extents"]))
+    assert len(extents) == 3
+    return TownLook(_parts(row["shape"]), row["paint"], extents, row["sign"])
+
+
+LETTER_COLUMNS = 6
+"""Dots from one letter of a sign to the next."""
+
+
+@cache
+def letter_runs(letter: str) -> tuple[tuple[int, int, int, int], ...]:
+    """Return the rectangles that make up a letter of signs: left and right column, top and bottom
+    row, ends excluded, in dots of 5 x 7. Empty for a blank and for unknown letters."""
+    rows = str(_tables(TOWNS)["letters"].get(letter, "")).split("|")
+    free = {
+        (row, column)
+        for row, dots in enumerate(rows)
+        for column, dot in enumerate(dots)
+        if dot == "#"
+    }
+    runs = []
+    while free:
+        top, left = min(free)
+        right = left
+        while (top, right) in free:
+            right += 1
+        bottom = top + 1
+        # Down as long as the whole row is set: a stem is one rectangle.
+        while all((bottom, column) in free for column in range(left, right)):
+            bottom += 1
+        runs.append((left, right, top, bottom))
+        free -= {(r, c) for r in range(top, bottom) for c in range(left, right)}
+    return tuple(runs)
+
+
 def home_kinds() -> frozenset[str]:
     """Return the kinds that ``homes.toml`` has a look for."""
     return frozenset(name.split()[0] for name in _tables(HOMES)["kinds"])
@@ -158,9 +213,8 @@ def home_kinds() -> frozenset[str]:
 def paint_of(name: str, table: str = "paints") -> Paint:
     """Return a paint of the table; grey if there is none of that name."""
     tables = _tables()
-    row = tables[table].get(name) or _tables(HOMES)["paints"].get(name)
-    if row is None:
-        row = tables["paints"]["grey"]
+    more = {**_tables(HOMES)["paints"], **_tables(TOWNS)["paints"]}
+    row = tables[table].get(name) or more.get(name) or tables["paints"]["grey"]
     if not isinstance(row, Mapping):
         return (tuple(map(float, row)),), (0.0, 0.0, 0.0)
     colors = tuple(tuple(map(float, color)) for color in row["colors"])
@@ -194,6 +248,7 @@ def _square() -> Floats:
     return np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
 
 
+@cache
 def _solid(part: _Part) -> list[Floats]:
     """Return the faces (k, 3) of a part, counterclockwise from outside."""
     low = np.array(part.low)

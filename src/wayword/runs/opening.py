@@ -109,8 +109,8 @@ def _parts(
     if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
         raise UsageError(
             f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "
-            "that looks at pictures: mapgpt, navgpt, navcot, act, react, react_emmem, reflexion, "
-            "reflexion_emmem"
+            "that looks at pictures: mapgpt, navgpt, navcot, velma, act, react, react_emmem, "
+            "reflexion, reflexion_emmem"
         )
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
@@ -248,7 +248,7 @@ def open_dataset(plan: Plan) -> Dataset:
     if opened[key].eyes is not None and opened[key].painter() is None:
         raise UsageError(
             f"eyes={plan.eyes().eyes}: {plan.dataset_name} draws no pictures; remove the setting, "
-            "or choose a dataset that does: houses, household, grounding"
+            "or choose a dataset that does: houses, towns, household, grounding"
         )
     return opened[key]
 

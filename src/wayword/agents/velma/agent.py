@@ -39,6 +39,7 @@ from wayword.agents.prompting import (
     NotNegative,
     PromptBudget,
     Temperature,
+    pictures_around,
     quote_safe,
 )
 from wayword.agents.velma.legs import RouteProgress, legs
@@ -53,8 +54,9 @@ from wayword.core.action import (
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling, user
+from wayword.core.model import Image, Message, Sampling
 from wayword.core.perceiver import Perceiver
+from wayword.core.sight import Mode, WordlessPerceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, recorded_scorer, visible
@@ -228,7 +230,9 @@ class VelmaSettings:
     what is not described. ``context``: maximum tokens of a prompt; examples are dropped to stay
     below. 0: as many as fit the model's context window. ``follow``: also ask if
     the current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
-    action, as the released prompt does; always if ``reasoned``. ``prompts``: a folder of texts that
+    action, as the released prompt does; always if ``reasoned``. Pictures (``eyes``) need
+    ``reasoned``, and examples, whose observations are words, are left out with
+    ``eyes=pictures``. ``prompts``: a folder of texts that
     replace the shipped ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and
     ``flow_against``.
     """
@@ -275,6 +279,7 @@ class Velma(Agent):
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
     families: ClassVar[frozenset[str]] = frozenset({"street"})
     needs_model: ClassVar[bool] = True
+    has_eyes: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
     # A small model that reads of a limit writes one action at a time.
     small_model: ClassVar[Mapping[str, Json]] = {"step_limit": "hidden"}
@@ -287,6 +292,8 @@ class Velma(Agent):
         unscored = settings.scores == "none" or (
             settings.scores == "dataset" and silent
         )
+        if isinstance(perceiver, WordlessPerceiver):
+            return ()  # it looks for landmarks in pictures
         if unscored or settings.landmarks == "none":
             return ('velma sees no landmarks (the paper\'s "no image")',)
         return ()
@@ -297,6 +304,15 @@ class Velma(Agent):
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings = settings
         self._toolkit = toolkit
+        self._eyes = toolkit.eyes
+        self._sight: Mode = "words"
+        if self._eyes is not None:
+            self._sight = self._eyes.settings.eyes
+            if settings.decoding != "reasoned":
+                raise UsageError(
+                    f"velma: eyes={self._sight} needs decoding=reasoned, and "
+                    f"decoding={settings.decoding} asks for a word of the text"
+                )
         tokens = ANSWER_TOKENS[settings.decoding]
         answer = settings.max_tokens
         # A thought may be as long as the model's window allows; actions alone are short.
@@ -332,6 +348,8 @@ class Velma(Agent):
         # The prompt says that the agent sees no landmarks, unless the limit is hidden.
         sees_nothing = self._scorer is None or settings.landmarks == "none"
         self._is_blind = sees_nothing and settings.step_limit == "stated"
+        if self._sight == "pictures":
+            self._is_blind = False
         self._examples: list[str] = []
         self._landmarks: tuple[str, ...] = ()
         self._opening_moves: list[str] = []
@@ -346,14 +364,16 @@ class Velma(Agent):
 
     async def begin(self, episode: Episode) -> None:
         """Find the landmarks of the instruction and prepare the opening."""
-        if self._scorer is None and self._settings.scores == "dataset":
+        is_told_nothing = self._scorer is None and self._settings.scores == "dataset"
+        if is_told_nothing and self._sight == "words":
             self._toolkit.note("no_image", reason="the dataset has no landmark scores")
         self._landmarks = await self._find_landmarks(episode)
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
         self._is_turned = bool(self._opening_moves)
         self._walk = self._route_text(episode)
-        # Examples of an episode depend on its id, as in the released code.
-        if self._settings.shots:
+        # Examples of an episode depend on its id, as in the released code. Their
+        # observations are words, so that agents that see pictures get none.
+        if self._settings.shots and self._sight != "pictures":
             seed = self._settings.examples
             if self._settings.draw == "episode":
                 seed = zlib.crc32(f"{seed}/{episode.id}".encode())
@@ -424,6 +444,7 @@ class Velma(Agent):
             walk=self._walk,
             limit=self._limit,
             is_blind=self._is_blind,
+            sight=self._sight,
         )
 
     def _append_view(self, view: StreetObservation) -> None:
@@ -449,6 +470,8 @@ class Velma(Agent):
         faced: bool,
     ) -> list[str]:
         """Return the lines of an observation. ``faced``: the start needs no turn."""
+        if self._sight == "pictures":
+            return []
         flow = None
         sightings = self._sightings(view, landmarks)
         if (
@@ -504,7 +527,13 @@ class Velma(Agent):
             number=self._number,
             form=form.request(True, **example, action="forward"),
         )
-        messages = [user(f"{self.prompt}\n\n{question}")]
+        text = f"{self.prompt}\n\n{question}"
+        images: tuple[Image, ...] = ()
+        if self._eyes is not None:
+            labels, images = pictures_around(self._eyes)
+            looks = self._prompts.fill("looks", labels=labels)
+            text = f"{self.prompt}\n\n{looks}\n{question}"
+        messages = [Message("user", text, images)]
         space = ActionSpace(tuple(Action(word) for word in WORDS))
         # At two characters per token, an answer of full length is within the token limit.
         schema = form.schema_for(space, 2 * self._budget.answer)
@@ -590,7 +619,9 @@ class Velma(Agent):
         """Drop the first examples until the prompt fits the context."""
         budget = self._budget
         drawn = len(self._examples)
-        room = (budget.context - budget.answer) * budget.characters_per_token
+        seen = 0 if self._eyes is None else self._eyes.tokens
+        tokens = budget.context - budget.answer - seen
+        room = tokens * budget.characters_per_token
         while self._examples and len(self.prompt) + reserve > room:
             del self._examples[0]
         if dropped := drawn - (left := len(self._examples)):

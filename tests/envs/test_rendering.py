@@ -57,7 +57,9 @@ def test_pictures_can_join_the_observation() -> None:
 
 def test_a_dataset_without_pictures_is_refused_in_one_line() -> None:
     env = gymnasium.make(
-        "wayword.envs.gymnasium:Wayword-v0", dataset="towns", render_mode="rgb_array"
+        "wayword.envs.gymnasium:Wayword-v0",
+        dataset="apartments",
+        render_mode="rgb_array",
     )
     env.reset(seed=0)
     with pytest.raises(UsageError, match="draws no pictures"):

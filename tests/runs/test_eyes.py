@@ -197,12 +197,6 @@ def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
         ("discussnav", "houses", {"eyes": "pictures"}, "plays in words alone"),
         ("react", "apartments", {"eyes": "pictures"}, "draws no pictures"),
         (
-            "velma",
-            "towns",
-            {"eyes": "pictures", "decoding": "choose"},
-            "needs decoding=reasoned",
-        ),
-        (
             "mapgpt",
             "houses",
             {"eyes": "pictures", "perturb": {"captions_missing": 1.0}},

@@ -133,3 +133,20 @@ def test_velma_looks_for_intersections_and_landmarks(tmp_path: Path, mode: str) 
     assert [each for _, each in verify(RunFolder.read(tmp_path))] == ["", ""]
     caveats = read_config(tmp_path)["caveats"]
     assert not [each for each in caveats if "no image" in each]
+
+
+def test_velma_sees_no_pictures_where_it_chooses_words(tmp_path: Path) -> None:
+    with (
+        answering(["forward"]) as server,
+        pytest.raises(UsageError, match="needs decoding=reasoned"),
+    ):
+        run(
+            plan(
+                "towns",
+                server.address,
+                tmp_path,
+                "velma",
+                eyes="pictures",
+                decoding="choose",
+            )
+        )

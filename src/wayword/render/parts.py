@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -93,16 +94,20 @@ def kind_of(name: str, kind: str) -> Kind:
     its kind, with the extents and the paint that the name's adjective states."""
     tables = _tables()
     adjective = name.removesuffix(kind).strip()
-    row = tables["kinds"].get(name) or tables["kinds"].get(kind, "box .5 .4 .5 0 grey")
+    kinds = tables["kinds"]
+    # A full name has a line of its own only if it looks different: "round mirror".
+    has_own_line = name in kinds
+    row = kinds.get(name) or kinds.get(kind, "box .5 .4 .5 0 grey")
     shape, *numbers, paint = str(row).split()
     across, deep, high, underside = map(float, numbers)
-    if name not in tables["kinds"]:
+    # Otherwise its adjective scales or paints the kind.
+    if not has_own_line:
         factors = tables["scales"].get(adjective, (1.0, 1.0, 1.0))
         across *= factors[0]
         deep *= factors[1]
         high *= factors[2]
-    if adjective in tables["paints"] and name not in tables["kinds"]:
-        paint = adjective
+        if adjective in tables["paints"]:
+            paint = adjective
     return Kind(shape, (across, deep, high), underside, paint)
 
 
@@ -118,10 +123,16 @@ def _parts(shape: str) -> tuple[_Part, ...]:
 def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
     parts = []
     for text in texts:
-        solid, x0, x1, y0, y1, z0, z1, paint, *taper = str(text).split()
-        low = tuple(map(float, (x0, y0, z0)))
-        high = tuple(map(float, (x1, y1, z1)))
-        parts.append(_Part(solid, low, high, paint, float([*taper, "1"][0])))
+        solid, *numbers, paint = str(text).split()
+        # The paint comes before the taper, if there is one.
+        taper = 1.0
+        if len(numbers) > 6:
+            taper = float(paint)
+            paint = numbers.pop()
+        x0, x1, y0, y1, z0, z1 = map(float, numbers)
+        low = (x0, y0, z0)
+        high = (x1, y1, z1)
+        parts.append(_Part(solid, low, high, paint, taper))
     return tuple(parts)
 
 
@@ -183,12 +194,10 @@ def letter_runs(letter: str) -> tuple[tuple[int, int, int, int], ...]:
     """Return the rectangles that make up a letter of signs: left and right column, top and bottom
     row, ends excluded, in dots of 5 x 7. Empty for a blank and for unknown letters."""
     rows = str(_tables(TOWNS)["letters"].get(letter, "")).split("|")
-    free = {
-        (row, column)
-        for row, dots in enumerate(rows)
-        for column, dot in enumerate(dots)
-        if dot == "#"
-    }
+    free: set[tuple[int, int]] = set()
+    for row, dots in enumerate(rows):
+        set_columns = [column for column, dot in enumerate(dots) if dot == "#"]
+        free.update((row, column) for column in set_columns)
     runs = []
     while free:
         top, left = min(free)
@@ -200,7 +209,7 @@ def letter_runs(letter: str) -> tuple[tuple[int, int, int, int], ...]:
         while all((bottom, column) in free for column in range(left, right)):
             bottom += 1
         runs.append((left, right, top, bottom))
-        free -= {(r, c) for r in range(top, bottom) for c in range(left, right)}
+        free.difference_update(product(range(top, bottom), range(left, right)))
     return tuple(runs)
 
 
@@ -215,10 +224,14 @@ def paint_of(name: str, table: str = "paints") -> Paint:
     tables = _tables()
     more = {**_tables(HOMES)["paints"], **_tables(TOWNS)["paints"]}
     row = tables[table].get(name) or more.get(name) or tables["paints"]["grey"]
+    # One color, which extends all the way.
     if not isinstance(row, Mapping):
-        return (tuple(map(float, row)),), (0.0, 0.0, 0.0)
-    colors = tuple(tuple(map(float, color)) for color in row["colors"])
-    return colors, tuple(map(float, row["extent"]))
+        color = tuple(map(float, row))
+        return (color,), (0.0, 0.0, 0.0)
+    # A pattern.
+    colors = [tuple(map(float, color)) for color in row["colors"]]
+    extent = tuple(map(float, row["extent"]))
+    return tuple(colors), extent
 
 
 def _toned(paint: str, own: str) -> Paint:
@@ -226,20 +239,27 @@ def _toned(paint: str, own: str) -> Paint:
     if not paint.endswith("*"):
         return paint_of(paint)
     colors, extents = paint_of(own)
-    factor, summand = TONES.get(paint[:-1], (1.0, 0.0))
+    tone = paint.removesuffix("*")
+    factor, summand = TONES.get(tone, (1.0, 0.0))
     toned = []
     for color in colors:
-        values = [min(255.0, value * factor + summand) for value in color]
-        toned.append(tuple(values))
+        values = [value * factor + summand for value in color]
+        # No channel is brighter than white.
+        toned.append(tuple(min(255.0, value) for value in values))
     return tuple(toned), extents
 
 
 @cache
 def _ring(count: int) -> Floats:
     """Return points (count, 2) on the circle in the unit square, counterclockwise."""
-    # Half a step, so that the sides lie flat against a wall.
-    angles = [2 * math.pi * (step + 0.5) / count for step in range(count)]
-    points = [(0.5 + 0.5 * math.cos(a), 0.5 + 0.5 * math.sin(a)) for a in angles]
+    points = []
+    for step in range(count):
+        # Half a step, so that the sides lie flat against a wall.
+        angle = 2 * math.pi * (step + 0.5) / count
+        x = 0.5 + 0.5 * math.cos(angle)
+        y = 0.5 + 0.5 * math.sin(angle)
+        points.append((x, y))
+    # Rounded, because sines of C libraries differ in their last bits.
     return np.round(np.array(points), 9)
 
 
@@ -254,27 +274,41 @@ def _solid(part: _Part) -> list[Floats]:
     low = np.array(part.low)
     high = np.array(part.high)
     if part.solid == "ball":
-        return [low + (high - low) * face for face in _ball()]
+        extent = high - low
+        return [low + extent * face for face in _ball()]
     if part.solid == "disc":
         # A tube whose axis leads off the wall: swap depth and height, which mirrors the solid.
         order = [0, 2, 1]
         faces = _prism(_ring(SIDES), low[order], high[order], part.taper)
+        # Mirrored faces are turned around, so that they still look outward.
         return [face[::-1, order] for face in faces]
-    base = _square() if part.solid == "box" else _ring(SIDES)
+    base = _square()
+    if part.solid == "tube":
+        base = _ring(SIDES)
     return _prism(base, low, high, part.taper)
 
 
 def _prism(base: Floats, low: Floats, high: Floats, taper: float) -> list[Floats]:
     """Return the faces of an upright prism over a base (k, 2), whose top is scaled by ``taper``."""
     extent = high - low
-    bottom = np.full((len(base), 3), low[2])
+    count = len(base)
+    bottom = np.full((count, 3), low[2])
     bottom[:, :2] = low[:2] + base * extent[:2]
-    top = np.full((len(base), 3), high[2])
-    top[:, :2] = low[:2] + (0.5 + (base - 0.5) * taper) * extent[:2]
+    # The top is scaled about its middle.
+    scaled = 0.5 + (base - 0.5) * taper
+    top = np.full((count, 3), high[2])
+    top[:, :2] = low[:2] + scaled * extent[:2]
+
+    # The bottom is seen from below.
     faces = [bottom[::-1], top]
-    for corner in range(len(base)):
-        after = (corner + 1) % len(base)
-        side = [bottom[corner], bottom[after], top[after], top[corner]]
+    for corner in range(count):
+        after = (corner + 1) % count
+        side = [
+            bottom[corner],
+            bottom[after],
+            top[after],
+            top[corner],
+        ]
         faces.append(np.array(side))
     return faces
 
@@ -285,18 +319,26 @@ def _ball() -> tuple[Floats, ...]:
     ring = _ring(SIDES) - 0.5
     faces = []
     for start, end in BANDS:
-        # The poles are flattened, so that every face has four corners.
-        radii = [math.sqrt(max(0.02, 1.0 - height * height)) for height in (start, end)]
+        lower = ring * _radius(start)
+        upper = ring * _radius(end)
         for corner in range(SIDES):
             after = (corner + 1) % SIDES
             points = [
-                (*(ring[corner] * radii[0]), start / 2),
-                (*(ring[after] * radii[0]), start / 2),
-                (*(ring[after] * radii[1]), end / 2),
-                (*(ring[corner] * radii[1]), end / 2),
+                (*lower[corner], start / 2),
+                (*lower[after], start / 2),
+                (*upper[after], end / 2),
+                (*upper[corner], end / 2),
             ]
-            faces.append(np.round(np.array(points) + 0.5, 9))
+            # From a ball around the origin to the unit cube.
+            face = np.array(points) + 0.5
+            faces.append(np.round(face, 9))
     return tuple(faces)
+
+
+def _radius(height: float) -> float:
+    """Return the radius of a unit ball at a height above its middle."""
+    # The poles are flattened, so that every face has four corners.
+    return math.sqrt(max(0.02, 1.0 - height * height))
 
 
 class MeshBuilder:
@@ -364,9 +406,12 @@ class MeshBuilder:
             for face in _solid(part):
                 local = face * scale
                 placed = np.empty_like(local)
+                # From the middle of the back: along it, and off it.
                 along = local[:, 0] - across / 2
-                placed[:, 0] = back[0] + along * side[0] + local[:, 1] * front[0]
-                placed[:, 1] = back[1] + along * side[1] + local[:, 1] * front[1]
+                off = local[:, 1]
+                for axis in (0, 1):
+                    moved = back[axis] + along * side[axis]
+                    placed[:, axis] = moved + off * front[axis]
                 placed[:, 2] = underside + local[:, 2]
                 # ``side`` and ``front`` form a left-handed frame, which turns faces inside out.
                 self._add(placed[::-1], paint, number)
@@ -378,24 +423,34 @@ class MeshBuilder:
 
     def mesh(self) -> Mesh:
         """Return the mesh of all faces."""
-        counts = np.array([len(face) for face in self._faces], np.int32)
+        # Shapes.
+        corner_counts = [len(face) for face in self._faces]
+        counts = np.array(corner_counts, np.int32)
         corners = np.stack([_padded(face) for face in self._faces])
         normals = _normals(corners, counts)
+
         # From 0 for a face that looks away from the light to 1 for one that looks at it.
         lit = 0.5 + 0.5 * dot(normals, LIGHT)
-        brightness = np.round(AMBIENT + (1.0 - AMBIENT) * lit, DIGITS)
-        color_counts = np.array([len(colors) for colors, _ in self._paints], np.int32)
-        colors = np.zeros((len(corners), int(color_counts.max()), 3))
+        brightness = AMBIENT + (1.0 - AMBIENT) * lit
+        brightness = np.round(brightness, DIGITS)
+
+        # Colors, each with the face's brightness.
+        counts_of_colors = [len(colors) for colors, _ in self._paints]
+        color_counts = np.array(counts_of_colors, np.int32)
+        most = max(counts_of_colors)
+        colors = np.zeros((len(corners), most, 3))
         for index, (face_colors, _) in enumerate(self._paints):
             colors[index, : len(face_colors)] = face_colors
-        shaded = np.rint(np.minimum(255.0, colors * brightness[:, None, None]))
+        bright = colors * brightness[:, None, None]
+        shaded = np.rint(np.minimum(255.0, bright))
+        extents = [extent for _, extent in self._paints]
         return Mesh(
             corners,
             counts,
             normals,
             shaded.astype(np.uint8),
             color_counts,
-            np.array([extents for _, extents in self._paints]),
+            np.array(extents),
             np.array(self._ids, np.int32),
             tuple(_tables()["building"]["sky"]),
         )
@@ -433,18 +488,24 @@ def _padded(face: Floats) -> Floats:
 def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
     """Return the outward unit normals (F, 3) of faces, by Newell's method: also for faces with two
     corners at one point."""
+    face_numbers = np.arange(len(corners))
     total = np.zeros((len(corners), 3))
     for corner in range(CORNERS):
         start = corners[:, corner]
+        # The last corner of a face is followed by its first.
         after = np.where(corner + 1 < counts, corner + 1, 0)
-        end = corners[np.arange(len(corners)), after]
-        used = (corner < counts)[:, None]
+        end = corners[face_numbers, after]
+        change = start - end
+        doubled = start + end
         cross = [
-            (start[:, 1] - end[:, 1]) * (start[:, 2] + end[:, 2]),
-            (start[:, 2] - end[:, 2]) * (start[:, 0] + end[:, 0]),
-            (start[:, 0] - end[:, 0]) * (start[:, 1] + end[:, 1]),
+            change[:, 1] * doubled[:, 2],
+            change[:, 2] * doubled[:, 0],
+            change[:, 0] * doubled[:, 1],
         ]
-        total += np.where(used, np.stack(cross, axis=1), 0.0)
-    lengths = np.sqrt(dot(total, total))[:, None]
+        # Corners that only fill up the array add nothing.
+        is_used = corner < counts
+        total += np.where(is_used[:, None], np.stack(cross, axis=1), 0.0)
+    lengths = np.sqrt(dot(total, total))
     # A face without an area has no normal; it is never drawn.
-    return np.round(total / np.maximum(lengths, 1e-12), DIGITS)
+    lengths = np.maximum(lengths, 1e-12)
+    return np.round(total / lengths[:, None], DIGITS)

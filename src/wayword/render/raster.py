@@ -93,13 +93,18 @@ def draw(
     mesh: Mesh, camera: PinholeCamera, size: tuple[int, int] = (360, 480)
 ) -> Frame:
     """Draw a mesh. ``size`` is (rows, columns)."""
-    focal = size[1] / 2 / math.tan(math.radians(camera.width / 2))
+    half_view = math.radians(camera.width / 2)
+    focal = size[1] / 2 / math.tan(half_view)
     faces = _project(mesh, camera, size, focal)
     inverse, shown = _fill(mesh, faces, size, focal)
     # The last row of these tables is the sky, which the number -1 selects.
-    ids = np.append(mesh.ids, np.int32(0))[shown]
+    id_of = np.append(mesh.ids, np.int32(0))
     sky = np.array(mesh.sky, np.uint8)[None]
-    color = np.concatenate([mesh.colors[:, 0], sky])[shown]
+    first_colors = mesh.colors[:, 0]
+    color_of = np.concatenate([first_colors, sky])
+    ids = id_of[shown]
+    color = color_of[shown]
+    # The sky is infinitely far.
     with np.errstate(divide="ignore"):
         depth = 1.0 / inverse
     _paint_patterns(mesh, camera, focal, shown, depth, color)
@@ -111,22 +116,32 @@ def _axes(camera: PinholeCamera) -> list[list[float]]:
     """Return the camera's axes in the world: right, down, ahead."""
     turn = math.radians(camera.heading)
     rise = math.radians(camera.elevation)
+    # Rounded, so that all machines turn by the same numbers.
     sin_turn = round(math.sin(turn), DIGITS)
     cos_turn = round(math.cos(turn), DIGITS)
     sin_rise = round(math.sin(rise), DIGITS)
     cos_rise = round(math.cos(rise), DIGITS)
     right = [cos_turn, -sin_turn, 0.0]
-    down = [sin_turn * sin_rise, cos_turn * sin_rise, -cos_rise]
-    ahead = [sin_turn * cos_rise, cos_turn * cos_rise, sin_rise]
+    down = [
+        sin_turn * sin_rise,
+        cos_turn * sin_rise,
+        -cos_rise,
+    ]
+    ahead = [
+        sin_turn * cos_rise,
+        cos_turn * cos_rise,
+        sin_rise,
+    ]
     return [right, down, ahead]
 
 
 def dot(vectors: Floats, axis: Sequence[float] | Floats) -> Floats:
     """Return the products of vectors (..., 3) with one axis, or with one axis each."""
     axes = np.asarray(axis)
+    # One product after the other: a matrix product may add in any order.
     total: Floats = vectors[..., 0] * axes[..., 0]
-    total += vectors[..., 1] * axes[..., 1]
-    total += vectors[..., 2] * axes[..., 2]
+    for axis_number in (1, 2):
+        total += vectors[..., axis_number] * axes[..., axis_number]
     return total
 
 
@@ -139,49 +154,76 @@ def _project(
     axes = _axes(camera)
 
     # Faces seen from behind are hidden by the front of their own solid.
-    distances = dot(mesh.corners[:, 0] - eye, mesh.normals)
+    first_corners = mesh.corners[:, 0] - eye
+    distances = dot(first_corners, mesh.normals)
     numbers = np.flatnonzero(distances < 0)
+
+    # Their corners in the camera's frame.
     offsets = mesh.corners[numbers] - eye
     local = np.stack([dot(offsets, axis) for axis in axes], axis=-1)
-    nearest = local[..., 2].min(axis=1)
-    farthest = local[..., 2].max(axis=1)
+    depth = local[..., 2]
+    nearest = depth.min(axis=1)
+    farthest = depth.max(axis=1)
 
-    scale = focal / np.maximum(local[..., 2], NEAR)
+    # And in pixels, snapped.
+    scale = focal / np.maximum(depth, NEAR)
     u = np.rint(local[..., 0] * scale * SNAP) / SNAP
     v = np.rint(local[..., 1] * scale * SNAP) / SNAP
-    across = (u.max(axis=1) > -columns / 2) & (u.min(axis=1) < columns / 2)
-    along = (v.max(axis=1) > -rows / 2) & (v.min(axis=1) < rows / 2)
+    touches_view = u.max(axis=1) > -columns / 2
+    touches_view &= u.min(axis=1) < columns / 2
+    touches_view &= v.max(axis=1) > -rows / 2
+    touches_view &= v.min(axis=1) < rows / 2
     # A face that reaches behind the camera is clipped later; its pixels here mean nothing.
-    visible = (farthest > NEAR) & ((nearest < NEAR) | (across & along))
+    visible = touches_view | (nearest < NEAR)
+    visible &= farthest > NEAR
+
+    # Nearest first: what is drawn later is then hidden most often. Stable, so that equal
+    # distances keep the mesh's order.
     order = np.flatnonzero(visible)
-    order = order[np.argsort(nearest[order], kind="stable")]
+    by_depth = np.argsort(nearest[order], kind="stable")
+    order = order[by_depth]
 
     # On a plane n · p = d in the camera's frame, 1 / depth is affine on the screen.
     chosen = numbers[order]
-    normals = np.stack([dot(mesh.normals[chosen], axis) for axis in axes], axis=-1)
-    planes = normals / (distances[chosen] * focal)[:, None]
+    chosen_normals = mesh.normals[chosen]
+    normals = np.stack([dot(chosen_normals, axis) for axis in axes], axis=-1)
+    scaled_distances = distances[chosen] * focal
+    planes = normals / scaled_distances[:, None]
     planes[:, 2] *= focal
-    return _Projection(chosen, local[order], u[order], v[order], planes, nearest[order])
+    return _Projection(
+        chosen,
+        local[order],
+        u[order],
+        v[order],
+        planes,
+        nearest[order],
+    )
 
 
 def _clipped(corners: Floats, focal: float) -> tuple[list[float], list[float]]:
     """Return the pixels (u, v) of the part of a face that is in front of the camera."""
     u = []
     v = []
-    before = corners[-1].tolist()
-    for corner in corners.tolist():
+    start_x, start_y, start_z = corners[-1].tolist()
+    for end_x, end_y, end_z in corners.tolist():
         kept = []
-        if (before[2] >= NEAR) != (corner[2] >= NEAR):
-            share = (NEAR - before[2]) / (corner[2] - before[2])
-            x = before[0] + (corner[0] - before[0]) * share
-            y = before[1] + (corner[1] - before[1]) * share
+        starts_in_front = start_z >= NEAR
+        ends_in_front = end_z >= NEAR
+        # An edge through the near plane has a new corner there.
+        if starts_in_front != ends_in_front:
+            share = (NEAR - start_z) / (end_z - start_z)
+            x = start_x + (end_x - start_x) * share
+            y = start_y + (end_y - start_y) * share
             kept.append((x, y, NEAR))
-        if corner[2] >= NEAR:
-            kept.append(corner)
+        if ends_in_front:
+            kept.append((end_x, end_y, end_z))
         for x, y, z in kept:
+            # Snapped, like all other corners.
             u.append(round(x * focal / z * SNAP) / SNAP)
             v.append(round(y * focal / z * SNAP) / SNAP)
-        before = corner
+        start_x = end_x
+        start_y = end_y
+        start_z = end_z
     return u, v
 
 
@@ -193,9 +235,9 @@ def _fill(
     rows, columns = size
     inverse = np.zeros(size)
     shown = np.full(size, -1, np.int32)
-    # Pixel centers, from the center of the picture.
-    x = np.arange(columns, dtype=np.float64) + (0.5 - columns / 2)
-    y = np.arange(rows, dtype=np.float64) + (0.5 - rows / 2)
+    x = _pixel_centers(columns)
+    y = _pixel_centers(rows)
+    # Lists, because single numbers of arrays are slow to read.
     counts = mesh.counts[faces.numbers].tolist()
     numbers = faces.numbers.tolist()
     nearest = faces.nearest.tolist()
@@ -209,27 +251,44 @@ def _fill(
             u, v = _clipped(faces.corners[index, :count], focal)
             if len(u) < 3:
                 continue
-        left = max(0, math.ceil(min(u) + columns / 2 - 0.5))
-        right = min(columns, math.floor(max(u) + columns / 2 - 0.5) + 1)
-        top = max(0, math.ceil(min(v) + rows / 2 - 0.5))
-        bottom = min(rows, math.floor(max(v) + rows / 2 - 0.5) + 1)
+        left, right = _pixel_range(u, columns)
+        top, bottom = _pixel_range(v, rows)
         if left >= right or top >= bottom:
             continue
         old = inverse[top:bottom, left:right]
         # Most far faces are hidden completely: no corner is nearer than what is there.
-        if nearest[index] > NEAR and old.min() * nearest[index] >= 1.0:
+        depth = nearest[index]
+        if depth > NEAR and old.min() * depth >= 1.0:
             continue
         xs = x[left:right]
         ys = y[top:bottom]
         low, high = _spans(u, v, ys)
         across, along, constant = planes[index]
-        value = (along * ys + constant)[:, None] + across * xs
+        of_row = along * ys + constant
+        value = of_row[:, None] + across * xs
+        # Pixels between the polygon's edges that nothing nearer covers.
         visible = value > old
         visible &= xs >= low[:, None]
         visible &= xs <= high[:, None]
         np.copyto(old, value, where=visible)
-        np.copyto(shown[top:bottom, left:right], numbers[index], where=visible)
+        part = shown[top:bottom, left:right]
+        np.copyto(part, numbers[index], where=visible)
     return inverse, shown
+
+
+def _pixel_centers(count: int) -> Floats:
+    """Return the centers of a row's or a column's pixels, from the center of the picture."""
+    first = 0.5 - count / 2
+    return np.arange(count, dtype=np.float64) + first
+
+
+def _pixel_range(positions: list[float], count: int) -> tuple[int, int]:
+    """Return the first pixel whose center may be within a face's corners, and the one after the
+    last."""
+    middle = count / 2
+    first = math.ceil(min(positions) + middle - 0.5)
+    last = math.floor(max(positions) + middle - 0.5)
+    return max(0, first), min(count, last + 1)
 
 
 def _spans(u: list[float], v: list[float], ys: Floats) -> tuple[Floats, Floats]:
@@ -242,7 +301,9 @@ def _spans(u: list[float], v: list[float], ys: Floats) -> tuple[Floats, Floats]:
         change = end_v - start_v
         if change == 0.0:
             continue
-        crossing = start_u + (end_u - start_u) / change * (ys - start_v)
+        # Where the edge's line crosses each row.
+        slope = (end_u - start_u) / change
+        crossing = start_u + slope * (ys - start_v)
         # Counterclockwise, a polygon lies right of the edges that go down the picture.
         if change > 0.0:
             np.maximum(low, crossing, out=low)
@@ -267,18 +328,28 @@ def _paint_patterns(
     if not len(row):
         return
     face = shown[row, column]
+
+    # Each pixel's point in the camera's frame.
     distance = depth[row, column]
-    right = (column + (0.5 - columns / 2)) * distance / focal
-    down = (row + (0.5 - rows / 2)) * distance / focal
-    axes = _axes(camera)
+    from_middle_u = column + (0.5 - columns / 2)
+    from_middle_v = row + (0.5 - rows / 2)
+    right = from_middle_u * distance / focal
+    down = from_middle_v * distance / focal
+
+    # The number of its cell: the sum over the axes along which the pattern repeats.
+    right_axis, down_axis, ahead_axis = _axes(camera)
     cell = np.zeros(len(row), np.int64)
     for axis in range(3):
-        point = right * axes[0][axis] + down * axes[1][axis] + distance * axes[2][axis]
+        point = right * right_axis[axis]
+        point = point + down * down_axis[axis]
+        point = point + distance * ahead_axis[axis]
         point += camera.position[axis] + OFFSET
         extent = mesh.extents[face, axis]
-        counted = extent > 0.0
-        cell[counted] += np.floor(point[counted] / extent[counted]).astype(np.int64)
-    color[row, column] = mesh.colors[face, cell % mesh.color_counts[face]]
+        repeats = extent > 0.0
+        steps = np.floor(point[repeats] / extent[repeats])
+        cell[repeats] += steps.astype(np.int64)
+    turn = cell % mesh.color_counts[face]
+    color[row, column] = mesh.colors[face, turn]
 
 
 def _outline(
@@ -289,9 +360,12 @@ def _outline(
 ) -> None:
     """Darken the borders of faces a little, and those of objects more."""
     near = depth < OUTLINED_WITHIN
-    for plane, numerator in ((shown, 7), (ids, 5)):
+    for plane, eighths in ((shown, 7), (ids, 5)):
+        # Pixels that differ from the one to the left, or from the one above.
         border = np.zeros(plane.shape, np.bool_)
         border[:, 1:] = plane[:, 1:] != plane[:, :-1]
         border[1:] |= plane[1:] != plane[:-1]
         border &= near
-        color[border] = color[border].astype(np.uint16) * numerator // 8
+        # Wider numbers, so that the product does not overflow.
+        bright = color[border].astype(np.uint16)
+        color[border] = bright * eighths // 8

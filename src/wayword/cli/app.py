@@ -128,8 +128,8 @@ class Commands(TyperGroup):
             command = typer.main.get_command(resolve_name(entry))
         else:
             return None
-        command.name = cmd_name
         # The name is the one typed, whatever the function is called.
+        command.name = cmd_name
         self.commands[cmd_name] = command
         return command
 
@@ -137,7 +137,7 @@ class Commands(TyperGroup):
         """List the commands with the first sentence of their help, without building them."""
         from wayword.core.registry import first_sentence
 
-        # The text alone: importing each command's options takes long.
+        # The text alone: building a command reads the types of all of its options.
         rows = []
         for name in self.list_commands(ctx):
             if name in SHIPPED:

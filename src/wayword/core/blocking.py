@@ -15,6 +15,7 @@ def blocking(work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a coroutine. Inside an event loop it runs in a loop of its own, in a
     thread; Ctrl-C (a notebook's stop button) cancels it, and it ends normally."""
     try:
+        # Without a running loop this raises, and the work can have the thread's own.
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
@@ -25,11 +26,13 @@ def blocking(work: Coroutine[Any, Any, Result]) -> Result:
         tasks.extend(filter(None, [asyncio.current_task()]))
         return await work
 
+    # A thread may have a loop of its own; context variables are copied into it.
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(copy_context().run, asyncio.run, started())
         try:
             return future.result()
         except KeyboardInterrupt:
+            # Cancelled, not killed, so that the work can store what it has.
             for task in tasks:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             raise

@@ -38,9 +38,11 @@ def parse_untrusted(text: bytes | str) -> Json:
     """Parse JSON from another program. Raises ``ValueError``, also for whole numbers of more than
     19 characters: arithmetic with floats would fail on those of more than 308 digits."""
     if isinstance(text, bytes):
+        # As json.loads does.
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
         return _DECODER.decode(text)
+    # Thousands of brackets are a few kilobytes; the program must not fail on them.
     except RecursionError:
         raise ValueError("is nested too deeply") from None
 
@@ -59,6 +61,7 @@ _DECODER = json.JSONDecoder(parse_int=_parse_integer)
 def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
     """Raise ``RecordingError`` for the first field of another type."""
     for field, rule, value in _fields(content, "", "", shapes):
+        # Items of a list or mapping are there, even as null.
         is_missing = value is None and not rule.endswith("*")
         if is_missing or rule not in shapes:
             continue
@@ -72,9 +75,11 @@ def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
 def with_defaults(content: Mapping[str, Json], shapes: Shapes, within: str = "") -> Any:
     """A copy of a mapping, at ``within`` in its table, with the table's examples for fields that
     are missing or None. Numbers have no default."""
+    # A copy: the content that was read stays as it was.
     complete = dict(content)
     for field, example in shapes.items():
         name = field.removeprefix(within)
+        # Fields of mappings inside are completed by calls of their own.
         is_inside = field.startswith(within) and "." not in name and name != "*"
         is_number = type(example) in (int, float)
         if is_inside and not is_number and complete.get(name) is None:
@@ -89,6 +94,7 @@ def _fields(
     shapes: Shapes,
 ) -> Iterator[tuple[str, str, Json]]:
     """Dotted name, name in the table, and value of everything inside a value, outside first."""
+    # The whole content has no name.
     if field:
         yield field, rule, value
     if isinstance(value, dict):

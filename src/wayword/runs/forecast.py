@@ -419,6 +419,7 @@ def _measured(
     # Spread over the pilot, as many as for the estimate.
     sample = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
     pilot_tasks = [dataset.tasks[number] for number in sample]
+    # The same rehearsal for the pilot and for all, so that its bias cancels.
     similar = stage.estimate(pilot_tasks, estimate.episodes)
     scale = prompt_scale = completion_scale = estimate.episodes / len(scores)
     if len(pilot) < len(chosen):  # the others may be longer or shorter than the pilot
@@ -477,12 +478,14 @@ def dollars_range(costs: Sequence[float], episodes: int) -> tuple[float, float]:
     if count < 2:
         return 0.0, math.inf
     variance = stdev(logs) ** 2
+    # The logarithm of the mean of a log-normal distribution.
     center = fmean(logs) + variance / 2
     # 1 / episodes: the mean of the run itself varies about that of its dataset
     spread = variance * (1 / count + 1 / max(1, episodes)) + variance**2 / (
         2 * (count - 1)
     )
     half = float(stdtrit(count - 1, 0.975)) * math.sqrt(spread)
+    # Episodes without cost, such as those without a call, lower the total.
     paid = count / len(costs)
     total = episodes * paid * math.exp(center)
     return total * math.exp(-half), total * math.exp(half)
@@ -496,6 +499,7 @@ def lines(estimate: Forecast) -> list[str]:
         text_lines.append(
             f"--- prompt {number} of the first episode, role {call.role}, {tokens}"
         )
+        # Raw text has no roles.
         if isinstance(call.prompt, str):
             text_lines += ["[text]", call.prompt]
         else:
@@ -506,6 +510,7 @@ def lines(estimate: Forecast) -> list[str]:
     # Agents without a model cost nothing.
     if not estimate.calls:
         return [*text_lines, f"{estimate.episodes} episodes without model calls"]
+    # A reader must know what the numbers rest on.
     basis = "estimated by a rehearsal with legal actions and thoughts of typical length"
     if estimate.measured:
         basis = f"based on {estimate.measured} finished episodes"
@@ -519,6 +524,7 @@ def lines(estimate: Forecast) -> list[str]:
     ]
     # Rate limits are compared with these rates.
     if estimate.hours is not None:
+        # Not zero, by which rates are divided.
         minutes = max(estimate.hours * 60, 1e-9)
         requests = estimate.calls * estimate.episodes / minutes
         rate = (estimate.prompt_tokens + estimate.completion_tokens) / minutes
@@ -538,6 +544,7 @@ def lines(estimate: Forecast) -> list[str]:
 def _power(estimate: Forecast) -> str:
     """The difference that a comparison on as many episodes can show."""
     least = 100 * shown_by(max(1, estimate.episodes), assumed_error(0.5))
+    # No difference of rates is larger.
     if least >= 100:
         return (
             f"power: fewer than {FEWEST} episodes show only very large differences to another "
@@ -551,11 +558,13 @@ def _power(estimate: Forecast) -> str:
 
 def _dollars(estimate: Forecast) -> str:
     """Return the expected cost as text; unknown without prices."""
+    # A sum without a price would look cheap.
     if estimate.dollars is None:
         names = ", ".join(dict.fromkeys(estimate.unpriced))
         return f"cost: unknown (no price for {names}; add one with --prices)"
     low, high = estimate.range
     likely = limit = ""
+    # Free runs, and a single episode, have no interval.
     if math.isfinite(high) and high > low:
         likely = f" (95%: ${low:.2f} to ${high:.2f})"
     if estimate.max_dollars:
@@ -572,10 +581,12 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
         if each.hours is not None:
             parts.insert(2, _duration(each.hours))
         rows.append(f"{name}: {', '.join(parts)}")
+    # One run is its own total.
     if len(rows) > 1:
         estimates = [each for _, each in named]
         sums: dict[str, Any] = {}
         for key in ("prompt_tokens", "completion_tokens", "dollars", "max_dollars"):
+            # A total with an unknown part is unknown.
             values = [getattr(each, key) for each in estimates]
             sums[key] = None
             if None not in values:
@@ -638,6 +649,7 @@ _STOPS = re.compile(r"\bstop\b|\"arrived\": true|\bfinish", re.IGNORECASE)
 def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
     """The profile of a model, with the thinking budget from its settings."""
     kind, _, model = name.partition(":")
+    # Only models behind this interface have profiles.
     if kind != "openai":
         return Profile()
     profile = profile_of(
@@ -646,6 +658,7 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
         not settings.get("base_url"),
     )
     thinking = settings.get("thinking")
+    # The user's setting wins over the profile.
     if thinking is None:
         return profile
     return replace(profile, thinking=int(thinking))
@@ -669,17 +682,20 @@ class Rehearsal(Model):
             text = self._legal(prompt, sampling)
             if not _STOPS.search(text):
                 break
+        # Each sample is paid, up to its limit.
         completion = sampling.n * min(estimated_tokens(text), sampling.max_tokens)
         usage = Usage(estimated_tokens(prompt), completion, estimated=True)
         return Completion((text,) * sampling.n, ("stop",) * sampling.n, usage)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Choose a random option, one that does not stop if possible."""
+        # An episode that ends early would be forecast as too cheap.
         best = self._rng.choice(
             [o for o in options if not _STOPS.search(o)] or list(options)
         )
         values = tuple(-0.1 if option == best else -3.0 for option in options)
         usage = Usage(estimated_tokens(prompt), 1, estimated=True)
+        # A server that cannot rank is asked to write the option as JSON.
         if self.writes:
             completion = estimated_tokens(json.dumps({"answer": best}))
             usage = Usage(usage.prompt + CONTINUED, completion, estimated=True)
@@ -715,10 +731,12 @@ def _filled(
 ) -> Any:
     """A random value that matches the schema, with free texts of up to ``words`` words."""
     root = root or schema
+    # Any of the forms is legal.
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
             return _filled(rng.choice(schema[keyword]), rng, root, words)
     if "properties" in schema:
+        # Texts inside a section are short.
         if schema is not root:
             words = min(words, PART)
         fields = schema["properties"].items()
@@ -735,6 +753,7 @@ def _filled(
         return [
             _filled(schema.get("items", {}), rng, root, LISTED) for _ in range(count)
         ]
+    # Free text; constrained texts are left to the general rule.
     if schema.get("type") == "string" and not {"enum", "const", "pattern"} & set(
         schema
     ):
@@ -749,6 +768,7 @@ def _words(count: int) -> str:
 
 def _duration(hours: float) -> str:
     """Return hours as text."""
+    # The largest unit of which there is at least one.
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} seconds"
     if hours < 1:

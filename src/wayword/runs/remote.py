@@ -44,6 +44,7 @@ def url_of(path: Path | str) -> str:
     """
     match = _URL.fullmatch(str(path))
     if match:
+        # Local files need a slash more, as their path begins with one.
         return f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}"
     return ""
 
@@ -58,6 +59,7 @@ def local(path: Path) -> Path:
     url = url_of(path)
     if not url:
         return path
+    # A reader works on a copy, which is brought up to date first.
     store = Store(url)
     if not store.fetch():
         raise RecordingError(f"{url}: not a run folder: it has no run.json")
@@ -89,10 +91,12 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        # The library is optional.
         with needing(f"{url} needs a library", "remote"):
             import fsspec
         try:
             self._files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        # Each kind of store needs a library of its own.
         except ImportError as error:
             raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
         except ValueError:
@@ -100,14 +104,18 @@ class Store:
             raise UsageError(
                 f"{url}: {problem}; use s3, gs, az, sftp or file"
             ) from None
+        # Names of files are joined with one slash.
         self._root = str(root).rstrip("/")
         self.copy = (
             cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
         )
+        # Bytes of each growing file that are in the store.
         self._sent = dict.fromkeys(GROWING, 0)
+        # What was uploaded last, to send small files only if they changed.
         self._contents: dict[str, bytes] = {}
         self._problem = ""
         self._over = threading.Event()
+        # In the background, so that episodes do not wait for the network.
         self._sender = threading.Thread(
             target=self._send_on,
             name="wayword-store",
@@ -121,6 +129,7 @@ class Store:
         try:
             config = self._files.cat_file(f"{self._root}/run.json")
             local_config = self.copy / "run.json"
+            # Another run has been written to the same URL.
             if local_config.exists() and local_config.read_bytes() != config:
                 self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
@@ -131,6 +140,7 @@ class Store:
                 with suppress(FileNotFoundError):
                     content: bytes = self._files.cat_file(f"{self._root}/{name}")
                     path = self.copy / name
+                    # A longer local file was not uploaded yet.
                     if not path.exists() or not path.read_bytes().startswith(content):
                         path.write_bytes(content)
         except FileNotFoundError:
@@ -160,10 +170,13 @@ class Store:
         )
         path = self.copy / name
         end = 0
+        # A run without episodes has the file too.
         path.touch()
         with path.open("r+b") as file:
+            # Bytes that the copy has already.
             length = file.seek(0, 2)
             for start, size, key in segments:
+                # A gap would shift all later records.
                 if start != end:
                     problem = f"bytes {end:,} to {start:,} of {name} are missing"
                     raise RecordingError(
@@ -185,6 +198,7 @@ class Store:
 
     def begin(self) -> None:
         """Fetch the run if it exists, and start sending."""
+        # A copy without a run in the store is of a deleted one.
         if not self.fetch():
             self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
@@ -197,6 +211,7 @@ class Store:
 
     def end(self) -> None:
         """Upload the rest. Raises ``RecordingError`` if that fails."""
+        # The sender ends first, so that only one thread uploads.
         self._over.set()
         self._sender.join()
         self.check()
@@ -224,10 +239,12 @@ class Store:
         for name in GROWING:
             path = self.copy / name
             at = self._sent[name]
+            # Only whole records are sent.
             end = max(
                 (line.at + line.size for line in read_members(path, at)),
                 default=at,
             )
+            # Nothing new, no segment.
             if end > at:
                 with path.open("rb") as file:
                     file.seek(at)

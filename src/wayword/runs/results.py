@@ -57,6 +57,7 @@ class RunResult:
     chosen: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
+        # A URL is absolute already.
         if not url_of(self.path):
             object.__setattr__(self, "path", self.path.absolute())
         if self.data is not None:
@@ -77,6 +78,7 @@ class RunResult:
             raise UsageError(
                 f"read expects the path of a run folder, got {path!r:.80}"
             ) from None
+        # Read from the folder: finished and failed episodes.
         outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
         folder = None if data is None else Path(data)
         files = [Path(path) for path in trusted]
@@ -97,11 +99,14 @@ class RunResult:
         """The finished episodes in the order they ended, then the failed ones, without scores."""
         run = self.recorded
         tasks = self.dataset.tasks
+        # An episode may have failed several times.
         failed = dict.fromkeys(each.episode_id for each in run.failures())
         records = [
             *run.records(),
+            # A later success replaces a failure.
             *(run.record(name) for name in failed if name not in run.index),
         ]
+        # One pass over the dataset for all records.
         matches = of_ids(tasks, {record.episode_id for record in records})
         return [
             self._describe(record, matches.get(record.episode_id)) for record in records
@@ -156,6 +161,7 @@ class RunResult:
     def view(self, limit: int = 200, browser: bool = True) -> Path:
         """Write the pages of the run as files, as by ``wayword view --write``, and open them in the
         browser. Returns the path of the first page; ``limit`` episodes have one of their own."""
+        # The viewer is a package that this one does not import.
         write = registry.load("display", "pages")
         page: Path = write(
             self.path,
@@ -181,6 +187,7 @@ class RunResult:
         Raises ``UsageError`` without matplotlib, and for options that do not fit.
         """
         paths = [self.path, *(_path_of(other, "plot") for other in others)]
+        # By name, as for pages.
         draw = registry.load("display", "plots")
         return draw(paths, kind, data=self.data, trusted=self.trusted, **options)
 
@@ -221,6 +228,7 @@ class RunResult:
         # Here, as it imports the worlds of all families.
         from wayword.metrics.mistakes.causes import find_causes
 
+        # Causes are found in the record as it was written.
         trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         trajectory = {"ended": record.trajectory.ended, **trajectory}
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
@@ -251,6 +259,7 @@ class RunResult:
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:
         """The record with the instruction, scene and reference length from the dataset."""
+        # The episode is not in the data of this machine.
         if task is None:
             return record
         length = reports.reference_length(task, self.dataset)
@@ -281,6 +290,7 @@ def metric_names(metrics: Sequence[str]) -> list[str]:
     """Metric names from a list, or from text as on the command line: ``"sr,spl"``."""
     if isinstance(metrics, str):
         return [name.strip() for name in metrics.split(",") if name.strip()]
+    # Notebooks pass all kinds of values.
     if not isinstance(metrics, Sequence) or not all(
         isinstance(each, str) for each in metrics
     ):

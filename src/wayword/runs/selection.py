@@ -31,12 +31,15 @@ def choose(
 ) -> Sequence[int]:
     """Numbers of the plan's episodes, in the order to play them: the plan's ``order``, then its
     shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
+    # Named episodes need no order and no limit.
     if plan.episodes:
         return _named(plan, tasks)
+    # Numbers only: reading an episode may generate it.
     order: Sequence[int] = range(len(tasks))
     if plan.order is not None:
         order = list(order)
         random.Random(plan.order).shuffle(order)
+    # Every n-th episode, so that each shard is a sample of the whole.
     shard, shards = plan.shard_of()
     chosen = order[shard::shards][: plan.limit]
     if plan.episode:
@@ -49,12 +52,14 @@ def _named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
     requested = set(plan.episodes)
     numbers = dict[str, int]()
     for number in range(len(tasks)):  # reading an id may generate the episode
+        # All are found, and the rest need not be generated.
         if len(numbers) == len(requested):
             break
         if (name := task_id(tasks, number)) in requested:
             numbers[name] = number
     for name in plan.episodes:
         if name not in numbers:
+            # Reading an id may generate the episode, so not all are compared.
             ids = [task_id(tasks, n) for n in range(min(len(tasks), _MAX_SUGGESTED))]
             raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
     return [numbers[name] for name in dict.fromkeys(plan.episodes)]
@@ -77,6 +82,7 @@ def _single(
     name = plan.episode
     ids = [task_id(tasks, number) for number in chosen]
     if name == "next":
+        # The first one that has no result.
         for number, episode in zip(chosen, ids, strict=True):
             if episode not in finished:
                 return number
@@ -89,6 +95,7 @@ def _single(
         return chosen[ids.index(name)]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
         return chosen[int(name) - 1]
+    # Few ids can be compared with the given one.
     remedy = f"give a number from 1 to {len(ids)}"
     if len(ids) <= _MAX_LISTED:
         remedy = suggest(name, ids)
@@ -100,6 +107,7 @@ def in_recorded_order(plan: Plan, path: Path) -> Plan:
     a sample can be extended to the full split, and a run of an older version resumes."""
     if plan.states_order or plan.episodes or not is_run(path):
         return plan
+    # A call that was paid is a result too.
     logs = (path / EPISODES, path / CALLS)
     if not any(log.is_file() and log.stat().st_size for log in logs):
         return plan  # a run without results is replaced
@@ -131,11 +139,14 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
                 return dataset.expert_length(task) or sys.maxsize
         return len(task.episode.instruction.split())
 
+    # Ids only, as the tasks may have to be generated.
     left = (n for n in range(len(tasks)) if task_id(tasks, n) not in folder.index)
     lengths = {}
     for number in islice(left, _CANDIDATES):
+        # Each length may need a plan of the expert.
         if time.monotonic() < end:
             lengths[task_id(tasks, number)] = length(tasks[number])
+    # Unsolvable episodes have no length and do not count.
     solvable = [n for n in lengths.values() if n < sys.maxsize] or [0]
     target = 0.5 * fmean(solvable)
 
@@ -148,6 +159,7 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
             actions = scores.get("low_level") or scores["steps"]
             if reached >= 0.8 * actions:
                 more = max(2, 0.25 * reached)
+        # Success is 0 or 1; a half tells them apart.
         if scores.get(success, 0.0) > 0.5:
             target = max(target, reached + more)
         else:
@@ -170,6 +182,7 @@ def unfinished(
     """
     left = [number for number in chosen if task_id(tasks, number) not in finished]
     if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
+        # Each scene is loaded once, however many episodes are in it.
         scenes = {number: tasks.scenes(number) for number in left}
         order = {scene: n for n, scene in enumerate(dict.fromkeys(scenes.values()))}
         left.sort(key=lambda number: order[scenes[number]])  # stable within a scene

@@ -67,6 +67,7 @@ def draw(setting: str, curves: Curves) -> str:
         numbers = [float(name) for name in names]
     except ValueError:
         numbers = [float(number) for number in range(len(names))]
+    # The widest distance fills the axis; a single value is at its beginning.
     least = min(numbers, default=0.0)
     most = max(numbers, default=1.0)
     scale = (WIDTH - LEFT - RIGHT - 24) / ((most - least) or 1.0)
@@ -77,12 +78,14 @@ def draw(setting: str, curves: Curves) -> str:
     # The axis ends at 100%, or just above the highest value if all are low.
     values = chain.from_iterable(points.values() for points in curves.values())
     highest = max((ends(value)[1] for value in values), default=1.0) or 1.0
+    # Low rates would be a flat line at the bottom.
     top = 1.0
     if highest <= 0.5:
         top = highest * 1.1
 
     # The grid with its labels, then a curve with its intervals for each line of the legend.
     parts = []
+    # Six lines, from zero to the top.
     for mark in (top * step / 5 for step in range(6)):
         parts.append(
             f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4"/>'
@@ -92,8 +95,10 @@ def draw(setting: str, curves: Curves) -> str:
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, setting))
     parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
     for number, (label, curve) in enumerate(curves.items()):
+        # More curves than colors repeat them.
         color = COLORS[number % len(COLORS)]
         at = TOP + 8 + 18 * number
+        # From left to right, whatever the order of the values.
         points = sorted((across[name], value) for name, value in curve.items())
         path = "L".join(f"{x:.1f} {y(value.mean):.1f}" for x, value in points)
         parts.append(
@@ -154,6 +159,7 @@ def split(listed: str) -> list[str]:
 
 def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     """Plans of all combinations. Raises ``UsageError`` for a malformed sweep."""
+    # Each setting with its values, in the order of the command.
     values = dict[str, list[str]]()
     for sweep in sweeps:
         key, _, listed = sweep.partition("=")
@@ -162,6 +168,7 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
                 f"--sweep {sweep}: {key} has a sweep already; list all values in one"
             )
         values[key] = split(listed)
+        # One value is a setting, not a sweep.
         if not key or len(values[key]) < 2:
             raise UsageError(
                 f"--sweep {sweep}: write KEY=VALUE,VALUE with at least two values"
@@ -186,6 +193,7 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         changes: dict[str, Any] = {
             key: value for key, value in choices if key in FIELDS
         }
+        # Other fields are checked when the plan is made.
         if not str(changes.get(SEED, 0)).isdecimal():
             problem = "a seed must be an integer of at least 0"
             raise UsageError(f"--sweep {SEED}={changes[SEED]}: {problem}")
@@ -198,6 +206,7 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
 
 def seeds(count: int) -> str:
     """A sweep over the run seeds 0 to ``count`` - 1."""
+    # One seed is no sample.
     if count < 2:
         raise UsageError(f"--seeds must be at least 2, got {count}")
     _check_count("--seeds", count)

@@ -54,11 +54,13 @@ def verify(
     id and its first difference, empty if equal. Raises ``RecordingError`` for a damaged record,
     ``UsageError`` if the data differ from the run's."""
     identity = run.config["identity"]
+    # The run's own plan, opened again.
     plan = plan_of(identity, data, trusted)
     dataset = open_plan(plan, run)
     for difference in (*_config_differences(run, plan, dataset), _gap(run, dataset)):
         if difference:
             yield "", difference
+    # Only the episodes that were played are read.
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     replay = _Replay(dataset, identity)
     for record in run.records():
@@ -71,10 +73,12 @@ def verify(
 
 def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     """The episodes of a run: ``the first 12 of 20 episodes``."""
+    # Old runs do not have the size of their split.
     of = dataset_size or run.config.get("episodes_in_split") or 0
     tried = len(_tried(run))
     if tried >= of:
         return f"all {of:,} episodes of the split"
+    # Episodes that were chosen are no sample.
     if CHOSEN in run.config["caveats"]:
         return f"{tried:,} of {of:,} episodes, {CHOSEN}"
     seed = run.config["identity"].get("shuffle")
@@ -95,6 +99,7 @@ def _config_differences(
 ) -> Iterator[str]:
     """Yield each field of ``run.json`` that differs from the code and the data."""
     config = run.config
+    # What the code and the data say now.
     expected: dict[str, Any] = {
         "family": dataset.family.name,
         "success": dataset.family.success,
@@ -106,11 +111,13 @@ def _config_differences(
         expected["split"] = shown_split(plan, dataset)
     agents = [config["identity"], *config["identity"]["actors"].values()]
     names = {str(each.get("agent", "")) for each in agents}
+    # Of agents in files, nothing is known without running them.
     if names <= set(registry.names("agent")):
         # An agent of an actor may play all of them, so the run's own need not.
         oracles = [registry.load("agent", name).sees_answer for name in names]
         if len(names) == 1:
             expected["sees_answer"] = any(oracles)
+    # One difference is enough: later fields often depend on earlier ones.
     yield _first_difference(
         "run.json: field",
         expected,
@@ -125,6 +132,7 @@ def _gap(run: RecordedRun, dataset: Dataset) -> str:
     """The first episode that the plan demands before others that were tried; empty if none."""
     identity = run.config["identity"]
     tried = _tried(run)
+    # Such runs have no order that could have a gap.
     if identity["continues"] or CHOSEN in run.config["caveats"]:
         return ""
     shuffle = identity.get("shuffle")
@@ -199,29 +207,35 @@ class _Replay:
         world = self._dataset.world(task.episode)
         world = with_answerer(world, recorded_answers(recorded))
         game = Game(world, task.episode, self._limit)
+        # A record may name anything.
         if unknown := {step.actor for step in recorded.steps} - set(world.actors):
             return f"there is no actor {min(unknown)!r}"
+        # From another start, every step would differ.
         start = game.trajectory.start
         if difference := _first_difference("start of", start, recorded.start):
             return difference
+        # Continued steps were taken over, in the order of their recording.
         turns: Iterator[str] = iter(())
         for number, step in enumerate(recorded.steps, 1):
             if number == self._continued + 1:
                 turns = game.turns()
             if number > self._continued:
                 actor = next(turns, "")
+                # A record must not go on after the end.
                 if not actor:
                     return f"step {number}: the episode had ended ({game.ended})"
                 if actor != step.actor:
                     return f"step {number}: it was the turn of {actor!r}"
             if difference := self._pictures_difference(game, step):
                 return f"step {number}: {difference}"
+            # The world takes the recorded decision and answers now.
             replayed = game.act(step.actor, step.decision)
             for field in ("observation", "decision", "feedback", "pose"):
                 if plain(getattr(replayed, field)) != plain(getattr(step, field)):
                     return f"step {number}: the {field} differs"
             # metrics read the type of an observation, which records lack
             step.observation = replayed.observation
+        # An episode that was cut off could hide a failure.
         if game.ended is None:
             return (
                 f"ends after {len(recorded.steps)} steps, without a stop and below its limit of "
@@ -235,6 +249,7 @@ class _Replay:
     def _pictures_difference(self, game: Game, step: Step) -> str:
         """Compare the hashes of a step's pictures with what the world draws now."""
         painter = self._dataset.painter()
+        # Runs in words have no pictures.
         if self._dataset.eyes is None or painter is None:
             return ""
         shown = []
@@ -242,6 +257,7 @@ class _Replay:
             if not isinstance(call.prompt, str):
                 images = [image for each in call.prompt for image in each.images]
                 shown.append([image.pixels for image in images])
+        # Drawing takes long, and there is nothing to compare.
         if not any(shown):
             return ""
         eyes = Eyes(self._dataset.eyes, painter, game.world, step.actor)
@@ -255,6 +271,7 @@ class _Replay:
         verdict = recorded.verdict
         if verdict is None or verdict.succeeded is None:
             return ""
+        # The verdict decides whether another trial follows.
         succeeded = self._judge(task, recorded)
         if verdict.succeeded != succeeded:
             return f"its verdict is {succeeded}, recorded as {verdict.succeeded}"
@@ -276,6 +293,7 @@ def _first_difference(
     """Return the first field that differs, with both values."""
     actual = plain(actual)
     recorded = plain(recorded)
+    # Fields of either side.
     for key in {**actual, **recorded}:
         if actual.get(key) != recorded.get(key):
             values = actual.get(key), recorded.get(key)

@@ -5,10 +5,11 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo test test-all chaos test-vision test-train test-envs test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
+.PHONY: help install demo results test test-all chaos test-vision test-train test-envs test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
+	@echo 'make results MODEL=openai:gpt-5-mini  the row of a language model in the table of README, its cost, and a card'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
 	@echo 'make chaos    long tests of killed runs, damaged files and overloaded servers: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
@@ -42,6 +43,20 @@ extra-%: install
 
 demo: install
 	@$(BIN)/wayword demo
+
+# A language model on the two generated datasets of the README's table, and on the shortest levels of the bench.
+# Repeat the command to resume, or with a larger LIMIT. DOLLARS= plays without a limit, for models without a price.
+LIMIT ?= 20
+DOLLARS ?= 2
+PLAY = --model $(MODEL) $(if $(DOLLARS),--max-dollars $(DOLLARS))
+RESULTS = runs/results/$(subst /,-,$(subst :,-,$(MODEL)))
+results: install
+	@test -n '$(MODEL)' || { echo 'name a model: make results MODEL=openai:gpt-5-mini'; exit 2; }
+	$(BIN)/wayword run navgpt --on houses $(PLAY) --limit $(LIMIT) --out $(RESULTS)/houses
+	$(BIN)/wayword run velma --on towns $(PLAY) --limit $(LIMIT) --out $(RESULTS)/towns
+	$(BIN)/wayword bench --quick $(PLAY)
+	@$(BIN)/wayword table $(RESULTS) --format markdown > $(RESULTS)/table.md
+	@echo 'Table with costs: $(RESULTS)/table.md. The card of the bench is named above.'
 
 lint: install
 	$(BIN)/ruff format --check src weights tests benchmarks examples tools

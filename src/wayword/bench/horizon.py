@@ -63,6 +63,7 @@ def level_rates(attempts: Sequence[Attempt], levels: int) -> list[Interval]:
     """Return the success at each level with its interval, NaN where it was not played."""
     rates = []
     for level in range(levels):
+        # Episodes of one place depend on each other, so the place is the unit.
         tried = [each for each in attempts if each.level == level]
         won = np.array([each.success for each in tried], dtype=float)
         rates.append(rate_interval(won, [each.place for each in tried]))
@@ -77,11 +78,13 @@ def mean_success(attempts: Sequence[Attempt], levels: int) -> Interval:
 def place_means(attempts: Sequence[Attempt], levels: int) -> dict[Hashable, float]:
     """Return the mean success of each place, over all levels of the ladder."""
     played = len({each.level for each in attempts})
+    # Each place has an episode at each level that was played.
     outcomes: dict[Hashable, list[bool]] = {}
     for each in attempts:
         outcomes.setdefault(each.place, []).append(each.success)
     means = {}
     for place, won in outcomes.items():
+        # Levels not played are failures: they follow hopeless ones.
         means[place] = float(np.mean(won)) * played / levels
     return means
 
@@ -96,6 +99,7 @@ def horizon(
     least = [max(HALF, chance) for chance in floor or [0.0] * len(lengths)]
     # Players that guess exceed the floor by chance alone, so it counts next to one half.
     rates = level_rates(attempts, len(lengths))
+    # Levels that are solved more often than one half, with confidence.
     above = [
         number
         for number, (rate, share) in enumerate(zip(rates, least, strict=True))
@@ -104,9 +108,11 @@ def horizon(
     low = 0.0
     if above:
         low = float(lengths[above[-1]])
+    # Beyond the longest level nothing is known, so nothing bounds the horizon.
     if above and above[-1] == len(lengths) - 1:
         low = math.inf
     high = math.inf
+    # From the longest level down, as long as all are below one half.
     for length, rate in zip(reversed(lengths), reversed(rates), strict=True):
         if not (rate.high < HALF or math.isnan(rate.mean)):
             break
@@ -115,10 +121,12 @@ def horizon(
         high = 0.0  # every level is below
     counts = Counter(each.level for each in attempts)
     tried = [counts[level] for level in range(len(lengths))]
+    # The value may fall outside of the interval, which is more reliable.
     value = isotonic_crossing(lengths, [rate.mean for rate in rates], tried, HALF)
     h50 = Interval(min(max(value, low), high), low, high)
 
     played = [rate for rate in rates if not math.isnan(rate.mean)]
+    # A level above a shorter one is a sign that length is not what makes it hard.
     pairs = combinations(played, 2)
     rises = any(later.low > earlier.high for earlier, later in pairs)
     # The ceiling: H50 of a player that solves at most 60% says less than the number alone.
@@ -139,13 +147,18 @@ def isotonic_crossing(
     # Levels that were not played follow hopeless ones.
     means = np.nan_to_num(np.array(rates, dtype=float))
     falling = isotonic_regression(
-        means, weights=np.maximum(1, tried), increasing=False
+        means,
+        weights=np.maximum(1, tried),
+        increasing=False,
     ).x
+    # Nothing is extrapolated.
     if falling[0] < height:
         return 0.0
     if falling[-1] >= height:
         return math.inf
+    # The first level below the height.
     after = int(np.argmax(falling < height))
+    # Levels double, so they are evenly spaced in the logarithm.
     steps = np.log2(np.asarray(lengths, dtype=float))
     share = (falling[after - 1] - height) / (falling[after - 1] - falling[after])
     return float(2 ** (steps[after - 1] + share * (steps[after] - steps[after - 1])))

@@ -120,6 +120,7 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     file = Path(__file__).parent / f"{version}.yaml"
     tree = load_shipped(file)
     tracks = []
+    # YAML has lists, fields are tuples.
     for name, row in tree.pop("tracks").items():
         row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor", "robust")}
         tracks.append(Track(name, **row))
@@ -148,6 +149,7 @@ class Contender:
         if self.out:
             return self.out
         parts = [Path(self.agent).stem]
+        # The last part of a path or of a name with its maker.
         if model := self.model.rpartition("/")[2]:
             parts.append(model)
         if self.salt:  # without the salt itself, which is secret
@@ -158,6 +160,7 @@ class Contender:
 
     def chosen(self) -> list[Track]:
         """The tracks to play. Raises ``UsageError``."""
+        # By name, in the order of the version.
         named = {track.name: track for track in self.bench.tracks}
         for name in self.tracks:
             if name not in named:
@@ -199,6 +202,7 @@ class Contender:
             )
 
     def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+        # The version's settings are for its own agent only.
         settings = self.settings
         if self.agent == self.bench.agent:
             settings = merge(self.bench.settings, settings)
@@ -221,8 +225,10 @@ class Contender:
 
     def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
         """Each perturbation and the plan of the track's middle level under it."""
+        # The middle level is neither too easy nor too hard to show a loss.
         plan = dict(self.plans(track, **options))[track.middle]
         for kind, rate in self.bench.robust.items():
+            # Others have nothing to perturb in this track.
             if kind in (*PERTURBED_TEXTS, *track.robust):
                 settings = merge(plan.settings, {"perturb": {kind: rate}})
                 out = self.folder / ROBUST / kind / track.name
@@ -257,6 +263,7 @@ def sample_size(bench: Bench, quick: bool) -> int:
 
 def check_level(track: Track, length: int, plan: Plan) -> None:
     """Raise ``UsageError`` where this machine draws other episodes than the version's."""
+    # A level without recorded checksums is not checked.
     expected = track.checksums.get(length, ())
     for drawn, known in zip(level_checksums(plan), expected, strict=False):
         if drawn != known:
@@ -272,7 +279,9 @@ def check_player(plan: Plan) -> None:
 
 
 def is_hopeless(
-    solved: Sequence[int], tried: Sequence[int], quick: bool = False
+    solved: Sequence[int],
+    tried: Sequence[int],
+    quick: bool = False,
 ) -> bool:
     """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
     from scipy.special import betaincinv
@@ -290,7 +299,8 @@ def is_hopeless(
 
 
 def outcomes(
-    folder: Path, track: Track
+    folder: Path,
+    track: Track,
 ) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
     """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
     for level, length in enumerate(track.lengths):
@@ -324,6 +334,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
                 track = track.quick()
             clean = folder / track.name / f"{track.middle:03d}"
             path = folder / ROBUST / kind / track.name
+            # Tracks that were not played under this perturbation have no pairs.
             if not (is_run(path) and is_run(clean)):
                 continue
             # Pairs are episodes that were played both ways: a perturbed run may be interrupted.
@@ -351,7 +362,10 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             )
     # Perturbations are one family: the worst of eight looks worse than it is.
     for row, loss, (p, alpha) in zip(
-        rows, losses, holm([loss.p() for loss in losses]), strict=True
+        rows,
+        losses,
+        holm([loss.p() for loss in losses]),
+        strict=True,
     ):
         row |= {"loss": triple(loss.interval(alpha), -1.0)}
         row |= {"p": round(p, 4), "p_raw": round(loss.p(), 4)}
@@ -378,6 +392,7 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         played = list(outcomes(folder, track))
         if not played:
             continue
+        # A place is what several episodes of a ladder have in common.
         attempts = [
             Attempt(level, place(name), name, won) for level, name, won, _ in played
         ]
@@ -395,13 +410,15 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
             f"{folder}: has no runs of the bench yet; play with wayword bench"
         )
     robust = robustness(folder, bench, header["quick"])
+    # Perturbed runs cost money too.
     total = [*robust]
     for each in tracks.values():
         total += each["levels"]
     sums: dict[str, Any] = {}
     for key in ("tokens", "dollars"):
         sums[key] = sum(row.get(key) or 0 for row in total)
-    overall = None  # a mean over some tracks would not compare with one over others
+    # A mean over some tracks would not compare with one over others.
+    overall = None
     if len(tracks) == len(bench.tracks):
         overall = triple(rate_interval(np.array(means)))
     sums |= {"date": _date(folder), "robust": robust}
@@ -413,12 +430,14 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
 
 def level_runs(folder: Path) -> list[Path]:
     """The runs of levels in a folder."""
+    # Two folders deep are levels; perturbed runs are three deep.
     runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
     return [run for run in runs if run.parent.name != REAL]
 
 
 def _date(folder: Path) -> str:
     """The day on which the last run of a level began."""
+    # The day of the last run, since a card grows over days.
     started = [RunFolder.read(run).config["started"] for run in level_runs(folder)]
     return max((each[:10] for each in started), default="")
 
@@ -438,13 +457,16 @@ def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
 
 
 def recorded_samples(
-    entry: Contender, header: Mapping[str, Any], data: Path | None
+    entry: Contender,
+    header: Mapping[str, Any],
+    data: Path | None,
 ) -> dict[Path, Plan]:
     """The plan of each run on published data that a card names."""
     plans = {}
     for on in (row["dataset"] for row in header.get("real", ())):
         for real in entry.bench.real:
             run = sample_folder(entry.folder, on)
+            # A version has each dataset once.
             if on.partition(":")[0] == real.name and is_run(run):
                 plans[run] = replace(entry.real_plan(real, data=data), on=on)
     return plans
@@ -460,6 +482,7 @@ def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
             return f"> {track.lengths[-1]}"
         return round(length, 2)
 
+    # An end beyond the ladder is no number.
     h50 = fitted.h50
     return {
         "h50": [bounded(value) for value in (h50.mean, h50.low, h50.high)],
@@ -470,7 +493,9 @@ def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
 
 
 def _level(
-    played: Sequence[tuple[int, str, bool, dict[str, float]]], level: int, length: int
+    played: Sequence[tuple[int, str, bool, dict[str, float]]],
+    level: int,
+    length: int,
 ) -> dict[str, Any]:
     """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
     # A level without rows was not played, because those before it were hopeless.
@@ -487,6 +512,7 @@ def _level(
     scores = [row[3] for row in rows]
 
     line["success"] = triple(rate)
+    # The page of a card links to the first lost episode.
     line["lost"] = next((row[1] for row in rows if not row[2]), "")
     line |= effort(scores)
     line["steps_over_length"] = round(total(scores, "steps") / (length * len(rows)), 2)
@@ -498,7 +524,8 @@ def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CARD
     path.write_text(
-        json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+        json.dumps(card, indent=2, allow_nan=False) + "\n",
+        encoding="utf-8",
     )
     return path
 
@@ -508,6 +535,7 @@ def read_stored(path: Path) -> dict[str, Any]:
     that is not a card."""
     if not path.is_file():
         raise UsageError(f"{path.parent}: has no {CARD}; play with wayword bench")
+    # Cards come from other people.
     with reading(str(path), "play the bench again"):
         card: dict[str, Any] = parse_untrusted(path.read_bytes())
         check_shape(path, {"card": card}, {"card": {}})
@@ -522,6 +550,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     ``RecordingError``."""
     path = folder / CARD if folder.is_dir() else folder
     card = read_stored(path)
+    # What the player was is taken from the card.
     header = {key: value for key, value in card.items() if key not in _COMPUTED}
     # Nothing that was computed is taken from the file: a card may have been edited.
     header["tracks"] = track_heads(card)
@@ -607,6 +636,7 @@ def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
         if not isinstance(end, str):
             end = f"{end:.3g}"
         texts.append(end)
+    # The whole ladder as an interval says nothing.
     value, low, high = texts
     if value.startswith("<"):
         value = BELOW
@@ -639,7 +669,9 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     if form == "json":
         return json.dumps(card, indent=2, allow_nan=False)
     rows = [_cells(name, row) for name, row in card["tracks"].items()]
+    # The total has no horizon: tracks have different units.
     rows.append(("all", "", "", "", "", *percents(card["success"])))
+    # Splits that were not played have no numbers.
     real = [row for row in card.get("real", ()) if row["episodes"]]
     rows += [
         (f"real: {row['dataset']}", "", "", "", "", *percents(row["success"]))
@@ -655,6 +687,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         lines.append(
             f"{name} ({row['unit']}): H50 {h50} {h50_range}, best level {best} {best_range}"
         )
+        # A reader must not take such a horizon for a limit.
         if not row["monotone"]:
             lines.append("  success rises with length: the horizon is of its last fall")
         lines += [_bar(level, card["quick"]) for level in row["levels"]]
@@ -716,6 +749,7 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
     rate, low, high = level["success"]
     # Raises for a card with numbers that are no rates.
     percents(level["success"])
+    # The bar shows at a glance what the numbers say.
     full = round(_BAR * rate)
     counts = f"{level['solved']}/{level['episodes']}"
     return (
@@ -742,6 +776,7 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
     """The difference over all shared tracks, if there are several, and those by track, paired by
     episode. Raises ``UsageError`` where nothing is shared."""
     cards = [read_card(folder) for folder in (first, second)]
+    # Other versions have other episodes.
     if cards[0]["bench"] != cards[1]["bench"]:
         raise UsageError(f"{first} and {second} are of two versions of the bench")
     found = []
@@ -749,6 +784,7 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
     for track in open_bench(cards[0]["bench"]).tracks:
         if not all(track.name in card["tracks"] for card in cards):
             continue  # a folder may have further runs, of a command with other tracks
+        # Read from the runs, not from the cards.
         played = [list(outcomes(each, track)) for each in (first, second)]
         wins = [_successes(each) for each in played]
         found.append((track.name, wins, place))
@@ -759,6 +795,7 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
         raise UsageError(
             f"{first} and {second} share no episode; compare folders with runs"
         )
+    # The total stands first, corrected apart from the tracks.
     if len(compared) > 1:
         compared[:0] = _differences([(ALL_TRACKS, totals, str)])
     return compared
@@ -768,7 +805,8 @@ ALL_TRACKS = "all tracks"
 
 
 def place_totals(
-    track: Track, played: Sequence[tuple[int, str, bool, dict[str, float]]]
+    track: Track,
+    played: Sequence[tuple[int, str, bool, dict[str, float]]],
 ) -> dict[str, float]:
     """The mean success of each place of a track over its levels."""
     attempts = [
@@ -787,6 +825,7 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
     for real in open_bench(cards[0]["bench"]).real:
         for split in real.splits:
             on = f"{real.name}:{split}"
+            # Both must have played the split.
             if not all(on in splits for splits in played):
                 continue
             wins = []
@@ -810,18 +849,23 @@ def _differences(
     out."""
     rows: list[tuple[str, int, int, MeanEstimate]] = []
     for label, wins, cluster in found:
+        # A run is not there.
         if len(wins) < 2:
             continue
+        # Paired by episode.
         shared = [name for name in wins[0] if name in wins[1]]
         if shared:
             owners = [cluster(name) for name in shared]
             estimate = _difference(wins[0], wins[1], shared, owners)
             rows.append((label, len(shared), len(set(owners)), estimate))
+    # All tracks are one family of tests.
     corrected = holm([estimate.p() for *_, estimate in rows])
     return [
         TrackDifference(label, shared, places, each.interval(alpha), each.p(), p)
         for (label, shared, places, each), (p, alpha) in zip(
-            rows, corrected, strict=True
+            rows,
+            corrected,
+            strict=True,
         )
     ]
 
@@ -837,7 +881,8 @@ def _difference(
 
 
 def ranks(
-    players: Sequence[Mapping[str, float]], cluster: Callable[[str], str]
+    players: Sequence[Mapping[str, float]],
+    cluster: Callable[[str], str],
 ) -> list[int]:
     """The rank of each player by success on the episodes (or places) that two share: one more than
     the number of players that are significantly better, with Holm's correction over the pairs."""
@@ -848,6 +893,7 @@ def ranks(
             # Players are compared on what both have played.
             owners = [cluster(name) for name in shared]
             pairs.append((a, b, _difference(players[a], players[b], shared, owners)))
+    # The number of players that are better than each.
     better = [0] * len(players)
     corrected = holm([estimate.p() for *_, estimate in pairs])
     for (a, b, estimate), (p, _) in zip(pairs, corrected, strict=True):
@@ -897,6 +943,7 @@ def _quick_note(rows: Sequence[TrackDifference]) -> str:
     best = f"on one of {len(tracks)} tracks {clearest_p(fewest, len(tracks)):.2g}"
     if len(tracks) > 1:
         best += f", on all together {clearest_p(every, 1):.2g}"
+    # With one place there is no test.
     needed = 2
     while clearest_p(needed, 1) >= ALPHA:
         needed += 1

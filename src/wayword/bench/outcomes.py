@@ -28,6 +28,7 @@ def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, flo
     finished = dict(run.scores())
     for name, scores in finished.items():
         yield name, scores.get(judge.success, 0.0) >= judge.at_least, scores
+    # An episode that finished later is no failure.
     for name in {failure.episode_id for failure in run.failures()} - set(finished):
         yield name, False, {}
 
@@ -47,6 +48,7 @@ def dollars_text(row: Mapping[str, Any]) -> str:
 
 def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The cost of episodes, their seconds, and the share of steps that were rejections."""
+    # At least one step, as runs may have none.
     rejected = total(scores, "rejections") / max(1.0, total(scores, "steps"))
     seconds = round(total(scores, "seconds"), 1)
     return {**cost(scores), "seconds": seconds, "rejection_rate": round(rejected, 4)}

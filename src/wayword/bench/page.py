@@ -38,9 +38,13 @@ FOOT = 22
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("wayword.bench"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
-    )  # fmt: skip
+        loader=PackageLoader("wayword.bench"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
 
 
 def _shown(value: Any) -> Any:
@@ -53,12 +57,14 @@ def _digest(text: str) -> str:
 
 def _render(template: str, **context: Any) -> str:
     """A page, and the policy that allows its own style and script alone."""
+    # The page has style and script inside, so that it is one file.
     parts = {
         name: _templates().get_template(name).render()
         for name in ("page.css", "board.js")
     }
     style = parts["page.css"]
     code = parts["board.js"]
+    # Nothing else may load or run, whatever a card contains.
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; "
         f"script-src '{_digest(code)}'; base-uri 'none'; form-action 'none'"
@@ -81,6 +87,7 @@ class Curve:
 
 def curve(track: Mapping[str, Any]) -> Curve:
     """The curve of a track of a card; length is on a log axis."""
+    # Levels that were not played have no success.
     levels = [level for level in track["levels"] if level["episodes"]]
     first, last = (math.log2(track["lengths"][n]) for n in (0, -1))
 
@@ -117,6 +124,7 @@ def write_card_page(folder: Path, card: Mapping[str, Any]) -> Path:
         for level in track["levels"]:
             run = folder / name / f"{level['length']:03d}"
             if level.get("lost") and is_run(run):
+                # A failed episode has no page.
                 ids = {episode for episode, _ in RunFolder.read(run).scores()}
                 if level["lost"] in ids:
                     pages.write(run, episodes=[level["lost"]])
@@ -167,37 +175,52 @@ def write_board(
     paths = sorted(folder.rglob(ladders.CARD))
     if not paths:
         raise UsageError(f"{folder}: holds no {ladders.CARD}; play with wayword bench")
+    # Only when there is something to write.
     out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     unreadable: list[str] = []
     for number, path in enumerate(paths):
         try:
+            # A card of another person may be damaged in any way.
             with reading(str(path), "remove it"):
                 card = ladders.read_stored(path)
                 found = check_card(path.parent, card, data, salts, trusted)
                 text = _card_page(card, {}, found.reason, found.unchecked, "index.html")
         except (UsageError, DataError, RecordingError) as error:
+            # One bad card does not hide the others; the board names it.
             unreadable.append(str(error))
             continue
         file = f"card-{number:03d}.html"
         rows.append(
-            {"card": card, "file": file, "unverified": found.reason,
-             "unchecked": found.unchecked, "cells": _cells(card), "folder": path.parent,
-             "rank": 0}
-        )  # fmt: skip
+            {
+                "card": card,
+                "file": file,
+                "unverified": found.reason,
+                "unchecked": found.unchecked,
+                "cells": _cells(card),
+                "folder": path.parent,
+                "rank": 0,
+            }
+        )
         (out / file).write_text(text, encoding="utf-8")
     if not rows:
         raise UsageError(unreadable[0])
     _rank(rows)
+    # Verified cards first, by their rank.
     rows.sort(key=lambda row: (bool(row["unverified"]), row["rank"] or len(rows)))
     path = out / "index.html"
     versions = sorted({row["card"]["bench"] for row in rows})
     named = set(chain.from_iterable(row["card"]["tracks"] for row in rows))
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
     text = _render(
-        "board.html", groups=_groups(rows), tracks=names, versions=versions,
-        unreadable=unreadable, unproven=UNPROVEN, percents=ladders.percents,
-    )  # fmt: skip
+        "board.html",
+        groups=_groups(rows),
+        tracks=names,
+        versions=versions,
+        unreadable=unreadable,
+        unproven=UNPROVEN,
+        percents=ladders.percents,
+    )
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -223,8 +246,10 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
         if not row["unverified"] and not card["private"]:
             groups.setdefault((card["bench"], card["quick"]), []).append(row)
     for (version, _), members in groups.items():
+        # Success by place over all tracks, for the total rank.
         totals = [dict[str, float]() for _ in members]
         for track in ladders.open_bench(version).tracks:
+            # A card may lack a track, and is not ranked there.
             playing = [n for n, row in enumerate(members) if track.name in row["cells"]]
             players = []
             for number in playing:
@@ -232,9 +257,12 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
                 players.append({name: float(won) for _, name, won, _ in played})
                 totals[number] |= ladders.place_totals(track, played)
             for number, rank in zip(
-                playing, ladders.ranks(players, ladders.place), strict=True
+                playing,
+                ladders.ranks(players, ladders.place),
+                strict=True,
             ):
                 members[number]["cells"][track.name]["rank"] = rank
+        # Only cards with all tracks have a total.
         complete = [n for n, row in enumerate(members) if row["card"]["success"]]
         ranks = ladders.ranks([totals[number] for number in complete], str)
         for number, rank in zip(complete, ranks, strict=True):
@@ -259,6 +287,7 @@ def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _order(value: float | str) -> float:
     """A horizon as a number; those beyond the ladder sort after it, those below it first."""
     if isinstance(value, str):
+        # Twice the longest length is the next level that a ladder would have.
         sign, _, end = value.partition(" ")
         return float(end) * 2 if sign == ">" else 0.0
     return value

@@ -66,12 +66,16 @@ def sample_folder(folder: Path, on: str) -> Path:
 
 
 def find(
-    real: RealSet, plan: Plan, folder: Path, whole: bool
+    real: RealSet,
+    plan: Plan,
+    folder: Path,
+    whole: bool,
 ) -> tuple[dict[str, Any], Plan | None]:
     """The head of a set's row, and the plan on the first split that is on this machine, None if
     none is; ``whole`` if the plan plays the last episode of the sample. Raises ``UsageError`` for
     a wrong setting, and where the files hold other episodes than the version's."""
     head = {"dataset": "", "named": f"{real.name}:{real.splits[0]}"}
+    # A card says what is missing, so that the reader can fetch it.
     missing = list[str]()
     for split in real.splits:
         on = f"{real.name}:{split}"
@@ -79,6 +83,7 @@ def find(
         if reason := absence(there, whole):
             missing.append(reason)
             continue
+        # Other files would give numbers that compare with nothing.
         drawn = sample_checksums(there, whole)
         if (known := list(real.checksums.get(split, drawn))[: len(drawn)]) != drawn:
             raise UsageError(
@@ -92,9 +97,11 @@ def find(
 def sample_checksums(plan: Plan, whole: bool) -> list[str]:
     """The checksums of the first episode of a sample and, of a ``whole`` one, of the last."""
     dataset = open_dataset(plan)
+    # Two episodes are enough to notice another order or another file.
     numbers = choose(plan, dataset.tasks)
     return checksums(
-        dataset, [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]]
+        dataset,
+        [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]],
     )
 
 
@@ -102,6 +109,7 @@ def absence(plan: Plan, whole: bool = False) -> str:
     """The problem with a split's files on this machine, without the path of its data folder; empty
     if there is none. Raises ``UsageError`` for a wrong setting."""
     cls = registry.load("dataset", plan.dataset_name)
+    # A wrong setting is no missing file.
     make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     if (folder := data_folder(plan.data)) is None:
         return "no data folder (--data or WAYWORD_DATA)"
@@ -113,13 +121,17 @@ def absence(plan: Plan, whole: bool = False) -> str:
 
 
 def real_rows(
-    folder: Path, sets: Sequence[RealSet], heads: Sequence[Mapping[str, Any]], size: int
+    folder: Path,
+    sets: Sequence[RealSet],
+    heads: Sequence[Mapping[str, Any]],
+    size: int,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a card: success with its interval over clusters, the dataset's other metric, and
     the effort. ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were
     tried: 0 where no split is there, or none was played yet."""
     for head in heads:
         on = head["dataset"] or head["named"]
+        # The head has a split; its dataset is a set of the version.
         real = next(each for each in sets if each.name == on.partition(":")[0])
         path = sample_folder(folder, on)
         played = list(results(path, real)) if head["dataset"] and is_run(path) else []
@@ -127,10 +139,12 @@ def real_rows(
 
 
 def _numbers(
-    real: RealSet, played: Sequence[tuple[str, bool, Mapping[str, float]]]
+    real: RealSet,
+    played: Sequence[tuple[str, bool, Mapping[str, float]]],
 ) -> dict[str, Any]:
     if not played:
         return {"episodes": 0}
+    # Dependent episodes are one unit of the interval.
     clusters = [real.cluster_of(name) for name, *_ in played]
     won = np.array([won for _, won, _ in played], dtype=float)
     values = np.array([[scores.get(real.metric, 0.0)] for *_, scores in played])

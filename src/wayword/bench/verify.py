@@ -67,10 +67,12 @@ class _Check:
         if not ladders.level_runs(self.folder):
             raise Unverified("its runs are not here")
         entry = self._entry()
+        # The agent may be a file of another name here.
         header = {**entry.header(), "agent": self.card["agent"]}
         for key, value in header.items():
             if key != "wayword" and self._of_header(key) != value:
                 raise Unverified(f"its {key} is not the version's or the player's")
+        # Computed again from the runs.
         if ladders.read_card(self.folder) != self.card:
             raise Unverified("its numbers are not those of its runs")
         for track in entry.chosen():
@@ -80,6 +82,7 @@ class _Check:
                     self._check(f"{ladders.ROBUST}/{kind}/{track.name}", plan)
         samples = ladders.recorded_samples(entry, self.card, self.data)
         for path, plan in samples.items():
+            # What cannot be checked is said, and no reason against the card.
             if absence(plan):
                 self.unchecked.append(plan.on)
             else:
@@ -94,11 +97,13 @@ class _Check:
     def _entry(self) -> ladders.Contender:
         """The player that the card describes, with the salt of its runs."""
         card = self.card
+        # A setting of the data would change the tasks.
         if groups := sorted(set(RESERVED) & set(card["settings"]) - _CHOICES):
             raise Unverified(f"its settings have the group {groups[0]!r}")
         entry = ladders.recorded_entry(self.folder, card)
         first = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
         checksum = str(first.get("agent_checksum") or "")
+        # A file is run only if the user trusts it.
         agent = trusted_part("agent", card["agent"], checksum, self.trusted)
         backend = card["model"].partition(":")[0]
         if card["model"] and backend not in registry.names("model"):
@@ -108,6 +113,7 @@ class _Check:
             return entry
         # The salt is not in the card; the seed of its runs follows from it.
         seed = first["dataset_settings"].get("seed")
+        # One of the given salts draws the seed of the runs.
         for salt in self.salts:
             salted = replace(entry, salt=salt)
             _, plan = next(salted.plans(salted.chosen()[0]))
@@ -121,12 +127,15 @@ class _Check:
         for length, plan in plans:
             name = f"{track.name}/{length:03d}"
             if len(solved) > 1 and ladders.is_hopeless(
-                solved, tried, self.card["quick"]
+                solved,
+                tried,
+                self.card["quick"],
             ):
                 if plan.out is not None and is_run(plan.out):
                     raise Unverified(f"{name} was played after the ladder had ended")
                 continue
             path = self._check(name, plan)
+            # Where a ladder ends depends on the results so far.
             won = [outcome for _, outcome, _ in results(path, track)]
             solved.append(sum(won))
             tried.append(len(won))
@@ -159,6 +168,7 @@ class _Check:
             raise Unverified(f"{name} is of another version of wayword than the card")
         if problem := _choice_problem(plan, run):
             raise Unverified(f"{name}: {problem}")
+        # Every episode is replayed, which takes longest and comes last.
         for episode, problem in verify(run, self.data, self.trusted):
             if problem:
                 where = f"{name}, episode {episode}" if episode else name
@@ -201,6 +211,7 @@ def _choice_problem(plan: Plan, run: RecordedRun) -> str:
     tasks = open_dataset(plan).tasks
     demanded = [task_id(tasks, number) for number in choose(plan, tasks)]
     tried = [*run.index.ids(), *run.index.failed()]
+    # An episode that is missing may have been lost on purpose.
     for name in demanded:
         if name not in tried:
             return f"episode {name!r} is missing"

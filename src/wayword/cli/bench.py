@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     Plans = Sequence[tuple[int, Plan]]
 
 app = typer.Typer(
-    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
 )
 Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
 
@@ -56,19 +58,22 @@ def play(
     quick: Annotated[
         bool,
         Option(
-            "--quick", help="The three shortest levels of a track, eight episodes each."
+            "--quick",
+            help="The three shortest levels of a track, eight episodes each.",
         ),
     ] = False,
     robust: Annotated[
         bool,
         Option(
-            "--robust", help="Play the middle levels again under eight perturbations."
+            "--robust",
+            help="Play the middle levels again under eight perturbations.",
         ),
     ] = False,
     real: Annotated[
         bool,
         Option(
-            "--real", help="Also play published data next to the tracks, where it is."
+            "--real",
+            help="Also play published data next to the tracks, where it is.",
         ),
     ] = False,
     version: Annotated[str, Option(help="The version of the bench.")] = "2026",
@@ -88,7 +93,8 @@ def play(
     dry_run: Annotated[
         bool,
         Option(
-            "--dry-run", help="Call no model: estimate tokens and dollars, then end."
+            "--dry-run",
+            help="Call no model: estimate tokens and dollars, then end.",
         ),
     ] = False,
 ) -> None:
@@ -192,7 +198,8 @@ def _tracks(entry: Contender, data: Path | None) -> list[Track]:
 
 
 def _samples(
-    entry: Contender, options: Mapping[str, Any]
+    entry: Contender,
+    options: Mapping[str, Any],
 ) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
     """The sample of published data next to each track, and the heads of the card's rows, also of
     those that are not on this machine."""
@@ -320,7 +327,8 @@ class _PlayerOptions:
         self._running += 1
         self._reserved += share or 0.0
         result = await run_async(
-            replace(plan, max_dollars=share), self._row(label, track.name)
+            replace(plan, max_dollars=share),
+            self._row(label, track.name),
         )
         self._running -= 1
         self._reserved -= share or 0.0

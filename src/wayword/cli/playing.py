@@ -208,7 +208,8 @@ def serve_env(
     # Bound here, so that the port picked for 0 can be printed before serving.
     socket = server.config.bind_socket()
     show.echo(
-        f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)", err=True
+        f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)",
+        err=True,
     )
     server.run(sockets=[socket])
 
@@ -300,7 +301,8 @@ def robot(
     set_: Annotated[
         list[str] | None,
         Option(
-            "--set", help="A setting of the robot: dataset.url=ws://127.0.0.1:9090."
+            "--set",
+            help="A setting of the robot: dataset.url=ws://127.0.0.1:9090.",
         ),
     ] = None,
 ) -> None:

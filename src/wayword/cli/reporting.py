@@ -210,7 +210,12 @@ def retell(
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
     plan = retelling.Retelling(
-        run, model, options.get("model", {}), chosen, data, cache
+        run,
+        model,
+        options.get("model", {}),
+        chosen,
+        data,
+        cache,
     )
     retold, left_out = retelling.retell(
         plan, lambda each: show.echo("\n".join(retelling.retold_lines(each)))

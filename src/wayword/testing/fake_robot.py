@@ -123,7 +123,10 @@ class FakeRobot:
         return self._camera.picture(pose["x"], pose["y"], pose["heading"])
 
     def _handle(
-        self, connection: ServerConnection, message: Message, topics: set[str]
+        self,
+        connection: ServerConnection,
+        message: Message,
+        topics: set[str],
     ) -> None:
         operation = message["op"]
         if operation == "publish":
@@ -146,7 +149,10 @@ class FakeRobot:
             self._run_goal(connection, message, self.faults.get(self.goals, ""))
 
     def _subscribe(
-        self, connection: ServerConnection, message: Message, topics: set[str]
+        self,
+        connection: ServerConnection,
+        message: Message,
+        topics: set[str],
     ) -> None:
         topic = message["topic"]
         topics.add(topic)
@@ -159,7 +165,10 @@ class FakeRobot:
             send(connection, content)
 
     def _run_goal(
-        self, connection: ServerConnection, message: Message, fault: str
+        self,
+        connection: ServerConnection,
+        message: Message,
+        fault: str,
     ) -> None:
         about = {"id": message["id"], "action": message["action"]}
         if fault == "ignore":
@@ -198,7 +207,10 @@ class FakeRobot:
         return self.base.go_to(x, y).status == "ok"
 
     def _publish(
-        self, connection: ServerConnection, topics: set[str], closed: threading.Event
+        self,
+        connection: ServerConnection,
+        topics: set[str],
+        closed: threading.Event,
     ) -> None:
         from websockets.exceptions import ConnectionClosed
 
@@ -302,7 +314,8 @@ def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
 
 
 def box_faces(
-    low: tuple[float, float, float], high: tuple[float, float, float]
+    low: tuple[float, float, float],
+    high: tuple[float, float, float],
 ) -> Iterator[list[tuple[float, float, float]]]:
     """Yield the six faces of a box, counterclockwise from outside."""
     x0, y0, z0 = low

@@ -146,6 +146,7 @@ class Contender:
 
     @property
     def folder(self) -> Path:
+        """The folder of the runs: ``out``, else one named after the player."""
         if self.out:
             return self.out
         parts = [Path(self.agent).stem]
@@ -202,6 +203,8 @@ class Contender:
             )
 
     def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the player's settings with those of the dataset, over the version's for its
+        agent."""
         # The version's settings are for its own agent only.
         settings = self.settings
         if self.agent == self.bench.agent:
@@ -476,6 +479,7 @@ def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
     """The horizon in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
 
     def bounded(length: float) -> float | str:
+        """Return a length, or a text for one beyond an end of the ladder."""
         if length <= 0:
             return f"< {track.lengths[0]}"
         if math.isinf(length):
@@ -620,6 +624,7 @@ BELOW = "below the ladder"
 
 
 def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a line of the card's table: the horizon, the best level and the success of a track."""
     return (
         name,
         *estimate(row["h50"]),
@@ -743,6 +748,7 @@ _BAR = 24
 
 
 def _bar(level: Mapping[str, Any], quick: bool) -> str:
+    """Return a level of a ladder as a line of text, with a bar for its success."""
     if not level["episodes"]:
         highest = QUICK_HOPELESS if quick else HOPELESS
         return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
@@ -876,6 +882,7 @@ def _difference(
     shared: Sequence[str],
     owners: Sequence[str],
 ) -> MeanEstimate:
+    """Return the mean of the second player's outcomes less the first's on shared episodes."""
     gaps = np.array([[second[name] - first[name]] for name in shared])
     return estimates(gaps, [DIFFERENCE], owners)[0]
 
@@ -960,6 +967,7 @@ def clearest_p(places: int, tracks: int) -> float:
 
 
 def _change(row: TrackDifference, items: str = "episodes") -> str:
+    """Return a difference as text, in points, with a star where it is significant."""
     gap = row.difference.times(100)
     verdict = ""
     if row.holm < ALPHA:

@@ -37,6 +37,7 @@ FOOT = 22
 
 @cache
 def _templates() -> Environment:
+    """Return the environment of the templates; made once."""
     return Environment(
         loader=PackageLoader("wayword.bench"),
         autoescape=True,
@@ -48,10 +49,12 @@ def _templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
+    """Return a value of a template without characters that control the display."""
     return visible(value) if type(value) is str else value
 
 
 def _digest(text: str) -> str:
+    """Return the digest of a text for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -144,6 +147,8 @@ def _card_page(
     unchecked: Sequence[str] = (),
     board: str = "",
 ) -> str:
+    """Return the page of a card. ``links`` are pages of lost episodes by track and length;
+    ``board`` is the file of the board, if the page is part of one."""
     return _render(
         "card.html",
         card=card,

@@ -142,6 +142,7 @@ def _numbers(
     real: RealSet,
     played: Sequence[tuple[str, bool, Mapping[str, float]]],
 ) -> dict[str, Any]:
+    """Return the numbers of a row: success, the dataset's other metric, and the effort."""
     if not played:
         return {"episodes": 0}
     # Dependent episodes are one unit of the interval.

@@ -89,6 +89,7 @@ class _Check:
                 self._check(f"{REAL}/{path.name}", replace(plan, out=path))
 
     def _of_header(self, key: str) -> Any:
+        """Return a field of the card as its header has it."""
         value = self.card.get(key)
         if key == "tracks":
             value = ladders.track_heads(self.card)
@@ -122,6 +123,7 @@ class _Check:
         raise Unverified("it is a private twin; give its salt with --salt")
 
     def _ladder(self, track: ladders.Track, plans: Sequence[tuple[int, Plan]]) -> None:
+        """Check the levels of a track, up to where the ladder had to end."""
         solved: list[int] = []
         tried: list[int] = []
         for length, plan in plans:

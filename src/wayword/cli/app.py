@@ -67,6 +67,7 @@ class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises ``UsageError`` for a repeated option that takes one value."""
         # Click keeps the last of repeated options in silence; here the order that it
         # saw is checked.
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -116,9 +117,11 @@ class Commands(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of shipped commands, then those of other packages."""
         return list({**SHIPPED, **entry_points("wayword.commands")})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by name, built at the first call; None for an unknown name."""
         # Built in an earlier call.
         if cmd_name in self.commands:
             return self.commands[cmd_name]
@@ -150,6 +153,7 @@ class Commands(TyperGroup):
             formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name. Raises an error with suggestions."""
         if self.get_command(ctx, args[0]) is None:
             for name in SHIPPED:  # Typer suggests commands that are built
                 self.get_command(ctx, name)
@@ -157,10 +161,12 @@ class Commands(TyperGroup):
 
 
 def _part(name: str) -> Any:
+    """Return the function or group of a shipped command."""
     return resolve_name(f"wayword.cli.{SHIPPED[name]}")
 
 
 def _help(name: str) -> str:
+    """Return the help of a shipped command, without building it."""
     part = _part(name)
     if isinstance(part, typer.Typer):
         return typer.main.solve_typer_info_help(TyperInfo(part))
@@ -168,6 +174,7 @@ def _help(name: str) -> str:
 
 
 def _shipped_command(name: str) -> Any:
+    """Build a shipped command from its function or group."""
     part = _part(name)
     # A group has commands of its own, each as strict as the others.
     if isinstance(part, typer.Typer):
@@ -195,6 +202,7 @@ app = typer.Typer(
 
 
 def _version(requested: bool) -> None:
+    """Print the version and end the command."""
     if requested:
         from importlib.metadata import version
 

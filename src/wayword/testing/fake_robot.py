@@ -128,6 +128,7 @@ class FakeRobot:
         message: Message,
         topics: set[str],
     ) -> None:
+        """Take a message of the bridge's protocol: record it, and answer as a robot would."""
         operation = message["op"]
         if operation == "publish":
             topic = message["topic"]
@@ -154,6 +155,7 @@ class FakeRobot:
         message: Message,
         topics: set[str],
     ) -> None:
+        """Subscribe a connection to a topic, with the stored message of a latched one."""
         topic = message["topic"]
         topics.add(topic)
         self.subscribed[topic] = message["type"]
@@ -170,6 +172,7 @@ class FakeRobot:
         message: Message,
         fault: str,
     ) -> None:
+        """Carry out a goal of an action, with its planned fault, and send what a robot would."""
         about = {"id": message["id"], "action": message["action"]}
         if fault == "ignore":
             return
@@ -212,6 +215,8 @@ class FakeRobot:
         topics: set[str],
         closed: threading.Event,
     ) -> None:
+        """Publish the robot's messages to a connection, every ``PERIOD`` seconds, until it is
+        closed."""
         from websockets.exceptions import ConnectionClosed
 
         try:

@@ -70,6 +70,8 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
 
 
 def _check_view(base: Base) -> View:
+    """Assert that a view is taken where the body is, and has a well-formed depth image; return
+    it."""
     view = base.capture()
     pose = _pose(base)
     assert isinstance(view, View), (
@@ -96,6 +98,7 @@ def _check_view(base: Base) -> View:
 
 
 def _pose(base: Base) -> dict[str, float]:
+    """Return the pose of a base: finite metres, and degrees in [0, 360)."""
     pose = dict(base.pose())
     for name in ("x", "y", "heading"):
         value = pose.get(name)
@@ -109,6 +112,7 @@ def _pose(base: Base) -> dict[str, float]:
 
 
 def _check_moved(moved: MotionResult, what: str) -> None:
+    """Assert that a motion has a known result, and succeeded."""
     assert isinstance(moved, MotionResult), (
         f"{what} returns a MotionResult, not {type(moved).__name__}"
     )
@@ -121,6 +125,7 @@ def _check_moved(moved: MotionResult, what: str) -> None:
 
 
 def _check_turn(base: Base, degrees: float) -> None:
+    """Turn by some degrees, and assert that the heading changes clockwise by as much."""
     what = f"rotate({degrees:g})"
     before = _pose(base)["heading"]
     _check_moved(base.rotate(degrees), what)

@@ -262,6 +262,8 @@ class _Chooser(Model):
         self._answer = answer
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the student's choice, else the oracle's answer. Raises ``UsageError`` for an
+        answer that is no option."""
         if not isinstance(prompt, str):
             raise UsageError("only agents whose prompt is one text can be trained")
         if self._student is not None:
@@ -276,6 +278,7 @@ class _Chooser(Model):
         return Choice(tuple(options), tuple(scores[it] for it in options), Usage())
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Raise ``UsageError``: only choices can be learned."""
         raise UsageError(
             "only agents that call just `choose` can be trained: set decoding=choose"
         )
@@ -320,6 +323,8 @@ class _LabeledAgent(Agent):
         self._gold: tuple[str, ...] = ()
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Keep the world and the gold path. Raises ``UsageError`` for a reference without a
+        path."""
         self._world = world
         if not isinstance(reference, PathReference):
             raise UsageError(
@@ -329,6 +334,7 @@ class _LabeledAgent(Agent):
         self._gold = reference.path
 
     async def begin(self, episode: Episode) -> None:
+        """Begin the agent's episode, and align its clauses with the gold path."""
         await self.agent.begin(episode)
         clauses = getattr(self.agent, "clauses", ())
         self._clauses = self._narrated(clauses, len(self._gold)) if clauses else None
@@ -338,6 +344,8 @@ class _LabeledAgent(Agent):
         observation: Observation,
         space: ActionSpace,
     ) -> Decision | Rejection:
+        """Return the agent's decision; its questions are answered with the best next place. Raises
+        ``UsageError`` if it rejects an answer."""
         if self._world is None or self._guide is None:
             raise UsageError("the oracle has no world: call reveal() first")
         place = _place(self._world)
@@ -435,6 +443,7 @@ class ExampleMaker:
             near = near_goal(self._dataset, task)
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
+            """Build the agent in training, and keep it, since the rollout does not return it."""
             laid = partial(self._align, self._dataset, task)
             guides.append(
                 _LabeledAgent(self._cls, self._settings, toolkit, student, laid, near)

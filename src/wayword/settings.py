@@ -89,6 +89,7 @@ def _hints(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
+    """Return settings of a class, checked by pydantic. Raises ``UsageError`` in one line."""
     from pydantic import ValidationError
 
     for key, hint in _hints(cls).items():  # type: ignore[arg-type]

@@ -88,6 +88,7 @@ class EnvironmentOptions:
 
     @property
     def plan(self) -> Plan:
+        """Return the plan that opens the environment's dataset."""
         folder = None if self.data is None else Path(self.data)
         settings: dict[str, Any] = {"dataset": dict(self.settings)}
         if self.eyes != "words":
@@ -213,6 +214,7 @@ class Environment:
 
     @property
     def view(self) -> ActorView:
+        """The view of the actor. Raises ``UsageError`` before the first reset."""
         self.game  # noqa: B018 - raises before the first reset
         return self._view
 
@@ -504,6 +506,7 @@ class Environment:
         return last
 
     def _tasks(self, *episodes: str) -> list[Task]:
+        """Return tasks by their ids. Raises ``UsageError`` for an unknown one."""
         matches = of_ids(self.tasks, set(episodes))
         for name in episodes:
             if name not in matches:

@@ -149,6 +149,7 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         self._make_spaces()
 
     def _make_spaces(self) -> None:
+        """Make the spaces of observations and actions: text, or a number of the menu."""
         self.observation_space = FreeText()
         self._has_menu = self.inner.options.actions == "menu"
         space = MenuNumber if self._has_menu else FreeText

@@ -291,6 +291,7 @@ class AssistantSession:
         self._env.close()
 
     def _abandon(self, reason: str) -> None:
+        """Record an episode in progress as failed, for this reason."""
         if self._playing:
             self._playing = False
             trajectory = self._env.trajectory()
@@ -301,6 +302,7 @@ class AssistantSession:
                 self._folder.fail(self._env.game.task.episode.id, reason, trajectory)
 
     def _check_playing(self) -> None:
+        """Raise ``UsageError`` if no episode is in progress."""
         if not self._playing:
             raise UsageError("no episode has begun; call `begin` first")
 
@@ -347,6 +349,9 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     turns = anyio.Lock()
 
     def in_turn(tool: Callable[..., str]) -> Callable[..., Any]:
+        """Make a tool asynchronous: calls wait for each other, and errors are those of the
+        protocol."""
+
         @wraps(tool)
         async def wrapped(**arguments: str) -> str:
             async with turns:

@@ -82,6 +82,8 @@ class OpenEnvServer:
         return make(self._name, dataset=self._dataset, **self._options)
 
     async def _serve_session(self, socket: WebSocket) -> None:
+        """Serve one client: refuse it without the token or over capacity, else play until it
+        leaves."""
         if not self._access.admits(socket):
             await socket.close(code=1008)  # policy violation
             return

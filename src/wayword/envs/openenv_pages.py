@@ -104,6 +104,7 @@ def _result(
     reward: float | None,
     done: bool,
 ) -> dict[str, Json]:
+    """Return a result of a step as JSON: the view under the name of its form, reward and end."""
     # Views are a text, a list of messages, or fields.
     key = "text" if isinstance(view, str) else "fields"
     key = "messages" if isinstance(view, list) else key
@@ -228,6 +229,7 @@ class Pages:
         """Answer only clients that may enter; an error is one line with its status."""
 
         async def guarded(request: Request) -> Response:
+            """Answer a request that has the token; errors become refusals."""
             # The token first: a stranger learns nothing about pages or episodes.
             if not self._access.admits(request):
                 return _refusal("this server needs its token", 401)
@@ -253,6 +255,7 @@ class Pages:
         return await self._play("reset", await _body(request))
 
     async def _step(self, request: Request) -> Json:
+        """Take a step. Raises ``BadRequest`` for a request without an action."""
         action = (await _body(request)).get("action")
         if not isinstance(action, dict):
             raise BadRequest('a step is {"action": {"text": "goto[kitchen]"}}', 422)
@@ -283,6 +286,7 @@ class Pages:
         return await self._call_tool(number, call.get("params"))
 
     async def _call_tool(self, number: Json, params: Json) -> Json:
+        """Call a tool of an episode by the rules of JSON-RPC."""
         if not isinstance(params, dict):
             params = {}
         tool = params.get("name")
@@ -306,19 +310,23 @@ class Pages:
         return _rpc_result(number, answer)
 
     async def _splits(self, request: Request) -> Json:
+        """Answer with the served split."""
         self._check_dataset(request)
         return [{"name": self._split, "type": kind_of_split(self._split)}]
 
     async def _list_tasks(self, request: Request) -> Json:
+        """Answer with the first tasks of a split."""
         await self._split_request(request)
         listed = [self._task(i) for i in range(min(MAX_LISTED, len(self._tasks)))]
         return {"tasks": listed, "env_name": self._dataset_name}
 
     async def _count_tasks(self, request: Request) -> Json:
+        """Answer with the number of tasks of a split."""
         await self._split_request(request)
         return {"num_tasks": len(self._tasks)}
 
     async def _one_task(self, request: Request) -> Json:
+        """Answer with a task by its number. Raises ``BadRequest`` for one outside of the split."""
         index = (await self._split_request(request)).get("index")
         # Numbers count from 0.
         if not isinstance(index, int) or not 0 <= index < len(self._tasks):
@@ -326,6 +334,7 @@ class Pages:
         return {"task": self._task(index)}
 
     async def _task_range(self, request: Request) -> Json:
+        """Answer with a range of tasks, as in a slice of Python."""
         given = await self._split_request(request)
         start = given.get("start")
         stop = given.get("stop")
@@ -344,6 +353,7 @@ class Pages:
         return given
 
     def _check_dataset(self, request: Request) -> None:
+        """Raise ``BadRequest`` for another dataset than the served one."""
         if request.path_params["dataset"] != self._dataset_name:
             raise BadRequest(f"this server has {self._dataset_name!r}", 404)
 
@@ -382,6 +392,8 @@ class Pages:
 
 
 def _constant(content: Json) -> Callable[[Request], Awaitable[Json]]:
+    """Return a page that always answers the same."""
+
     async def respond(request: Request) -> Json:
         return content
 

@@ -183,6 +183,7 @@ class Words(ActorView):
         return other
 
     def _menu(self) -> list[Action]:
+        """Return the listed actions of the actor; none after the end."""
         over = self._game.over(self._actor)
         return [] if over else list(self._game.space(self._actor).listed)
 
@@ -260,6 +261,7 @@ class PolicyModel(Model):
     async def _ask(
         self, prompt: Prompt, sampling: Sampling | None, options: Sequence[str] = ()
     ) -> str:
+        """Pass a question to the policy outside, and wait for its answer."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         frozen = prompt if isinstance(prompt, str) else tuple(prompt)
         await self._questions.put(
@@ -282,6 +284,7 @@ class Background:
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Cancel the tasks of a loop in another thread, end it, and wait for the thread."""
     asyncio.run_coroutine_threadsafe(_cancel(asyncio.all_tasks(loop)), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
@@ -300,6 +303,7 @@ def _content(message: Message) -> Json:
 
 
 async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -354,6 +358,7 @@ class AgentPrompts(ActorView):
         self._loop.run(self._start(self._turn(begin=True)))
 
     def decided(self) -> Decision | Rejection | None:
+        """Return the agent's decision once; None while it waits for an answer."""
         decision = self._decision
         self._decision = None
         return decision
@@ -406,6 +411,7 @@ class AgentPrompts(ActorView):
         return info
 
     async def _turn(self, begin: bool = False) -> Decision | Rejection:
+        """Let the agent take a turn; at the beginning of an episode, begin it first."""
         game = self._game
         actor = self._actor
         if begin:
@@ -416,6 +422,7 @@ class AgentPrompts(ActorView):
         return await self._agent.act(game.observation(actor), game.space(actor))
 
     async def _start(self, turn: Coroutine[Any, Any, Decision | Rejection]) -> None:
+        """Start a turn, and wait for its first question or its decision."""
         self._agent_task = asyncio.create_task(turn)
         await self._wait()
 

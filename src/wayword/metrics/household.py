@@ -140,6 +140,7 @@ def answer_is_right(state: Mapping[str, Json], right: str) -> float:
     """Return 1 if an actor stopped with the right answer, else 0."""
 
     def normalize(answer: str) -> str:
+        """Return an answer in lower case, with ``true`` and ``false`` as ``yes`` and ``no``."""
         word = answer.strip().strip(".").strip().lower()
         # as LangSuitE's prompts ask for it
         return {"true": "yes", "false": "no"}.get(word, word)

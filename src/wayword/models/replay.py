@@ -59,6 +59,8 @@ class ReplayModel(Model):
         return replace(answer, cost=0.0, cached=True)
 
     def _next_answer(self, key: str, prompt: Prompt) -> Completion | Choice:
+        """Return the next recorded answer to a prompt. Raises ``ModelError`` if the run never asked
+        it."""
         answers = self._answers.get(key)
         if not answers:
             if isinstance(prompt, str):

@@ -153,6 +153,7 @@ class SimulatedDetector(Perceiver):
         self._true_objects(view)
 
     def _true_objects(self, view: View) -> Sequence[Shown]:
+        """Return the objects in a view. Raises ``UsageError`` for the view of a real camera."""
         # A real camera leaves it out; an empty view of a simulation is an empty tuple.
         if view.shown is None:
             raise UsageError(

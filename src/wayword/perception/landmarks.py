@@ -310,6 +310,8 @@ class FeatureArchive(StandardizedScorer):
 
     @cached_property
     def _images(self) -> Mapping[str, Any]:
+        """Return the features of the pictures. Raises ``DataError`` unless the folder has one such
+        file."""
         files = sorted(self._folder.glob("images_*.pickle"))
         # One network's features: two files would mix two scales.
         if len(files) != 1:
@@ -334,6 +336,8 @@ class _Arrays(pickle.Unpickler):
     """Unpickler of arrays and tensors that refuses all other objects."""
 
     def find_class(self, module: str, name: str) -> Any:
+        """Return a class that features need. Raises ``UnpicklingError`` for any other, so that a
+        file cannot run code."""
         # Tensors hide their bytes in a nested load, which is restricted to weights as
         # well.
         if module.startswith("torch"):
@@ -347,6 +351,7 @@ class _Arrays(pickle.Unpickler):
 
 
 def _load_features(path: Path) -> Mapping[str, Any]:
+    """Return the features in a pickle of arrays. Raises ``DataError`` for anything else in it."""
     try:
         with path.open("rb") as file:
             features = _Arrays(file).load()

@@ -65,6 +65,7 @@ class RecordedPerceiver(Perceiver):
         return self._percepts[scene, place]
 
     def _read_percept(self, scene: str, place: str) -> Percept:
+        """Return the recorded description of a viewpoint. Raises ``DataError`` if there is none."""
         # A scan's files are read once, at its first viewpoint.
         if scene not in self._captions:
             captions = find(

@@ -104,6 +104,8 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
 def _parts(
     plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]
 ) -> AgentParts:
+    """Return an agent's class and settings, with the defaults for its model. Raises ``UsageError``
+    for an agent that does not play the dataset, or cannot see its pictures."""
     cls = registry.load("agent", name)
     check_family(cls, dataset.family.name, plan.dataset_name, name)
     if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:

@@ -385,6 +385,8 @@ def _compared(
     keys: Sequence[str],
     names: tuple[str, str],
 ) -> Compared:
+    """Compare pooled runs by episode. Raises ``UsageError`` for runs of different families, or
+    without a shared episode."""
     one = first[0].config
     two = second[0].config
     if one["family"] != two["family"]:

@@ -169,6 +169,7 @@ def retell(
 
 
 def _write(plan: Retelling, retold: Sequence[Retold]) -> None:
+    """Write the results so far to the run folder. Raises ``RecordingError``."""
     path = Path(plan.run) / FILE
     content = {"model": plan.model, "episodes": [asdict(each) for each in retold]}
     try:
@@ -182,6 +183,7 @@ async def _retell(
     walks: Sequence[tuple[Task, Walk]],
     on_episode: Callable[[Retold], None],
 ) -> None:
+    """Let the model retell walks one after the other, and close it at the end."""
     opened = open_models(
         Plan("retell", "houses", plan.model, cache=plan.cache),
         {"main": (plan.model, plan.settings)},
@@ -222,6 +224,7 @@ class Teller:
         return scored(retold, read_points(answer), walk.length)
 
     def _record(self, walk: Walk, with_thoughts: bool) -> str:
+        """Return a walk as the text of a prompt, with or without the agent's thoughts."""
         moves = [asdict(move) for move in walk.moves]
         if not with_thoughts:
             moves = [{**move, "thought": ""} for move in moves]

@@ -96,6 +96,7 @@ def compass(heading: float) -> str:
 
 
 def _plain_state(observation: Observation) -> tuple[SelfState, str]:
+    """Return the heading of an observation that has one, and no text."""
     heading = getattr(observation, "heading", None)
     # Not every family has a direction.
     if not isinstance(heading, int | float):
@@ -112,6 +113,7 @@ def _plain_around(observation: Observation, perceiver: Perceiver | None) -> str:
 
 
 def _plain_feedback(result: Feedback) -> str:
+    """Return the status of an action and its details as text."""
     details = "".join(f", {key}: {value}" for key, value in result.details.items())
     return f"Result: {result.status}{details}."
 

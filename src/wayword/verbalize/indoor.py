@@ -339,6 +339,7 @@ def side_angle(heading: float, facing: float) -> str:
 
 
 def _feedback(result: Feedback) -> str:
+    """Return what happened, as a sentence."""
     details = result.details
     # Only a stop changes no heading.
     if "heading" not in details:

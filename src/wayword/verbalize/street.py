@@ -142,6 +142,7 @@ def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
 
 
 def _feedback(result: Feedback) -> str:
+    """Return what happened, as a sentence: what was carried out, not what was asked for."""
     # What was carried out may differ from the action: where no street leads to the left, a
     # left turn goes on forward.
     executed = str(result.details.get("executed", "")).replace("_", " ")

@@ -293,6 +293,7 @@ class TurnCounts:
             self.junctions = self.junctions + 1
 
     def take(self, word: str) -> None:
+        """Count a move: a turn begins the counts again."""
         if word == "forward":
             self.steps = self.steps + 1
             self.stretch_steps = self.stretch_steps + 1
@@ -350,6 +351,7 @@ class RouteProgress:
         return is_new
 
     def take(self, word: str) -> None:
+        """Count a move, and begin the next leg if this one is done."""
         self.counts.take(word)
         if word == "forward":
             self.steps += 1

@@ -158,6 +158,7 @@ class Walker(Agent):
             self._picked_directions = {}
 
     async def _yes_margin(self) -> float:
+        """Return the margin by which the model answers yes to the prompt."""
         margin, refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
         self._refused = refused or self._refused
         return margin
@@ -298,6 +299,7 @@ class Walker(Agent):
 
     @property
     def _goal_words(self) -> frozenset[str]:
+        """Return the words of the followed clause that name its goal."""
         return _goal_words_of(
             self.clauses[self.followed - 1].text,
             self._unspecific_words,

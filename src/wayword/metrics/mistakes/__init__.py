@@ -118,6 +118,7 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
 
 
 def _success(episode: EpisodeFacts) -> Fact:
+    """Return where a solved episode ended, and how far from its goal."""
     reference = episode.reference
     progress = episode.progress
     last = None
@@ -148,6 +149,7 @@ def _success(episode: EpisodeFacts) -> Fact:
 
 
 def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
+    """Return the mistake of a failed episode: its step, and the facts that its sentences are of."""
     last = evidence.last
     lost = evidence.lost or Lost(last)
     step = why.step or lost.step
@@ -176,6 +178,7 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
 
 
 def _all_rejected(evidence: EpisodeFacts) -> Fact | None:
+    """Return the fact that every answer was rejected; None if one was not."""
     steps = evidence.trajectory.steps
     if any(isinstance(step.decision, Decision) for step in steps):
         return None

@@ -57,6 +57,7 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
 
 
 def _unmet(evidence: EpisodeFacts) -> dict[str, object]:
+    """Return the first unmet goals of an episode, and the number of the others."""
     goals = [words for words, _ in evidence.unmet]
     unmet: dict[str, object] = {"goals": goals[:_NAMED]}
     if len(goals) > _NAMED:
@@ -65,6 +66,7 @@ def _unmet(evidence: EpisodeFacts) -> dict[str, object]:
 
 
 def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
+    """Explain an episode in which the actor did not give an order that another one needed."""
     trajectory = evidence.trajectory
     actor = trajectory.steps[step - 1].actor
     others = join_words([name for name in trajectory.start if name != actor])
@@ -100,6 +102,7 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
 
 
 def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
+    """Explain an episode in which the actor picked up another object than the goal's."""
     actor = _name(evidence, picked)
     did = Fact("wrong_object", actor=actor, action=evidence.acted(picked))
     end = Fact("unmet", actor=_name(evidence), end=_end(evidence), **_unmet(evidence))

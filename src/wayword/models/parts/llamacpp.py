@@ -97,16 +97,19 @@ class Engine:
         return broken(text, self._is_control)
 
     def _is_control(self, text: str) -> bool:
+        """True if a text is a control token of the model; cached."""
         if text not in self._control:
             as_text = self._tokenized(text, parse_special=False)
             self._control[text] = self._tokenized(text) != as_text
         return self._control[text]
 
     def _tokenized(self, text: str, **options: bool) -> list[int]:
+        """Return the tokens of a text, by the engine."""
         body = {"content": text, "add_special": False, "parse_special": True, **options}
         return list(self._post("/tokenize", body)["tokens"])
 
     def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return messages as one text, by the chat template in the model's file."""
         return str(
             self._post("/apply-template", {"messages": list(messages)})["prompt"]
         )
@@ -116,6 +119,7 @@ class Engine:
         self._server = None
 
     def _post(self, route: str, body: Json) -> dict[str, Any]:
+        """Send a request to the engine, and return its reply. Raises ``ModelError``."""
         connection = http.client.HTTPConnection(self._host, self._port or 0, timeout=60)
         headers = {
             "Content-Type": "application/json",
@@ -201,6 +205,7 @@ def _why_not_loaded(path: Path) -> str:
 
 
 def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply of the engine. Raises ``ModelError`` for one that states an error."""
     error = answer.get("error")
     if error is None:
         return answer

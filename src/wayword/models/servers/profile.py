@@ -106,6 +106,7 @@ def _find_entry(model: str, table: Mapping[str, object]) -> str:
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return a table of profiles by name. Raises ``DataError`` for an unknown trait."""
     table = read_table(path, "model profiles")
     names = ["like", *(each.name for each in fields(Profile))]
     for name, traits in table.items():

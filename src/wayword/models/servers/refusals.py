@@ -120,6 +120,7 @@ def _flat(error: Json) -> str:
 
 
 def _leaves(value: Json, name: str = "") -> Iterator[str]:
+    """Yield the texts and numbers of a reply as ``name=value``, without echoes of the request."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in _ECHOES:
@@ -156,6 +157,7 @@ def _named(text: str, sent: Sequence[str]) -> list[str]:
 
 
 def _number(name: str, text: str) -> int:
+    """Return the number that an error states under a name; 0 if it states none."""
     patterns = _table()["numbers"][name]
     found = (re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
     return next((int(match[1]) for match in found if match), 0)
@@ -225,6 +227,8 @@ def learn(
 
 
 def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
+    """Return the changes to a profile after a server refused fields, and what they change, in
+    words."""
     changes: dict[str, Any] = {}
     for name in names:
         if name in _CONSTRAINTS:

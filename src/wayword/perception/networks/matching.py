@@ -86,6 +86,8 @@ class PanoramaPictures:
         return cut(pictures.cached_read(path), heading - self.yaws.get(panorama, 0.0))
 
     def _path(self, panorama: str) -> Path | None:
+        """Return the picture of a panorama; None if there is none, or its name could leave the
+        folder."""
         # A name comes from a data set and must not leave the folder.
         if "/" in panorama or "\\" in panorama:
             return None
@@ -93,6 +95,7 @@ class PanoramaPictures:
 
     @cached_property
     def _node_rows(self) -> Sequence[tuple[str, float, str]]:
+        """Name, yaw in degrees and area of each panorama. Raises ``DataError`` naming the line."""
         rows = []
         # Bytes that are no UTF-8 are replaced: names of panoramas are ASCII, other
         # columns are not read.
@@ -164,10 +167,12 @@ class ClipScores(StandardizedScorer):
         return standards
 
     def _embed_view(self, panorama: str, heading: int) -> Scores | None:
+        """Return the features of a view; None without its picture."""
         view = self._pictures.view(panorama, heading)
         return None if view is None else self._encoder.pictures([view])[0]
 
     def _embed_texts(self, phrases: Sequence[str]) -> Scores:
+        """Return the features of phrases, a row for each; those seen before are kept."""
         # Each phrase once, since the same landmarks return at every step.
         new_phrases = [
             phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts

@@ -235,6 +235,7 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
 
 
 def _parse(scan: str, path: Path) -> ViewpointGraph:
+    """Return the graph in a connectivity file. Raises ``DataError`` naming the record and field."""
     records: list[dict[str, Any]] = read_json(path)
 
     def field(i: int, name: str, kind: type) -> Any:

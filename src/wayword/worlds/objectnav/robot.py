@@ -541,6 +541,8 @@ class RosBase:
         return result
 
     def go_to(self, x: float, y: float) -> MotionResult:
+        """Send goals towards a point (metres), in legs of the farthest goal, until the body is
+        there or a goal fails."""
         metres = 0.0
         while True:
             (east, north, heading), away = (
@@ -621,6 +623,7 @@ class RosBase:
         kind: str,
         args: Mapping[str, Json],
     ) -> MotionResult:
+        """Send a goal of an action, and wait for its end. An interrupt cancels it."""
         start = self._place
         s = self.settings
         with self._cancel_on_interrupt():
@@ -693,6 +696,7 @@ class RosBase:
         self._cancel_quietly()
 
     def _cancel(self) -> None:
+        """Cancel all goals of both actions."""
         for action in (self.settings.navigate, self.settings.spin):
             service = f"{action}/_action/cancel_goal"
             self.link.call(service, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
@@ -725,6 +729,7 @@ class RosBase:
         if s.pose_from == "tf":
 
             def missing() -> str:
+                """Name what the body's place still needs; empty once it is known."""
                 place = self._transforms.place(s.map_frame, s.body_frame, now)
                 self._place = place or self._place
                 return "" if place else f"{s.tf} from {s.body_frame} to {s.map_frame}"
@@ -800,6 +805,7 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
         return
 
     def on_signal(number: int, frame: FrameType | None) -> None:
+        """Interrupt the motion, then do what the signal did before."""
         interrupt()
         handler(number, frame)
 
@@ -831,6 +837,7 @@ class SharedRobotWorld(ObjectNavWorld):
         return super().step(actor, action)
 
     def _check_driver(self) -> None:
+        """Raise ``RobotError`` if another episode took over the robot."""
         if self._drivers != [self]:
             raise RobotError(
                 "another episode took over the robot; run with --concurrency 1"

@@ -166,6 +166,7 @@ class Link:
         Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds."""
 
         def missing() -> str:
+            """Name the topics without a message since the given times."""
             latest = self._latest
             return ", ".join(
                 t for t, at in after.items() if t not in latest or latest[t][1] < at
@@ -320,6 +321,7 @@ class Link:
                 time.sleep(HEARTBEAT_SECONDS)
 
     def _read(self, connection: ClientConnection) -> None:
+        """Store messages of a connection until it ends, then wake those that wait."""
         _, errors = _websockets()
         try:
             for text in connection:
@@ -411,6 +413,7 @@ class Link:
         return self._answers[request_id]
 
     def _send(self, message: Mapping[str, Json]) -> None:
+        """Send a message. Raises ``LinkLost`` without a connection."""
         _, errors = _websockets()
         connection = self._connection
         if connection is None:

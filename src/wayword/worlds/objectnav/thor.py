@@ -211,11 +211,13 @@ class ThorBase:
             self._controller = None
 
     def _do(self, action: str, **arguments: Any) -> None:
+        """Carry out an action of AI2-THOR. Raises ``UsageError`` before the start of an episode."""
         if self._controller is None:
             raise UsageError("AI2-THOR is not running: start an episode first")
         self._event = self._controller.step(action=action, **arguments)
 
     def _last_error(self) -> str:
+        """Return why the last action failed, in one line; empty if it succeeded."""
         if self._metadata("lastActionSuccess"):
             return ""
         error = " ".join(str(self._event.metadata.get("errorMessage", "")).split())
@@ -234,6 +236,8 @@ class ThorBase:
         return value
 
     def _place(self) -> tuple[float, float, float]:
+        """Return x and y of the body in metres, and its heading in degrees. AI2-THOR's z is y
+        here."""
         position = self._metadata("agent", "position")
         turned = self._metadata("agent", "rotation")
         heading = absolute(round(float(turned["y"]), 6))

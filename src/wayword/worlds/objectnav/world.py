@@ -219,6 +219,7 @@ class ObjectNavWorld(World):
         return [*actions, rotate(turn)]
 
     def _simulated_base(self) -> SimulatedBase:
+        """Return the base if it is a simulation. Raises ``UsageError`` for a robot."""
         if not isinstance(self.base, SimulatedBase):
             raise UsageError(
                 "oracles need a simulation: a robot does not know where objects are"
@@ -247,12 +248,14 @@ class SolvableSearches(Dataset):
         path = reference.path
 
         def shortest() -> list[Action]:
+            """Return the actions of a search for the nearest target, and a stop."""
             actions, problem = searches.find(targets, reference.within)
             if problem:
                 raise PlanningFailed(problem)
             return [*actions, STOP]
 
         def gold() -> list[Action]:
+            """Return the actions along the published path, and a stop."""
             actions = searches.walk(path, targets) if path else []
             return [*actions, STOP]
 

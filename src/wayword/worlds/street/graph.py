@@ -162,6 +162,7 @@ class _Rows:
         return np.ascontiguousarray(hops.T, np.float32)
 
     def _add_hub(self, place: int) -> None:
+        """Make a place a hub, with a number and links of its own."""
         number = len(self.links)
         self._hubs[place] = number
         self.links.append({})
@@ -248,6 +249,7 @@ class StreetGraph:
         return len(self.offsets) - 1
 
     def degree(self, panorama: int) -> int:
+        """Return the number of a panorama's links."""
         offsets = self.lists[0]
         return offsets[panorama + 1] - offsets[panorama]
 

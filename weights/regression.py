@@ -34,16 +34,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "walker": {},
     "velma": {"shots": 0, "follow": True},
 }
+# The shipped weights were fitted on the first wording of the instructions.
 HOUSES = (
-    Source("houses:train", {"seed": 20, "houses": 100, "episodes": 900}),
-    Source("houses:train", {"seed": 21, "houses": 200, "episodes": 1800}),
+    Source("houses:train", {"seed": 20, "houses": 100, "episodes": 900, "wording": 1}),
+    Source("houses:train", {"seed": 21, "houses": 200, "episodes": 1800, "wording": 1}),
 )
 SEEN = (
     Source("map2seq:seen_dev", area="seen", skip=8),
     Source("map2seq:seen_test", area="seen"),
 )
 HELD_OUT = Source("map2seq:seen_dev", area="seen", only=8)
-TOWNS = Source("towns:train", {"seed": 20, "towns": 60, "episodes": 800})
+TOWNS = Source("towns:train", {"seed": 20, "towns": 60, "episodes": 800, "wording": 1})
 SOURCES = {"walker": HOUSES, "velma": (*SEEN, TOWNS)}
 PENALTY = 1.0
 """Of the squared weights, halved: as much as one example for each."""

@@ -44,6 +44,17 @@ def test_the_first_and_last_episode_are_the_versions_and_the_expert_solves_them(
         assert len(actions) <= dataset.max_steps
 
 
+@pytest.mark.parametrize("name", ["follow", "street"])
+def test_the_first_version_draws_its_own_wording(name: str) -> None:
+    """Length 8 has sentences that the second wording changes."""
+    first = ladders.open_bench("2026")
+    (track,) = [each for each in first.tracks if each.name == name]
+    plan = dict(ladders.Contender(first, "gold").plans(track))[8]
+    assert checksums.level_checksums(plan) == track.checksums[8]
+    (now,) = [each for each in VERSION.tracks if each.name == name]
+    assert track.checksums[8] != now.checksums[8]
+
+
 @pytest.mark.parametrize(
     ("lengths", "middle"), [((2,), 2), ((2, 4), 2), ((2, 4, 8), 4), ((2, 4, 8, 16), 4)]
 )

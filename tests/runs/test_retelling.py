@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from wayword.cli.app import app
-from wayword.core.errors import ModelError, UsageError
+from wayword.core.errors import ModelError, RecordingError, UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.retelling import (
     FILE,
     Retelling,
     Retold,
     read_points,
+    read_retold,
     retell,
     scored,
 )
 from wayword.runs.running import run
+from wayword.viewer.pages import file_name, write
 
 THOUGHT = "A secret thought."
 
@@ -140,3 +143,62 @@ def test_the_command_prints_each_walk(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "2 walks retold, 0 drawn with all places" in result.output
     assert result.output.count("drawing:") == 2
+
+
+def test_a_budget_ends_the_command_between_walks(tmp_path: Path) -> None:
+    walks(tmp_path)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('"Go on."\n"No drawing."\n')
+    spent = retold_walks(tmp_path, [[0, 0]])[0]
+    both = spent.prompt_tokens + spent.completion_tokens
+    plan = Retelling(
+        tmp_path / "run", f"scripted:{answers}", {"repeat": True}, max_tokens=both
+    )
+    retold, left_out = retell(plan, lambda each: None)
+    assert [each.instruction for each in retold] == ["Go on."]
+    (line,) = left_out
+    assert "budget of" in line
+    content = json.loads((tmp_path / "run" / FILE).read_text())
+    assert len(content["episodes"]) == 1
+
+
+def test_the_page_shows_the_retold_walk_as_text_and_its_drawing(tmp_path: Path) -> None:
+    walks(tmp_path)
+    hostile = "Go <script>alert(1)</script> on."
+    first = retold_walks(tmp_path, [[0, 0]], hostile)[0]
+    drawn = [[x + 1, y] for x, y in first.true]
+    retold_walks(tmp_path, drawn, hostile)
+    pages = write(tmp_path / "run").parent
+    page = pages / "episodes" / file_name(first.episode)
+    text = page.read_text(encoding="utf-8")
+    assert "Go &lt;script&gt;alert(1)&lt;/script&gt; on." in text
+    assert "<script>alert(1)" not in text
+    drawing = text.partition('class="retold-walk"')[2].partition("</svg>")[0]
+    # The drawing is shifted alone, so that both lines are the same.
+    lines = re.findall(r'points="([^"]+)"', drawing)
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert "0.00 m off on average" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[1]", '{"episodes": 5}', '{"episodes": [{"episode": 7}]}', "{", "[" * 9_000],
+)
+def test_another_file_of_retold_walks_is_refused_in_one_line(
+    tmp_path: Path, content: str
+) -> None:
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(RecordingError) as caught:
+        read_retold(tmp_path)
+    assert FILE in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_places_and_errors_that_are_no_numbers_are_not_drawn(tmp_path: Path) -> None:
+    row = '{"episode": "a", "true": [[0, 1e999], ["a"]], "error": NaN}'
+    (tmp_path / FILE).write_text(f'{{"episodes": [{row}]}}')
+    found = read_retold(tmp_path)["a"]
+    assert found.true == ()
+    assert found.error is None
+    assert read_retold(tmp_path / "none") == {}

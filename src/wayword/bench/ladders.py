@@ -1,6 +1,6 @@
 """Bench: ladders of levels of doubling length, and the card of one player on them.
 
-A version (``2026.yaml``) names tracks; a track is a dataset whose setting ``length``
+A version (``2026.2.yaml``) names tracks; a track is a dataset whose setting ``length``
 makes its levels. Each level is an ordinary run, in ``FOLDER/TRACK/LENGTH``, so it resumes, and
 every other command reads it. The card is computed from the runs and kept in ``FOLDER/card.json``.
 """
@@ -60,7 +60,7 @@ ROBUST = "robust"
 """The folder of perturbed runs, ``robust/KIND/TRACK``."""
 PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
 """Perturbations that every track has; a track's ``robust`` names its others."""
-VERSIONS = ("2026",)
+VERSIONS = ("2026", "2026.2")
 QUICK_LEVELS = 3
 QUICK_EPISODES = 8
 QUICK_REAL = 20

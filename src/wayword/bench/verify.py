@@ -22,13 +22,12 @@ from wayword.core import registry
 from wayword.core.dataset import task_id
 from wayword.core.errors import WaywordError
 from wayword.runs.config import difference
-from wayword.runs.identity import split_name
+from wayword.runs.identity import dataset_settings, split_name
 from wayword.runs.opening import Trusted, open_agent, open_dataset, trusted_part
 from wayword.runs.plan import RESERVED, Plan
 from wayword.runs.record import RecordedRun, is_run
 from wayword.runs.selection import choose
 from wayword.runs.verify import UNPROVEN, verify
-from wayword.settings import make
 
 __all__ = ["UNPROVEN", "Verified", "check_card"]
 _CHOICES = {"model", "models"}
@@ -180,8 +179,6 @@ class _Check:
     def _expected(self, plan: Plan) -> dict[str, Any]:
         """The part of a run's identity that follows from the plan."""
         dataset = open_dataset(plan)
-        cls: Any = type(dataset)
-        data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
         models = {"main": plan.model} if plan.model else {}
         return {
             "agent": self.card["agent"],
@@ -189,7 +186,7 @@ class _Check:
             "actors": {},
             "models": {**models, **_role_models(plan)},
             "dataset": split_name(plan, dataset),
-            "dataset_settings": asdict(data_settings),
+            "dataset_settings": dataset_settings(plan, dataset),
             "perturb": plan.perturbations().active(),
             "max_steps": dataset.max_steps,
             "seed": plan.seed,

@@ -76,7 +76,7 @@ def play(
             help="Also play published data next to the tracks, where it is.",
         ),
     ] = False,
-    version: Annotated[str, Option(help="The version of the bench.")] = "2026",
+    version: Annotated[str, Option(help="The version of the bench.")] = "2026.2",
     salt: Annotated[
         str, Option(help="Draw a private twin: other episodes of the same difficulty.")
     ] = "",

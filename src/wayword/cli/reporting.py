@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Cache, Data, Trusted
+from wayword.cli.running import Cache, Data, Dollars, Prices, Trusted
 from wayword.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -188,6 +188,11 @@ def retell(
     ] = None,
     data: Data = None,
     cache: Cache = None,
+    max_tokens: Annotated[
+        int | None, Option(help="Token budget; walks after its end are left out.")
+    ] = None,
+    max_dollars: Dollars = None,
+    prices: Prices = None,
 ) -> None:
     """Let a model write an instruction for each walk of a run, and draw it from above.
 
@@ -216,6 +221,9 @@ def retell(
         chosen,
         data,
         cache,
+        max_tokens,
+        max_dollars,
+        prices,
     )
     retold, left_out = retelling.retell(
         plan, lambda each: show.echo("\n".join(retelling.retold_lines(each)))

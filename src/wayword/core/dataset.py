@@ -85,6 +85,8 @@ class Clusters:
 
 
 INDEPENDENT = Clusters("episode")
+FIRST_WORDING = 1
+"""The version of generated instructions in runs that were recorded before there was another."""
 """For datasets whose episodes share nothing but their scenes."""
 
 
@@ -356,6 +358,15 @@ class Dataset(ABC):
             (episode.id, episode.scene, episode.actors, episode.start, task.reference)
         )
         return self._lengths.get(key, lambda: self._length(task))
+
+    @property
+    def wording(self) -> int:
+        """The version of the instructions that it writes; ``FIRST_WORDING`` if there is only one or
+        if they are published."""
+        # A dataset of one's own may have no settings.
+        settings = getattr(self, "settings", None)
+        version: int = getattr(settings, "wording", FIRST_WORDING)
+        return version
 
     def decided_by(self) -> str:
         """Return the part of the disk cache's key besides task and code: settings, checksums of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from wayword.core.dataset import Clusters, Task
+from wayword.core.dataset import FIRST_WORDING, Clusters, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes import episodes as homes
@@ -17,6 +17,7 @@ from wayword.datasets.procedural.homes.chores import (
     spoken_name,
 )
 from wayword.datasets.procedural.homes.objects import Arrangement
+from wayword.datasets.procedural.tables import Wording
 from wayword.datasets.sources import alfred
 from wayword.settings import FileName
 from wayword.worlds.household.goals import HouseholdReference
@@ -33,7 +34,8 @@ class HouseholdSettings(homes.KindSettings):
     ``instructions=steps`` adds the published steps to the goal, ``rooms`` the rooms of its objects
     in generated homes. Published splits accept only ``kind``, ``instructions``, ``actions`` and
     ``trajectories``: a file of your own trajectories, which replaces the split's, with a
-    ``traj_data.json`` of ALFRED per line.
+    ``traj_data.json`` of ALFRED per line. ``wording``: version of the generated requests; 1 is that
+    of bench 2026.
     """
 
     all_kinds = KINDS
@@ -42,6 +44,7 @@ class HouseholdSettings(homes.KindSettings):
 
     instructions: alfred.Instructions = "goal"
     trajectories: FileName = ""
+    wording: Wording = 2
 
 
 class Household(homes.SourcedTasks):
@@ -113,12 +116,25 @@ class Household(homes.SourcedTasks):
             raise UsageError(
                 "dataset.trajectories replaces a published split; play household:valid_seen"
             )
+        words = (style, settings.wording)
         return homes.Generated(
-            split, settings, lambda *at: _draw(style, *at), settings.kinds
+            split, settings, lambda *at: _draw(*words, *at), settings.kinds
         )
 
+    @property
+    def wording(self) -> int:
+        if self.split in alfred.SPLITS:
+            return FIRST_WORDING
+        return super().wording
 
-def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+
+def _draw(
+    style: str,
+    wording: Wording,
+    rng: Random,
+    draft: Arrangement,
+    arrangement: str,
+) -> Task | None:
     """Draw a task of the type named in ``arrangement``."""
     chore = draw_chore(rng, draft, arrangement.partition("/")[0])
     scene = draft.home.name
@@ -126,7 +142,7 @@ def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task
         return None
     name = homes.episode_id(scene, arrangement)
     start = homes.draw_start(rng, draft.home, arrangement)
-    text = ask_for(rng, chore)
+    text = ask_for(rng, chore, wording)
     for kind in filter(
         None, (chore.target, chore.movable, chore.receptacle, chore.lamp)
     ):

@@ -31,7 +31,7 @@ from wayword.datasets.procedural.houses.house import (
 from wayword.datasets.procedural.houses.routes import Route, Stretch
 from wayword.datasets.procedural.houses.scene import HousePainter
 from wayword.datasets.procedural.houses.views import capitalized, percept
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, Wording, choose_sentence
 from wayword.perception.recorded import SymbolicPerceiver
 from wayword.settings import Checked, Count
 from wayword.worlds import indoor
@@ -65,18 +65,18 @@ STYLES = (
 
 
 def write_instruction(
-    house: GeneratedHouse, route: Route, wording: int
+    house: GeneratedHouse, route: Route, style_number: int, wording: Wording = 2
 ) -> tuple[str, list[int]]:
     """Write a route's instruction in one of ``WORDINGS`` styles; return it with the character
     offset of each stretch's clause."""
-    rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
-    style = STYLES[wording]
+    rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{style_number}")
+    style = STYLES[style_number]
     last_number = len(route.stretches) - 1
     text = ""
     clause_starts = []
     for number, stretch in enumerate(route.stretches):
         is_last = number == last_number
-        clause = _write_clause(rng, house, stretch, style, is_last=is_last)
+        clause = _write_clause(rng, house, stretch, style, wording, is_last=is_last)
         joiner = ""
         if number:
             joiner = rng.choice(style.joiners)
@@ -96,6 +96,7 @@ def _write_clause(
     house: GeneratedHouse,
     stretch: Stretch,
     style: _Style,
+    wording: Wording,
     *,
     is_last: bool,
 ) -> str:
@@ -121,7 +122,7 @@ def _write_clause(
         slots["to"] = house.room_name(stretch.to)
     if stretch.piece is not None:
         slots["thing"] = _furniture_name(house, stretch.piece, style)
-    target = rng.choice(WORDS[kind]).format(**slots)
+    target = choose_sentence(rng, WORDS[kind], wording).format(**slots)
     if not parts:
         return target
     return f"{', '.join(parts)} and {target}"
@@ -166,7 +167,8 @@ class HousesSettings(Checked):
     of 60 degrees at one elevation. Houses, paths and instructions do not depend on it.
 
     ``length``: actions per gold path including stop; houses stay the same. Long paths lead through
-    several rooms. 0: as generated, 4 to 7.
+    several rooms. 0: as generated, 4 to 7. ``wording``: version of the instructions; 1 is that of
+    bench 2026, where "the hallway doorway" could lead to the hallway or out of it.
     """
 
     houses: Count = 20
@@ -175,6 +177,7 @@ class HousesSettings(Checked):
     rooms: Annotated[int, Ge(SMALLEST), Le(LARGEST)] = 9
     views: Literal[12, 24, 36] = 24
     length: Literal[0] | Annotated[int, Ge(2), Le(128)] = 0
+    wording: Wording = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -290,11 +293,16 @@ class Houses(SolvableWalks):
         path, wording = self._path_and_wording(number)
         home = self._cached_house(scene)
         route = home.route(path)
-        text, _ = write_instruction(home.house, route, wording)
+        text, _ = self._write(home.house, route, wording)
         start = {"viewpoint": route.path[0], "heading": route.heading}
         episode = Episode(self._id(number), text, scene, start, extra=self.budget())
         shortest = home.house.graph.distance(route.path[0], route.path[-1])
         return Task(episode, PathReference(episode.id, route.path, shortest))
+
+    def _write(
+        self, house: GeneratedHouse, route: Route, style_number: int
+    ) -> tuple[str, list[int]]:
+        return write_instruction(house, route, style_number, self.settings.wording)
 
     def scene(self, number: int) -> str:
         """Return the name of a house, from which it is drawn."""
@@ -313,7 +321,7 @@ class Houses(SolvableWalks):
         _, path, wording = task.episode.id.rsplit("_", 2)
         home = self._cached_house(task.episode.scene)
         route = home.route(int(path))
-        _, starts = write_instruction(home.house, route, int(wording))
+        _, starts = self._write(home.house, route, int(wording))
         return [
             (at, part.end) for at, part in zip(starts, route.stretches, strict=True)
         ]

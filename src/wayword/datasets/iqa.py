@@ -24,7 +24,12 @@ from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home, surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table, with_article
+from wayword.datasets.procedural.tables import (
+    Table,
+    Wording,
+    choose_sentence,
+    with_article,
+)
 from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.household.goals import AnswerReference, Ids
@@ -53,7 +58,9 @@ ROOM_ACTIONS = 32
 """Actions to see all of a room, at most as a rule; longer questions are of several rooms."""
 
 
-def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+def _draw(
+    wording: Wording, rng: Random, draft: Arrangement, arrangement: str
+) -> Task | None:
     """Draw a room and a question of the named type; objects are added or removed to fit the answer.
 
     The answer is drawn once per arrangement, so retrying after an infeasible question does not bias
@@ -73,9 +80,11 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         asked = [room] if kind == CONTAINS else rooms[number : number + rooms_asked]
         room_places = [o for o in places if draft.room(o) in asked]
         if kind == CONTAINS:
-            question = _draw_contains(rng, draft, room, room_places, chance)
+            question = _draw_contains(rng, draft, room, room_places, chance, wording)
         else:
-            question = _draw_count(rng, draft, asked, room_places, kind, chance)
+            question = _draw_count(
+                rng, draft, asked, room_places, kind, chance, wording
+            )
         if question is None:
             continue
         text, answer, to_see, min_seen = question
@@ -96,6 +105,7 @@ def _draw_count(
     places: list[HouseObject],
     kind: str,
     chance: float,
+    wording: Wording,
 ) -> Question | None:
     """Draw a question on existence or number, and make the rooms' objects fit the answer."""
     # A type with at least two likely places: with one, a single look would answer.
@@ -133,7 +143,7 @@ def _draw_count(
             holder = rng.choice(closed_places)
         _add_new(rng, draft, item, holder)
     matches = [o.id for o in draft.of(item) if draft.room(o) in rooms]
-    text = _word_question(rng, kind, item, " and the ".join(rooms))
+    text = _word_question(rng, wording, kind, item, " and the ".join(rooms))
     if answer == "yes":
         return text, answer, tuple(matches), 1
     # "No" and counts are known only after a look at every place.
@@ -141,7 +151,12 @@ def _draw_count(
 
 
 def _draw_contains(
-    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], chance: float
+    rng: Random,
+    draft: Arrangement,
+    room: str,
+    places: list[HouseObject],
+    chance: float,
+    wording: Wording,
 ) -> Question | None:
     """Draw a question on the contents of the only receptacle of its type in the room."""
     types = [o.type for o in places]
@@ -162,7 +177,7 @@ def _draw_contains(
             return None
         answer = "yes"
         seen_id = _add_new(rng, draft, item, holder).id
-    text = _word_question(rng, CONTAINS, item, room, holder.type)
+    text = _word_question(rng, wording, CONTAINS, item, room, holder.type)
     return text, answer, (seen_id,), 0
 
 
@@ -176,7 +191,7 @@ def _add_new(
 
 
 def _word_question(
-    rng: Random, kind: str, item: str, room: str, place: str = ""
+    rng: Random, wording: Wording, kind: str, item: str, room: str, place: str = ""
 ) -> str:
     """Word a question, with one of its type's wordings and how to answer."""
     words = {
@@ -184,7 +199,8 @@ def _word_question(
         "things": plural(spoken_name(item)),
     }
     words |= {"room": room, "on": preposition(place), "place": spoken_name(place)}
-    return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
+    sentence = choose_sentence(rng, SENTENCES[kind], wording)
+    return f"{sentence.format_map(words)} {ENDINGS[kind]}"
 
 
 # iTHOR's kitchens with their small objects placed again, and the published questions about them.
@@ -317,11 +333,17 @@ class Questions:
     """The published questions of a split in redrawn kitchens. Ids: ``{split}_{kind}_{number}``."""
 
     def __init__(
-        self, split: str, folder: Path | None, body: Body, kind: str = ""
+        self,
+        split: str,
+        folder: Path | None,
+        body: Body,
+        kind: str = "",
+        wording: Wording = 2,
     ) -> None:
         self._folder = folder = require_data(folder, f"iqa:{split}")
         self._split = split
         self._body = body
+        self._wording = wording
         self._kinds = (kind,) if kind else KINDS
         self._questions = read_questions(folder, split, self._kinds)
         self._by_id = {question.id: question for question in self._questions}
@@ -363,8 +385,8 @@ class Questions:
         words["a place"] = with_article(spoken_name(place) or "kitchen")
         if place in SINGLE:
             words["a place"] = f"the {spoken_name(place)}"
-        text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
-        text = f"{text} {ENDINGS[kind]}"
+        sentence = choose_sentence(rng, KITCHEN_SENTENCES[kind], self._wording)
+        text = f"{sentence.format_map(words)} {ENDINGS[kind]}"
 
         # The objects to see before answering; a minimum of 0 requires all of them.
         present, added = _asked_ids(room, question)
@@ -483,12 +505,15 @@ def _lay_object(
 
 @dataclass(frozen=True)
 class IqaSettings(homes.KindSettings):
-    """``kind`` limits the questions to one type: exists, contains or counts."""
+    """``kind`` limits the questions to one type: exists, contains or counts. ``wording``: version
+    of the questions; 1 is that of bench 2026."""
 
     all_kinds = KINDS
     unused_verbs = homes.COOKING
     paper = (*homes.WALKING, "open", "stop")
     answers = True
+
+    wording: Wording = 2
 
 
 class InteractiveQuestions(homes.SourcedTasks):
@@ -520,11 +545,19 @@ class InteractiveQuestions(homes.SourcedTasks):
 
     def source(self, split: str) -> homes.EpisodeSource:
         """Return the questions of a split: published ones, or those of generated homes."""
+        settings = self.settings
         if split in SPLITS:
             return Questions(
-                split, self.folder, self.settings.make_body(), self.settings.kind
+                split,
+                self.folder,
+                settings.make_body(),
+                settings.kind,
+                settings.wording,
             )
-        return homes.Generated(split, self.settings, _draw, self.settings.kinds)
+        wording = settings.wording
+        return homes.Generated(
+            split, settings, lambda *at: _draw(wording, *at), settings.kinds
+        )
 
 
 dataset = InteractiveQuestions

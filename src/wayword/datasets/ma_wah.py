@@ -34,7 +34,13 @@ from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import Arrangement
-from wayword.datasets.procedural.tables import Table, join_words, with_article
+from wayword.datasets.procedural.tables import (
+    Table,
+    Wording,
+    in_wording,
+    join_words,
+    with_article,
+)
 from wayword.datasets.sources import virtualhome
 from wayword.settings import Count
 from wayword.worlds.household.goals import (
@@ -109,14 +115,24 @@ def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
     return len(draft.of(kind))
 
 
+HOLD_ANY = "At the end, one of you must hold {thing}."
+HOLD_ONE = "At the end, you must hold {thing}."
+
+
 def instruct(
-    aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]
+    aim: str,
+    parts: str,
+    place: str,
+    held: Sequence[str],
+    actors: Sequence[str],
+    wording: Wording = 2,
 ) -> str:
     """Write the joint instruction: the goal and the actors."""
-    sentences = [f"{aim}: put {parts} {place}."]
+    sentences = [f"{in_wording(aim, wording)}: put {parts} {place}."]
     if held:
         item = with_article(spoken_name(held[0]))
-        sentences.append(f"In the end somebody must hold {item}.")
+        ends = HOLD_ONE if len(actors) == 1 else HOLD_ANY
+        sentences.append(in_wording(ends, wording).format(thing=item))
     if len(actors) > 1:
         sentences.append(f"{join_words(actors)} do this together.")
     return " ".join(sentences)
@@ -285,7 +301,7 @@ class PublishedHomes(ABC):
             causes[f"episode: {virtualhome.OUT_OF_REACH}"] += 1
             return None
 
-        text = word_goal(rng, kind, places, home, self._actors)
+        text = word_goal(rng, kind, places, home, self._actors, self.settings.wording)
         start = {"scene": home.home.name, "poses": starts}
         episode = Episode(name, text, home.home.name, start, self._actors)
         reference = HouseholdReference(name, kind, tuple(goals))
@@ -520,6 +536,7 @@ def word_goal(
     places: Places,
     home: virtualhome.ImportedHome,
     actors: Sequence[str],
+    wording: Wording,
 ) -> str:
     """Write the joint instruction for a published goal."""
 
@@ -556,14 +573,15 @@ def word_goal(
             side = "middle "
     where = f"{place.receptacle} the {side}{words(place.type)} in the {room}"
     return instruct(
-        rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors
+        rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors, wording
     )
 
 
 @dataclass(frozen=True)
 class MaWahSettings(homes.KindSettings):
     """``agents``: number of actors, from one (a baseline) to four. ``kind`` limits the jobs to one
-    of C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
+    of C-WAH's kinds, for example ``put_fridge``. Each agent has two hands. ``wording``: version of
+    the requests; 1 is that of bench 2026."""
 
     all_kinds = KINDS
     hands = 2
@@ -573,6 +591,7 @@ class MaWahSettings(homes.KindSettings):
     episodes: Count = 100
     clutter: Annotated[float, Gt(0), Le(50)] = 1.5
     agents: Annotated[int, Ge(1), Le(4)] = 2
+    wording: Wording = 2
 
 
 class MaWah(homes.SourcedTasks):
@@ -636,7 +655,9 @@ class MaWah(homes.SourcedTasks):
         place_name = f"the {spoken_name(place.type)} in the {draft.room(place)}"
         site = f"{preposition(place.type)} {place_name}"
         purpose = rng.choice(JOBS[kind]["purposes"])
-        text = instruct(purpose, join_words(phrases), site, held, actors)
+        text = instruct(
+            purpose, join_words(phrases), site, held, actors, self.settings.wording
+        )
 
         goals: list[GoalCondition] = [
             Inside(draft.ids(item_type), (place.id,), parts=n)

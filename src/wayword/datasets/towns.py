@@ -22,7 +22,7 @@ from wayword.core.dataset import (
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, Wording, choose_sentence
 from wayword.datasets.procedural.towns import town as plans
 from wayword.datasets.procedural.towns.routes import (
     Ending,
@@ -81,7 +81,9 @@ class TownInstruction:
         return landmark
 
 
-def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
+def write_instruction(
+    scene: str, route: TownRoute, wording: Wording = 2
+) -> TownInstruction:
     """Write the instruction of a route; deterministic."""
     rng = Random(f"words/{scene}/{route.path[0]}/{route.path[-1]}")
     text = TownInstruction()
@@ -93,7 +95,7 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
     text.parts.append(len(text.sentences))
     if route.ending.junctions:
         text.parts.append(len(text.sentences) + 1)
-    text.sentences += _write_ending(rng, text, route.ending)
+    text.sentences += _write_ending(rng, text, route.ending, wording)
     return text
 
 
@@ -146,7 +148,9 @@ def _passed_text(
     return [f"{verb} {' and then '.join(sides)}."]
 
 
-def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[str]:
+def _write_ending(
+    rng: Random, text: TownInstruction, ending: Ending, wording: Wording
+) -> list[str]:
     """Write the sentences on the way to the goal, where to stop, and what is too far."""
     lines = []
     if ending.beside is None:
@@ -161,7 +165,8 @@ def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[st
         stop = rng.choice(WORDS["stops"]).format(text.name(ending.beside.name))
         lines.append(f"{stop} on your {ending.beside.side}.")
     if ending.too_far:
-        lines.append(rng.choice(WORDS["too_far"]).format(text.name(ending.too_far)))
+        warning = choose_sentence(rng, WORDS["too_far"], wording)
+        lines.append(warning.format(text.name(ending.too_far)))
     return lines
 
 
@@ -194,7 +199,8 @@ class TownsSettings(Checked):
     """``size``: corners per side. ``episodes`` are spread evenly over the towns.
 
     ``transition``: transition function; gold paths are made for ``modified``. ``length``: actions
-    per gold path including stop; 0: as generated, 14 to 50.
+    per gold path including stop; 0: as generated, 14 to 50. ``wording``: version of the
+    instructions; 1 is that of bench 2026.
     """
 
     towns: Count = 20
@@ -203,6 +209,7 @@ class TownsSettings(Checked):
     size: Annotated[int, Ge(plans.SMALLEST), Le(plans.LARGEST)] = 6
     transition: Literal["modified", "original", "paper"] = "modified"
     length: Literal[0] | Annotated[int, Ge(4), Le(256)] = 0
+    wording: Wording = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -293,7 +300,7 @@ class Towns(SolvableWalks):
         count, town = divmod(number, self.settings.towns)
         scene = self.scene(town)
         route = self._cached_town(scene).route(count)
-        text = write_instruction(scene, route)
+        text = write_instruction(scene, route, self.settings.wording)
         start = {"panorama": route.path[0], "heading": route.heading}
         extra: Extra = {
             **self.budget(),
@@ -332,8 +339,8 @@ class Towns(SolvableWalks):
         if route.ending.junctions:
             counts.append(route.ending.junctions)
         ends = [junctions[so_far - 1] for so_far in accumulate(counts)]
-        offsets = write_instruction(scene, route).begins
-        return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))
+        text = write_instruction(scene, route, self.settings.wording)
+        return list(zip(text.begins, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
         """Return the street graph of a town."""

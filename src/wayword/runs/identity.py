@@ -19,7 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.dataset import Dataset
+from wayword.core.dataset import FIRST_WORDING, Dataset
 from wayword.core.model import Model
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
@@ -42,9 +42,7 @@ def identity(
     Concurrency, budgets, cache and number of episodes may change when a run is resumed. Files and
     folders in settings are identified by their content.
     """
-    # Settings with their defaults, which a later version may change.
-    cls: Any = type(dataset)
-    data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
+    data_settings = dataset_settings(plan, dataset)
     addresses = {
         role: _LOOPBACK.sub("//loopback", model.identity)
         for role, model in models.items()
@@ -80,6 +78,17 @@ def identity(
     if perceiver := _perceiver_identity(plan):
         fields["perceiver"] = perceiver
     return fields
+
+
+def dataset_settings(plan: Plan, dataset: Dataset) -> dict[str, Any]:
+    """A dataset's settings as a run's identity has them."""
+    # Settings with their defaults, which a later version may change.
+    cls: Any = type(dataset)
+    settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
+    # Runs recorded before there was a second wording have no such field, and still resume.
+    if dataset.wording == FIRST_WORDING:
+        settings.pop("wording", None)
+    return settings
 
 
 def agents_identity(agent: AgentParts) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from wayword.core import registry
 from wayword.core.agent import Agent, check_family
 from wayword.core.blame import describe
-from wayword.core.dataset import Dataset, DrawnTasks, Task, check_opened
+from wayword.core.dataset import FIRST_WORDING, Dataset, DrawnTasks, Task, check_opened
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import reading
@@ -380,12 +380,11 @@ def plan_of(
     """The plan that opens a run's data. It has the run's perceiver only if that is installed."""
     name, colon, split = identity["dataset"].partition(":")
     part = trusted_part("dataset", name, identity["dataset_checksum"], trusted)
-    values = _with_files(
-        registry.load("dataset", part).Settings,
-        identity["dataset_settings"],
-        "dataset",
-        trusted,
-    )
+    cls = registry.load("dataset", part).Settings
+    recorded = identity["dataset_settings"]
+    if "wording" in cls.__dataclass_fields__:
+        recorded = {"wording": FIRST_WORDING, **recorded}
+    values = _with_files(cls, recorded, "dataset", trusted)
     settings = {"dataset": values, "perturb": identity["perturb"]}
     eyes = identity.get("eyes") or {}
     for name in ("eyes", "picture_size"):

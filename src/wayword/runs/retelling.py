@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,18 @@ from wayword.agents.pages import Prompts
 from wayword.core.action import Decision
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import UsageError
+from wayword.core.errors import BudgetExhausted, RecordingError, UsageError
+from wayword.core.files import read_regular
 from wayword.core.model import Model, Prompt, Sampling, Usage, user
+from wayword.core.shapes import (
+    Shapes,
+    check_shape,
+    parse_untrusted,
+    with_defaults,
+)
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.intervals import mean_intervals
+from wayword.models.middleware.budget import Account
 from wayword.runs.codec import unusable, write_atomically
 from wayword.runs.diagnosis import replayed
 from wayword.runs.opening import dataset_of, open_models
@@ -47,6 +56,23 @@ MOST_TOKENS = 2_000  # of an answer: some hundred places
 FARTHEST = (
     100_000.0  # meters of a drawn place from the origin; buildings are far smaller
 )
+SHAPES: Shapes = {
+    "episodes": [],
+    "episodes.*": {},
+    "episodes.*.episode": "",
+    "episodes.*.scene": "",
+    "episodes.*.original": "",
+    "episodes.*.instruction": "",
+    "episodes.*.true": [],
+    "episodes.*.drawn": [],
+    "episodes.*.error": 0.0,
+    "episodes.*.end_error": 0.0,
+    "episodes.*.share": 0.0,
+    "episodes.*.problem": "",
+    "episodes.*.prompt_tokens": 0,
+    "episodes.*.completion_tokens": 0,
+}
+"""Every field of the results that is read, with an example of its type."""
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -118,7 +144,8 @@ class Retold:
 @dataclass(frozen=True, slots=True)
 class Retelling:
     """A run to tell again: its folder, the model with its settings, and ``episodes``, by default
-    all. ``data`` is the folder of published data."""
+    all. ``data`` is the folder of published data; ``max_tokens`` and ``max_dollars`` are the
+    budget, ``prices`` a file of prices, as in runs."""
 
     run: Path
     model: str
@@ -126,6 +153,9 @@ class Retelling:
     episodes: Sequence[str] = ()
     data: Path | None = None
     cache: Path | None = None
+    max_tokens: int | None = None
+    max_dollars: float | None = None
+    prices: Path | None = None
 
 
 def retell(
@@ -134,7 +164,8 @@ def retell(
     """Tell walks again and write ``retold.json`` into the run folder after each walk.
 
     ``on_episode`` is called with each result. Returns the results, and a line on each episode that
-    was left out. Raises ``UsageError``, ``DataError``, ``ModelError`` or ``RecordingError``.
+    was left out; at the end of the budget, these are the remaining ones. Raises ``UsageError``,
+    ``DataError``, ``ModelError`` or ``RecordingError``.
     """
     run = RunFolder.read(plan.run)
     dataset = dataset_of(run, plan.data)
@@ -164,7 +195,11 @@ def retell(
         _write(plan, retold)
         on_episode(result)
 
-    blocking(_retell(plan, walks, keep))
+    try:
+        blocking(_retell(plan, walks, keep))
+    except BudgetExhausted as error:
+        waiting = [task.episode.id for task, _ in walks[len(retold) :]]
+        left_out += [f"{episode}: {error}" for episode in waiting]
     return retold, left_out
 
 
@@ -184,16 +219,51 @@ async def _retell(
     on_episode: Callable[[Retold], None],
 ) -> None:
     """Let the model retell walks one after the other, and close it at the end."""
+    account = Account(plan.max_tokens, plan.max_dollars)
     opened = open_models(
-        Plan("retell", "houses", plan.model, cache=plan.cache),
+        Plan("retell", "houses", plan.model, cache=plan.cache, prices=plan.prices),
         {"main": (plan.model, plan.settings)},
+        account,
     )
     teller = Teller(opened["main"])
     try:
         for task, walk in walks:
-            on_episode(await teller.retell(task, walk))
+            account.begin()
+            result = await teller.retell(task, walk)
+            account.end(complete=True)
+            on_episode(result)
     finally:
         await opened["main"].aclose()
+
+
+def read_retold(run: Path) -> dict[str, Retold]:
+    """The retold walks of a run folder by episode, empty if there are none. Raises
+    ``RecordingError`` for a file of another form."""
+    path = run / FILE
+    try:
+        content = parse_untrusted(read_regular(path))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RecordingError(
+            f"{path}: cannot be read ({error}); retell again"
+        ) from None
+    if not isinstance(content, dict):
+        raise RecordingError(f"{path}: must be a mapping; retell again")
+    check_shape(path, content, SHAPES)
+    retold = {}
+    for row in content.get("episodes") or ():
+        values = with_defaults(row, SHAPES, "episodes.*.")
+        for key in ("true", "drawn"):
+            values[key] = tuple(read_rows(values[key]))
+        # A score that is no number is not shown.
+        for key in ("error", "end_error", "share"):
+            if not math.isfinite(row.get(key) or 0.0):
+                values[key] = None
+        names = {each.name for each in dataclass_fields(Retold)}
+        known = {key: value for key, value in values.items() if key in names}
+        retold[known["episode"]] = Retold(**known)
+    return retold
 
 
 class Teller:
@@ -310,7 +380,11 @@ def read_points(answer: str) -> list[Point]:
     """
     listed = fields(answer, ["places"]).all("places")
     # The last object counts: a model may try again.
-    rows = listed[-1] if listed else []
+    return read_rows(listed[-1] if listed else [])
+
+
+def read_rows(rows: Any) -> list[Point]:
+    """Read a list of pairs of coordinates, empty if any of them is none."""
     if not isinstance(rows, list):
         return []
     points = [_point(row) for row in rows]

@@ -35,7 +35,7 @@ def around(view: BabyAIObservation) -> str:
         if seen.state:
             notes = f"{seen.state}, {notes}"
         objects.append(f"{seen.name} ({notes})")
-    text = "You see no things."
+    text = "You see no objects."
     if objects:
         text = f"You see: {'; '.join(objects)}."
     return f"{_walls(view.walls)}\n{text}"

@@ -292,9 +292,11 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         "Objects are named, as in mug_1, in the order in which they are first seen"
     )
     if household and household.fixed_names:
+        same = ""
+        if "chat" in household.open_verbs:
+            same = ", the same for all of you"
         name_rule = (
-            "Every object has a fixed name, such as mug_1, the same for all of you; "
-            "use it exactly."
+            f"Every object has a fixed name, such as mug_1{same}; use it exactly."
         )
     elif household and household.shared_names:
         name_rule += " by any of you; use these names exactly."

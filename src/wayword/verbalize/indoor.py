@@ -153,15 +153,39 @@ def _joined(*parts: str) -> str:
 
 SHORT_CAPTION = 60
 """Maximum characters of a direction's caption in a numbered list."""
+FEW_PHRASES = 2
+"""Maximum number of phrases with words of the instruction that follow a cut caption."""
 FEW_OBJECTS = 4
 """Maximum number of a direction's objects in a numbered list."""
 _OPENING = re.compile(
     r"^(?:The|This) (?:scene|room|image|area|space) (?:depicts|shows|contains|features|has|"
-    r"consists of|includes) |^There (?:is|are) |^(?:You|We) (?:can )?see "
+    r"consists of|includes) |^There (?:is|are) |^(?:You|We) (?:can )?see |"
+    r"^Further off you can make out "
 )
-# A caption is cut before one of these, never in a phrase.
+# A caption is cut before one of these, never in a phrase; before "of" and "to" only if there is no
+# other place, as "and doorways" says nothing without "to the kitchen".
 _BOUNDARY = re.compile(
-    r"[,.;:] | (?:and|with|that|which|where|while|on|in|at|of|to|from|next|above|behind|against) "
+    r"[,.;:] | (?:and|with|that|which|where|while|on|in|at|from|next|above|behind|against) "
+)
+_WEAK_BOUNDARY = re.compile(r" (?:of|to) ")
+# Between two phrases of a caption, which may be kept one without the other.
+_SEPARATOR = re.compile(r"[.,;:] (?:and )?| and ")
+# Words of an instruction that tell no phrase from another; of three letters or fewer none does.
+_COMMON_WORDS = frozenset(
+    (
+        *(
+            "door",
+            "doorway",
+            "doorways",
+            "from",
+            "into",
+            "past",
+            "room",
+            "that",
+            "then",
+        ),
+        *("there", "this", "through", "wall", "with", "your"),
+    )
 )
 _TRAILING_NUMBER = re.compile(r"[ _]+\d+$")
 
@@ -212,7 +236,7 @@ def numbered_exits(
 def _short_scene(part: Sector, detail: Detail, mentioned: Set[str]) -> str:
     """Return a short caption and the names of some objects, those of the instruction first."""
     parts = []
-    caption = short_caption(part.caption)
+    caption = short_caption(part.caption, mentioned)
     if detail.captions and caption:
         parts.append(caption)
     names = list(
@@ -225,26 +249,49 @@ def _short_scene(part: Sector, detail: Detail, mentioned: Set[str]) -> str:
     return "; ".join(parts)
 
 
-def short_caption(caption: str) -> str:
-    """Return the beginning of a caption, up to the end of a phrase.
+def short_caption(caption: str, mentioned: Set[str] = frozenset()) -> str:
+    """Return the beginning of a caption, up to the end of a phrase, then the phrases with
+    ``mentioned`` words that it lacks.
 
-    >>> short_caption("There are a chair and a table in the middle of a room with tall windows.")
+    >>> text = "There are a chair and a table in the middle of a room, and doorways to the kitchen."
+    >>> short_caption(text)
     'a chair and a table in the middle of a room'
+    >>> short_caption(text, {"kitchen"})
+    'a chair and a table in the middle of a room, doorways to the kitchen'
     """
     # Captions open with the same words; what differs comes after.
     text = _OPENING.sub("", " ".join(caption.split()).rstrip("."))
     if len(text) <= SHORT_CAPTION:
         return text
-    ends = [match.start() for match in _BOUNDARY.finditer(text[: SHORT_CAPTION + 1])]
-    # One long phrase: cut at a word.
+    beginning = text[: SHORT_CAPTION + 1]
+    ends = [match.start() for match in _BOUNDARY.finditer(beginning)]
     if not ends:
-        return shorten(text, SHORT_CAPTION, placeholder="")
-    # At the last boundary that fits.
-    cut = text[: ends[-1]]
-    first, period, rest = cut.rpartition(". ")
-    if period and len(rest.split()) <= 2:
-        return first  # the first words of a sentence say nothing
-    return cut
+        ends = [match.start() for match in _WEAK_BOUNDARY.finditer(beginning)]
+    if ends:
+        # At the last boundary that fits.
+        cut = text[: ends[-1]]
+        first, period, rest = cut.rpartition(". ")
+        if period and len(rest.split()) <= 2:
+            cut = first  # the first words of a sentence say nothing
+    else:
+        # One long phrase: cut at a word.
+        cut = shorten(text, SHORT_CAPTION, placeholder="")
+    known = {*cut.lower().split(), *_COMMON_WORDS}
+    named = []
+    whole = cut
+    begin = 0
+    separators = [match.span() for match in _SEPARATOR.finditer(text)]
+    for end, next_begin in [*separators, (len(text), len(text))]:
+        phrase = text[begin:end]
+        words = {word for word in phrase.lower().split() if len(word) > 3}
+        if end > len(cut) and not mentioned.isdisjoint(words - known):
+            # A phrase that was cut in its middle is kept whole.
+            if begin < len(cut):
+                whole = cut[:begin].rstrip(" ,.;:").removesuffix(" and").rstrip(",")
+            bare = _OPENING.sub("", phrase)
+            named.append(shorten(bare, SHORT_CAPTION, placeholder=""))
+        begin = next_begin
+    return ", ".join(filter(None, [whole, *named[:FEW_PHRASES]]))
 
 
 def turn_slots(before: float, after: float, is_first: bool = False) -> dict[str, str]:

@@ -23,6 +23,7 @@ from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.record import RecordedRun
+from wayword.runs.retelling import Retold, read_retold
 from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
@@ -46,6 +47,8 @@ class Sources:
     """Each scene's places on paper, computed once: a city has tens of thousands."""
     letters: Letters | None = None
     """Short names of places where several pages or maps share them; else each episode's own."""
+    folder: Path | None = None
+    """The run's folder, whose walks may have been retold."""
     watchers: tuple[Watcher, ...] = ()
     """Further watchers of an episode that is played again, so that it is played once a page."""
 
@@ -132,6 +135,12 @@ class Sources:
         replayed(trajectory, dataset, self.tasks.get(trajectory.episode_id), watch)
         return drawn
 
+    def retold(self, episode_id: str) -> Retold | None:
+        """Return the walk as a model retold it, if one did. Raises ``RecordingError``."""
+        if self.folder is None:
+            return None
+        return read_retold(self.folder).get(episode_id)
+
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""
         return self._ask("graph", scene)
@@ -197,6 +206,7 @@ def open_sources(
         sources = Sources(dataset, of_ids(dataset.tasks, set(ids)), words=words)
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
+    sources.folder = run.path
     sources.success = success_of(run.config)
     sources.limit = step_limit(run.config)
     return sources

@@ -15,13 +15,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
 from wayword.core.episode import Json
-from wayword.core.errors import WaywordError
+from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Condition, Sought
@@ -105,9 +105,19 @@ class Document:
                 "letters": self.letters.by_place,
                 "advice": advice,
                 "pictures": self.sources.pictures(self.trajectory),
+                "retold": self._retold_json(),
             }
         )
         return {**derived, "trajectory": self.written}
+
+    def _retold_json(self) -> dict[str, Any] | None:
+        try:
+            retold = self.sources.retold(self.record.episode_id)
+        except RecordingError as error:
+            return {"notice": str(error)}
+        if retold is None:
+            return None
+        return {"notice": "", **asdict(retold)}
 
     def _progress_json(self) -> dict[str, Any]:
         progress = self.progress

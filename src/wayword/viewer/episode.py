@@ -70,6 +70,7 @@ def episode_page(
         others=others, usage=_usage(steps),
         curve=curve_of(document["progress"], len(steps)), tall=CURVE,
         actors=list(dict.fromkeys(step["actor"] for step in steps)),
+        sketch=sketch_of(document.get("retold") or {}),
     )  # fmt: skip
     return page(
         "episode_page.html", "episode", served, name=document["id"], run=run, links=links,
@@ -108,6 +109,37 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
             points += [(x, height), (x + width, height), (x + width, after)]
     curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return curve, f"{title}, up to {most:.3g}"
+
+
+SKETCH = 320
+"""Longer side of the drawing of a retold walk."""
+_MARGIN = 12
+_MOST_PLACES = 1_000  # a file from elsewhere may have any number
+
+
+def sketch_of(retold: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the size of a drawing, and the points of the true and the drawn walk on it, seen from
+    above with north up; empty without a drawing."""
+    true = retold.get("true") or ()
+    drawn = retold.get("drawn") or ()
+    if not 2 <= len(true) <= _MOST_PLACES or len(drawn) != len(true):
+        return "", "", ""
+    easts = [east for east, _ in (*true, *drawn)]
+    norths = [north for _, north in (*true, *drawn)]
+    wide = max(easts) - min(easts)
+    tall = max(norths) - min(norths)
+    # A walk on one spot has no extent.
+    scale = (SKETCH - 2 * _MARGIN) / (max(wide, tall) or 1.0)
+
+    def points(places: Sequence[tuple[float, float]]) -> str:
+        return " ".join(
+            f"{_MARGIN + (east - min(easts)) * scale:.1f},"
+            f"{_MARGIN + (max(norths) - north) * scale:.1f}"
+            for east, north in places
+        )
+
+    size = f"{2 * _MARGIN + wide * scale:.0f} {2 * _MARGIN + tall * scale:.0f}"
+    return size, points(true), points(drawn)
 
 
 def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:

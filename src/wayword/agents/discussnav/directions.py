@@ -328,8 +328,10 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
         parts = own
         if others:
             prefix = "In part as" if own or len(others) > 1 else "As"
-            numbers = " and ".join(map(str, dict.fromkeys(others)))
-            parts = [*own, f"{prefix} in direction {numbers}."]
+            numbers = list(dict.fromkeys(others))
+            noun = "direction" if len(numbers) == 1 else "directions"
+            written = " and ".join(map(str, numbers))
+            parts = [*own, f"{prefix} in {noun} {written}."]
         if tags:
             parts = [*parts, f"[{tags}]"]
         marks = "; ".join((side_text(direction.id), *direction.marks))

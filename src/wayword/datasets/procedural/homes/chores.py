@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table, with_article
+from wayword.datasets.procedural.tables import (
+    Table,
+    Wording,
+    choose_sentence,
+    with_article,
+)
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
@@ -247,7 +252,7 @@ def preposition(kind: str) -> str:
     return FURNITURE_KINDS[kind].receptacle or "on"
 
 
-def ask_for(rng: random.Random, chore: Chore) -> str:
+def ask_for(rng: random.Random, chore: Chore, wording: Wording = 2) -> str:
     """Phrase a chore as an instruction."""
     target = spoken_name(chore.target)
     if chore.sliced:
@@ -268,4 +273,4 @@ def ask_for(rng: random.Random, chore: Chore) -> str:
     }
     for adjective in ("clean", "hot", "warm", "cold", "chilled"):
         words[f"a {adjective} thing"] = with_article(f"{adjective} {target}")
-    return rng.choice(SENTENCES[chore.kind]).format_map(words)
+    return choose_sentence(rng, SENTENCES[chore.kind], wording).format_map(words)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from wayword.core.dataset import FIRST_WORDING
 
 T = TypeVar("T")
 Tables = Mapping[str, Mapping[str, Any]]
@@ -56,6 +59,29 @@ def _read(package: str, file: str) -> Tables:
     text = (resources.files(package) / f"{file}.toml").read_text(encoding="utf-8")
     tables: Tables = _frozen(tomllib.loads(text))
     return tables
+
+
+Wording = Literal[1, 2]
+"""Version of generated instructions. A new one changes sentences, and nothing that is drawn."""
+_FIRST: Mapping[str, str] = Table("sentences", "first_wording")
+
+
+def choose_sentence(
+    rng: random.Random, options: Sequence[str], wording: Wording
+) -> str:
+    """Draw one of the sentences, in a version of the instructions."""
+    return in_wording(rng.choice(options), wording)
+
+
+def in_wording(sentence: str, wording: Wording) -> str:
+    """Return a sentence as a version of the instructions has it.
+
+    >>> in_wording("Lay the table", 2), in_wording("Lay the table", 1)
+    ('Lay the table', 'The table is to be laid')
+    """
+    if wording == FIRST_WORDING:
+        return _FIRST.get(sentence, sentence)
+    return sentence
 
 
 def expand_sets(

@@ -90,7 +90,7 @@ def test_a_home_as_it_was_is_restored_and_nothing_else_disturbed() -> None:
 
 
 @pytest.mark.real
-def test_objects_are_put_back_at_their_spots(data: Path) -> None:
+def test_things_are_put_back_at_their_spots(data: Path) -> None:
     """Published rooms in which something moved along one piece of furniture."""
     dataset = Rearrangement("2021_val", data, Rearrangement.Settings())
     numbers = iter(range(len(dataset.tasks)))
@@ -136,8 +136,8 @@ def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
     setup = Setup(dataset, build, {"main": model}, max_steps=4 * STEPS)
     played = asyncio.run(rollout(task, setup))
     reference: Any = task.reference
-    outcome = (played.ended, played.error, model.said)
-    assert score_state(reference, played.state)["sr"] == 1.0, outcome
+    said = (played.ended, played.error, model.said)
+    assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
 @pytest.mark.parametrize("number", range(LONG or 2))
@@ -156,15 +156,15 @@ def test_a_pair_shares_a_job(number: int) -> None:
     setup = Setup(dataset, build, {"main": first}, max_steps=4 * STEPS)
     played = asyncio.run(rollout(task, setup))
     reference: Any = task.reference
-    messages = (
+    said = (
         played.ended,
         played.error,
         {actor: model.said for actor, model in models.items()},
     )
-    assert score_state(reference, played.state)["sr"] == 1.0, messages
+    assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
-@pytest.mark.parametrize("number", [8, 12, 16])
+@pytest.mark.parametrize("number", [5, 12, 15])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
     dataset = Houses(settings=Houses.Settings())
     task = dataset.tasks[number]
@@ -177,7 +177,7 @@ def test_a_walk_by_its_instructions_clauses(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_an_object_is_found_in_a_generated_apartment(number: int) -> None:
+def test_a_thing_is_found_in_a_generated_apartment(number: int) -> None:
     dataset = Apartments(settings=Apartments.Settings(homes=3, episodes=3, rooms=3))
     task = dataset.tasks[number]
     model = honest.Honest(honest.search)
@@ -206,8 +206,8 @@ def test_routes_of_towns_behind_a_server_that_only_chats(
                 )
         if not route.endswith("/chat/completions"):
             return 404, refusal("no such route")
-        prompt = str(body["messages"][0]["content"])
-        walk = re.split(r"\n\n(?:\(The text breaks off|Answer with exactly)", prompt)[0]
+        asked = str(body["messages"][0]["content"])
+        walk = re.split(r"\n\n(?:\(The text breaks off|Answer with exactly)", asked)[0]
         return 200, chat(f"{walk.rpartition(chr(10))[2]} {honest.street(walk)}")
 
     with serving(answer) as server:

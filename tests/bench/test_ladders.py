@@ -90,7 +90,7 @@ def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) ->
     again = wayword(
         "--agent", "gold", "--quick", "--tracks", "follow,street", "--out", str(folder)
     )
-    assert "gold on bench 2026, quick" in again
+    assert "gold on bench 2026.2, quick" in again
     assert json.loads(wayword("card", str(folder), "--format", "json")) == before
     assert "| follow | > 16 |" in wayword("card", str(folder), "--format", "markdown")
     assert "tabular" in wayword("card", str(folder), "--format", "latex")
@@ -178,14 +178,14 @@ def test_a_checksum_is_of_what_makes_an_episode_and_of_no_prose() -> None:
     (length, plan), *_ = bench.Contender(VERSION, "gold").plans(track)
     task = open_dataset(plan).tasks[0]
     assert task.episode.extra["rules"]
-    full = checksums.content(open_dataset(plan), task)
+    whole = checksums.content(open_dataset(plan), task)
     extra = {**task.episode.extra, "rules": "Other words."}
     reworded = replace(task, episode=replace(task.episode, extra=extra))
-    assert checksums.content(open_dataset(plan), reworded) == full
+    assert checksums.content(open_dataset(plan), reworded) == whole
     other = replace(task, episode=replace(task.episode, instruction="Put it there."))
-    assert checksums.content(open_dataset(plan), other) != full
+    assert checksums.content(open_dataset(plan), other) != whole
     goal = replace(task, reference=replace(task.reference, episode_id="another"))
-    assert checksums.content(open_dataset(plan), goal) != full
+    assert checksums.content(open_dataset(plan), goal) != whole
     assert checksums.level_checksums(plan) == track.checksums[length]
     assert (
         checksums.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
@@ -248,7 +248,7 @@ def test_a_loss_is_paired_by_episode(
     assert -0.2 < row["loss"][1] < 0.5 < row["loss"][2]
 
 
-def test_one_ladder_has_the_full_rate_and_concurrency(
+def test_one_ladder_has_the_whole_rate_and_concurrency(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans = []

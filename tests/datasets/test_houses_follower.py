@@ -31,7 +31,6 @@ GRAMMAR = re.compile(
             r"(?P<straight>go straight ahead|continue straight|head straight on)",
             r"(?:past|pass) the (?P<past>[a-z ]+?)" + END,
             r"(?:doorway to|door into) the (?P<door>[a-z ]+?)" + END,
-            r"(?:to|by|in|through) the (?P<named>[a-z]+(?: [a-z]+)?) doorway",
             r"(?:walk to|go over to|as far as|head for|stop beside|stop next to|wait by|are beside)"
             r" the (?!doorway)(?P<thing>[a-z ]+?)" + END,
             r"(?P<step>few steps|little way)",
@@ -44,7 +43,7 @@ ANGLES = {"slightly": 45.0, "": 90.0, "sharply": 135.0, "sharp": 135.0}
 FAR = 6.0
 """How far off (metres) the reader takes something to be that only a caption mentions."""
 
-METRES_PER_DEGREE = 0.02
+TOLD = 0.02
 """Metres that a degree off the told direction weighs."""
 
 Spot = tuple[float, float]
@@ -65,24 +64,18 @@ def read(text: str) -> list[Order]:
     orders: list[Order] = []
     turn: float | None = None
     for match in GRAMMAR.finditer(text):
-        fields = match.groupdict()
-        if fields["around"]:
+        said = match.groupdict()
+        if said["around"]:
             turn = 180.0
-        elif fields["straight"]:
+        elif said["straight"]:
             turn = 0.0
-        elif fields["side"]:
+        elif said["side"]:
             soft = match[0].lower().startswith(("bear", "veer"))
-            size = ANGLES["slightly" if soft else (fields["how"] or "").lower()]
-            turn = size if fields["side"].lower() == "right" else -size
-        elif not fields["past"]:
-            kind = "step" if fields["step"] else "thing" if fields["thing"] else "door"
-            orders.append(
-                Order(
-                    kind,
-                    fields["door"] or fields["named"] or fields["thing"] or "",
-                    turn,
-                )
-            )
+            size = ANGLES["slightly" if soft else (said["how"] or "").lower()]
+            turn = size if said["side"].lower() == "right" else -size
+        elif not said["past"]:
+            kind = "step" if said["step"] else "thing" if said["thing"] else "door"
+            orders.append(Order(kind, said["door"] or said["thing"] or "", turn))
             turn = None
     return orders
 
@@ -128,9 +121,9 @@ class Follower:
         self.world.step("agent", Action("goto", (way.viewpoint,)))
 
     def _turned(self, turn: float) -> Neighbor:
-        heading = self.here.heading + turn
+        wanted = self.here.heading + turn
         return min(
-            self.here.neighbors, key=lambda way: abs(relative(way.heading, heading))
+            self.here.neighbors, key=lambda way: abs(relative(way.heading, wanted))
         )
 
     def _arrived(self, order: Order) -> bool:
@@ -145,17 +138,15 @@ class Follower:
     def _cost(self, way: Neighbor, spot: Spot, turn: float | None) -> float:
         """Metres left after the way, dearer the more it departs from the turn that was told."""
         off = abs(relative(way.heading, self.here.heading + (turn or 0.0)))
-        return _left(way, spot) + (
-            0.0 if turn is None else METRES_PER_DEGREE * max(0.0, off - 25.0)
-        )
+        return _left(way, spot) + (0.0 if turn is None else TOLD * max(0.0, off - 25.0))
 
     def _spot(self, order: Order, turn: float | None) -> Spot | None:
         """Where the target may be; of several, the one nearest the direction that was told."""
         spots = self._near(order) or self._far(order)
-        heading = self.here.heading + (turn or 0.0)
+        wanted = self.here.heading + (turn or 0.0)
         return min(
             spots,
-            key=lambda s: abs(relative(math.degrees(math.atan2(s[0], s[1])), heading)),
+            key=lambda s: abs(relative(math.degrees(math.atan2(s[0], s[1])), wanted)),
             default=None,
         )
 

@@ -58,7 +58,7 @@ def test_jobs_ask_for_as_much_as_c_wah_does_and_none_of_it_is_done_at_first() ->
     ) == dict.fromkeys(KINDS, 4)
 
 
-def test_the_instruction_names_every_object_the_place_and_the_room() -> None:
+def test_the_instruction_names_every_thing_the_place_and_the_room() -> None:
     dataset = jobs()
     for task in dataset.tasks:
         reference = goals(task.reference)
@@ -67,8 +67,8 @@ def test_the_instruction_names_every_object_the_place_and_the_room() -> None:
         for goal in reference.goals:
             assert isinstance(goal, Inside | Held)
             kind = goal.objects[0].partition("|")[0]
-            expected = count_phrase(spoken_name(kind), goal.parts)
-            assert expected in text
+            wanted = count_phrase(spoken_name(kind), goal.parts)
+            assert wanted in text
             if isinstance(goal, Inside):
                 index = world.layout.index[goal.receptacles[0]]
                 place = world.scene.objects[index]
@@ -89,11 +89,9 @@ def test_words() -> None:
     assert instruct("Set the table", "a fork", "on the desk", (), ("agent",)) == (
         "Set the table: put a fork on the desk."
     )
-    instruction = instruct(
-        "Read", "a cup", "on the desk", ("book",), ("agent_1", "agent_2")
-    )
-    assert instruction == (
-        "Read: put a cup on the desk. In the end somebody must hold a book. "
+    said = instruct("Read", "a cup", "on the desk", ("book",), ("agent_1", "agent_2"))
+    assert said == (
+        "Read: put a cup on the desk. At the end, one of you must hold a book. "
         "agent_1 and agent_2 do this together."
     )
     assert set(JOBS) == set(KINDS)
@@ -112,7 +110,7 @@ def test_everybody_starts_at_a_place_of_their_own_with_two_hands(agents: int) ->
             assert math.dist((one.x, one.y), (other.x, other.y)) >= SPACING
 
 
-def test_objects_have_one_name_for_all_but_each_sees_its_own_view() -> None:
+def test_things_have_one_name_for_all_but_each_sees_its_own_view() -> None:
     dataset = jobs()
     apart = 0
     for task in dataset.tasks:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wayword.core import registry
-from wayword.core.errors import UsageError
+from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.identity import source_checksum
 from wayword.runs.opening import check_recipe, dataset_of, plan_of, trusted_part
@@ -39,8 +40,28 @@ def mine(tmp_path: Path) -> Path:
 def test_an_installed_dataset_needs_no_trust() -> None:
     plan = opened(dataset_settings={"houses": 3}, perturb={"noise": 0.5})
     assert plan.on == "houses:test"
-    assert plan.settings["dataset"] == {"houses": 3}
+    assert plan.settings["dataset"] == {"wording": 1, "houses": 3}
     assert plan.settings["perturb"] == {"noise": 0.5}
+
+
+def test_runs_from_before_the_second_wording_are_read_and_resumed_with_the_first(
+    tmp_path: Path,
+) -> None:
+    first = {"dataset": {"wording": 1}}
+    old = Plan("random", "houses", settings=first, limit=1, out=tmp_path / "old")
+    run(old)
+    recorded = RunFolder.read(tmp_path / "old").config["identity"]["dataset_settings"]
+    assert "wording" not in recorded, "such a run's record has no such field"
+    run(replace(old, limit=2))
+    assert len(list(RunFolder.read(tmp_path / "old").scores())) == 2
+    tasks = dataset_of(RunFolder.read(tmp_path / "old")).tasks
+    assert "through the kitchen doorway" in tasks[1].episode.instruction
+    with pytest.raises(RecordingError, match=r"dataset_settings.wording"):
+        run(replace(old, settings={}))
+    now = Plan("random", "houses", limit=1, out=tmp_path / "now")
+    run(now)
+    tasks = dataset_of(RunFolder.read(tmp_path / "now")).tasks
+    assert "through the doorway to the kitchen" in tasks[1].episode.instruction
 
 
 def test_a_dataset_registered_in_this_process_is_installed(

@@ -34,13 +34,13 @@ def expected(env: Any) -> set[tuple[str, str, int, int, str]]:
     found = set()
     for i in range(7):
         for j in range(7):
-            item = grid.get(i, j)
-            if (i, j) != (3, 6) and item is not None and item.type != "wall":
+            thing = grid.get(i, j)
+            if (i, j) != (3, 6) and thing is not None and thing.type != "wall":
                 state = ""
-                if item.type == "door":
-                    closed = "locked" if item.is_locked else "closed"
-                    state = "open" if item.is_open else closed
-                found.add((item.color, item.type, 6 - j, i - 3, state))
+                if thing.type == "door":
+                    shut = "locked" if thing.is_locked else "closed"
+                    state = "open" if thing.is_open else shut
+                found.add((thing.color, thing.type, 6 - j, i - 3, state))
     return found
 
 
@@ -57,15 +57,13 @@ def test_the_view_is_the_packages_own(level: str) -> None:
                 break
             seen = world.observe("agent")
             env = world.level.env
-            labels = {
-                (t.color, t.kind, t.ahead, t.right, t.state) for t in seen.objects
-            }
-            assert labels == expected(env)
+            told = {(t.color, t.kind, t.ahead, t.right, t.state) for t in seen.objects}
+            assert told == expected(env)
             assert seen.heading == HEADINGS[env.agent_dir]
-            for obj in seen.objects:
-                real = world.names.objects[obj.name]
+            for thing in seen.objects:
+                real = world.names.objects[thing.name]
                 x, y = world.level.find(real) or (-1, -1)
-                assert env.relative_coords(x, y) == (obj.right + 3, 6 - obj.ahead)
+                assert env.relative_coords(x, y) == (thing.right + 3, 6 - thing.ahead)
             _, mask = env.gen_obs_grid()
             assert len(set(visible_squares(world.level))) == mask.sum()
             world.step("agent", Action(rng.choice(MOVES)))
@@ -111,7 +109,7 @@ def test_two_of_a_kind_keep_their_own_names() -> None:
     assert {(t.ahead, t.right): t.name for t in world.observe("agent").objects} == first
 
 
-def test_walls_and_objects_are_reported_in_steps() -> None:
+def test_walls_and_things_are_told_in_steps() -> None:
     world = drawn(".>.r.. ...... .l#...")
     assert describe(world.observe("agent")) == (
         "You face east.\nYou hold nothing.\n"
@@ -120,12 +118,12 @@ def test_walls_and_objects_are_reported_in_steps() -> None:
     )
 
 
-def test_what_is_held_is_reported_and_is_not_in_view() -> None:
+def test_what_is_held_is_told_and_is_not_in_view() -> None:
     world = drawn(".>k... ......")
     world.step("agent", Action("pick_up"))
     seen = world.observe("agent")
     assert describe(seen).splitlines()[1] == "You hold red_key_1."
-    assert around(seen).endswith("You see no things.")
+    assert around(seen).endswith("You see no objects.")
 
 
 @pytest.mark.parametrize(

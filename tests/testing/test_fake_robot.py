@@ -41,6 +41,9 @@ def test_the_printed_command_finds_its_target_in_the_cameras_pictures(
     (grounded,) = [n for n in episode.trajectory.notes() if n.kind == "grounded"][-1:]
     assert grounded.details["score"] == 1.0
     assert given["dataset.target"] in robot.names
+    steps = len(episode.trajectory.steps)
+    outcome = f"1_{given['dataset.target']}: stopped after {steps} steps"
+    assert f"{outcome}; the detector found the target (score 1.00)" in result.notices
 
 
 def test_missing_weights_are_reported_before_anything_connects() -> None:

@@ -343,6 +343,8 @@ class ActiveRun:
             line = line_of(self.dataset, task, trajectory)
         except RecordingError as error:
             raise RecordingError(f"{self.folder.path}: {error}") from error
+        if self.dataset.live and line.scores is not None:
+            self.notices.append(search_outcome(trajectory))
         self.record(line)
 
     def record(self, line: Line) -> None:
@@ -388,6 +390,18 @@ class ActiveRun:
         if noted:
             noted[-1] += "; `wayword view` shows the steps and reasons"
         return [*notices, *noted, *self.notices]
+
+
+def search_outcome(trajectory: Trajectory) -> str:
+    """Return how a search with a robot ended: no metric says it, as success is not judged."""
+    count = len(trajectory.steps)
+    ended = trajectory.ended.replace("_", " ")
+    text = f"{trajectory.episode_id}: {ended} after {count} steps"
+    grounded = [note for note in trajectory.notes() if note.kind == "grounded"]
+    if grounded:
+        score = grounded[-1].details.get("score", 0.0)
+        return f"{text}; the detector found the target (score {score:.2f})"
+    return f"{text}; the detector did not find the target"
 
 
 # Reasons of failures that are listed: one fault often has many.

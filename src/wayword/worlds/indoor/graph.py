@@ -76,7 +76,11 @@ class ViewpointGraph:
     @cached_property
     def moves(self) -> frozenset[tuple[str, str]]:
         """Every two viewpoints that are one step apart, and every viewpoint with itself."""
-        moves = [(a, b) for a, ends in self.adjacent.items() for b in (a, *ends)]
+        moves: set[tuple[str, str]] = set()
+        for viewpoint, ends in self.adjacent.items():
+            moves.add((viewpoint, viewpoint))
+            for end in ends:
+                moves.add((viewpoint, end))
         return frozenset(moves)
 
     def distance(self, start: str, end: str) -> float:

@@ -466,19 +466,23 @@ def _decimals(column: NDArray[np.bytes_]) -> Floats:
     digits = letters - np.uint8(ord("0"))
     is_digit = digits < 10
     is_point = letters == ord(".")
-    is_known = is_digit | is_point | (letters == 0)  # shorter fields end in zero bytes
+    is_known = is_digit | is_point
+    is_known |= letters == 0  # shorter fields end in zero bytes
     is_known[0] |= letters[0] == ord("-")
 
     total = np.zeros(len(column))
     scale = np.ones(len(column))
     is_decimal = np.zeros(len(column), bool)
-    for digit, is_next, ends in zip(digits, is_digit, is_point, strict=True):
+    columns = zip(digits, is_digit, is_point, strict=True)
+    for digit, is_next, ends in columns:
         np.copyto(total, total * 10 + digit, where=is_next)
         np.multiply(scale, 10, out=scale, where=is_next & is_decimal)
         is_decimal |= ends
     count = is_digit.sum(axis=0)
-    is_exact = is_known.all(axis=0) & (is_point.sum(axis=0) < 2)
-    is_exact &= (count > 0) & (count <= 15)
+    is_exact = is_known.all(axis=0)
+    is_exact &= is_point.sum(axis=0) < 2
+    is_exact &= count > 0
+    is_exact &= count <= 15
     # Half a letter above the minus sign: only a minus makes this negative.
     sign = letters[0] - (ord("-") + 0.5)
     return np.where(is_exact, np.copysign(total / scale, sign), math.nan)

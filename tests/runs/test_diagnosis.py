@@ -10,11 +10,13 @@ import pytest
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.game import Game
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.metrics.mistakes import Mistake
-from wayword.runs.diagnosis import advise, diagnose
+from wayword.runs import diagnosis
+from wayword.runs.diagnosis import advise, diagnose, find_lost
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 
@@ -110,6 +112,27 @@ def test_the_step_limit_lost_what_an_expert_could_no_longer_reach(
     assert mistake_of(short, dataset, task).limit
 
 
+@pytest.mark.parametrize("one_by_one", [2.0, -1.0])
+def test_the_last_chance_counts_where_an_expert_fails_before_it(
+    house: tuple[Houses, Task], monkeypatch: pytest.MonkeyPatch, one_by_one: float
+) -> None:
+    """An expert's plan need not be the shortest: a step may bring success into its reach."""
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    moves = [Action("goto", (place,)) for place in [gold[1], gold[0]] * 4]
+    walked = played(dataset, task, "agent", *moves, ended="step_limit")
+
+    def can_succeed(episode: object, game: Game) -> bool:
+        return sum(game.taken.values()) in (1, 5)
+
+    monkeypatch.setattr(diagnosis._Episode, "can_succeed", can_succeed)
+    monkeypatch.setattr(diagnosis, "_ONE_BY_ONE", one_by_one)
+    lost = find_lost(walked, dataset, task)
+    assert lost is not None
+    # Without the time to try every step, any step after which success is lost may be found.
+    assert lost.step == 6 if one_by_one > 0 else lost.step in (2, 6)
+
+
 def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
     """Step and words of the mistake of Ann, who is to put the apple into the box."""
     dataset = TwoInAFlat()
@@ -129,7 +152,9 @@ def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:
     )
     step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
     assert step == 4
-    assert "after ann's go_grab[apple_1] at step 1 nothing was done with it" in text
+    assert (
+        "nothing was done with apple 1 after ann's go_grab[apple_1] at step 1" in text
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ _BEYOND = 200
 # Seconds after which the search for the lost step ends, and the last step counts as it.
 _PATIENCE = 4.0
 
+# Seconds of this search in which steps are tried one by one, from the end on; then it bisects.
+_ONE_BY_ONE = 2.0
+
 
 @dataclass
 class Course:
@@ -176,10 +179,20 @@ class _Episode:
             game.carry_out(step.actor, step.decision)
         return game
 
-    def can_succeed(self, after: int, limit: int | None) -> bool:
-        """True if experts that take over after a number of steps succeed within the limit."""
+    def games(self, limit: int | None) -> list[Game]:
+        """Return the games before each step, as many as can be replayed."""
+        games = []
         with suppress(*UNPLAYABLE):
-            return self._finish(self.game(after, limit))
+            game = self.game(0, limit)
+            for step in self.trajectory.steps:
+                games.append(game.clone())
+                game.carry_out(step.actor, step.decision)
+        return games
+
+    def can_succeed(self, game: Game) -> bool:
+        """True if experts that take over succeed within the limit. Plays the game to its end."""
+        with suppress(*UNPLAYABLE):
+            return self._finish(game)
         return False
 
     def steps_to_success(self, game: Game) -> int | None:
@@ -309,9 +322,9 @@ def _first_worse(
 def find_lost(
     trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None = None
 ) -> Lost | None:
-    """Find the first step after which an expert could no longer succeed within the limit of steps;
-    None if there is no expert, or none in time."""
-    end = time.monotonic() + _PATIENCE
+    """Find the step after which an expert could no longer succeed within the limit of steps, the
+    one after its last chance; None if there is no expert, or none in time."""
+    start = time.monotonic()
     episode = _Episode(trajectory, dataset, task)
     last = len(trajectory.steps)
     if not dataset.solutions or not last:
@@ -319,18 +332,23 @@ def find_lost(
     if trajectory.ended == "step_limit":
         turns = [step.actor for step in trajectory.steps]
         limit = max(turns.count(actor) for actor in trajectory.start)
-    # Bisect the numbers of steps: an expert can still succeed after the first ones.
+    # An expert's plan need not be the shortest, so it may succeed after a step and not before it:
+    # the last step after which it does is searched from the end on, and bisected only for time.
+    games = episode.games(limit)
     low = -1  # the last number of steps after which success is known to be possible
     high = last  # the first one after which it is known not to be
-    probe = last - 1  # most episodes are lost by their stop
+    probe = last - 1
     while high - low > 1:
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > start + _PATIENCE:
             return None
-        if episode.can_succeed(probe, limit):
+        if probe < len(games) and episode.can_succeed(games[probe]):
             low = probe
         else:
             high = probe
-        probe = (low + high) // 2
+        probe = high - 1
+        if now > start + _ONE_BY_ONE:
+            probe = (low + high) // 2
     # How many steps the expert would have needed, and how many were left.
     if high == last and trajectory.ended == "stopped":
         return Lost(last)

@@ -5,7 +5,7 @@
     mistake.fact["more"]                            # further facts, as values
     mistake.text                                    # "Step 7: stopped at F, 8.2 m from …"
 
-The step is the first after which an expert could no longer have succeeded within the limit of
+The step is the one after the last from which an expert could have succeeded within the limit of
 steps: often the stop itself. Two kinds of failure have another one. An episode without any legal
 answer failed at step 1, and an order that was never sent at the last step of the actor who alone
 knew it. Where even an expert needs more steps than the limit, the limit is to blame and no step.
@@ -111,9 +111,13 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
     unit = "low-level action" if "low_level" in episode.scores else "step"
     steps = int(episode.scores.get("low_level", episode.last))
     cost = episode.scores.get("cost", 0.0)
+    # On walks the expert follows the gold path, which need not be the shortest.
+    needed = {"expert": expert_steps}
+    if episode.gold:
+        needed = {"gold": expert_steps}
     return Fact(
-        "solved", did=_success(episode), taken=count(steps, unit),
-        expert=expert_steps, cost=cost or None,
+        "solved", did=_success(episode), taken=count(steps, unit), cost=cost or None,
+        **needed,
     )  # fmt: skip
 
 

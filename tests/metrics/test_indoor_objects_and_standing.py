@@ -116,3 +116,20 @@ def test_an_episode_under_way_stands_where_its_actor_is(
     assert (found.success, found.met, found.parts) == (success, int(success), 1)
     assert (found.distance, found.unit) == (away, "m")
     assert judge.standing(dataset, Task(task.episode, Reference("1_0")), world) is None
+
+
+@pytest.mark.parametrize(("seen_from", "success"), [("B", True), ("C", False)])
+def test_a_walk_to_an_object_stands_by_whether_it_is_in_view(
+    split: Split, seen_from: str, success: bool
+) -> None:
+    """At B, which is the end of the path: success needs the object in view, as at the end."""
+    dataset = split(("1_0", "BB"))
+    judge = scorer("indoor")
+    assert isinstance(judge, Judged)
+    (task,) = dataset.tasks
+    goal = ObjectReference("1_0", ("B",), visible_from=frozenset(seen_from))
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    found = judge.standing(dataset, Task(task.episode, goal), world)
+    assert found is not None
+    assert (found.success, found.met, found.distance) == (success, int(success), 0.0)

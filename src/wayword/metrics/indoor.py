@@ -74,12 +74,14 @@ class IndoorScorer:
         return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return the geodesic distance to the goal; success is below 3 m, stopped or not."""
+        """Return the geodesic distance to the goal; success is below 3 m, or where the object that
+        is sought is in view, stopped or not."""
         if not isinstance(task.reference, PathReference):
             return None
         graph = _graph(dataset, task)
-        away = graph.distance(world.pose("agent")["viewpoint"], task.reference.goal)
-        near = away < SUCCESS_METRES
+        place = world.pose("agent")["viewpoint"]
+        away = graph.distance(place, task.reference.goal)
+        (near,) = self.reached(dataset, task, [place])
         return Standing(near, int(near), 1, away)
 
     def reached(self, dataset: Any, task: Task, places: Sequence[str]) -> list[bool]:

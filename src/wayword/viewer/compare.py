@@ -87,6 +87,8 @@ class RunPair:
         for line in self.comparison.lines:
             metric = line.metric
             gap = line.difference
+            if metric in accounting.METRICS and not (line.first or line.second):
+                continue  # nothing was used: agents without a model have no tokens
             if math.isnan(gap.low):
                 between = "too few"
             else:
@@ -119,6 +121,11 @@ class RunPair:
         return rows
 
     @property
+    def success(self) -> tuple[Metric, Sequence[tuple[str, str]], str] | None:
+        """The row of the first metric with a better direction, the family's measure of success."""
+        return next((row for row in self.differences if row[0].better), None)
+
+    @property
     def spreads(self) -> list[tuple[Metric, Html]]:
         """Overlaid distributions of both runs, for metrics that differ between episodes."""
         one, two = self.columns
@@ -144,8 +151,16 @@ def compare_page(
     pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]
 ) -> str:
     """Return the page of some runs; ``written`` is the table of all in several formats."""
+    slugs = [pairs[0].slugs[0], *(pair.slugs[1] for pair in pairs)]
+    names = [pairs[0].names[0], *(pair.names[1] for pair in pairs)]
+    # The same page with another baseline, which is the first run.
+    baselines = []
+    for name, first in zip(names, slugs, strict=True):
+        others = [each for each in slugs if each != first]
+        baselines.append((name, _query([first, *others])))
     return page(
         "compare_page.html", "compare", served=True, pairs=pairs, written=written,
+        baselines=baselines,
         flips=flips_parts(pairs, sources, {}), account=accounting.METRICS, listed=LISTED,
     )  # fmt: skip
 
@@ -202,6 +217,7 @@ _LEFT = 44.0
 _RIGHT = 630.0
 _FLOOR = 210.0
 _TALL = 190.0
+_ASIDE = 9.0  # between the points of two runs at the same length
 
 
 # One episode in two runs.
@@ -327,7 +343,7 @@ class Pairs:
         return "".join(flips_parts(pairs, sources, flips))
 
     def lengths(self, names: Sequence[str]) -> str:
-        """Plot success by length: one line per run, with its 95% intervals as a band; empty if no
+        """Plot success by length: one line per run, with 95% intervals; empty if no
         run's episodes have a length."""
         names = names[: _MOST + 1]
         runs = [self._library.rows(name) for name in names]
@@ -358,26 +374,31 @@ class Pairs:
         # ones.
         wide = (_RIGHT - _LEFT) / max(1, len(labels))
         places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
+        # Episodes of each range, in the run that has most.
+        counts = dict.fromkeys(labels, 0)
         lines = []
-        for name, metric, by_length in parts:
+        for number, (name, metric, by_length) in enumerate(parts):
             points = []
-            band = []
+            bars = []
+            aside = _ASIDE * (number - (len(parts) - 1) / 2)  # no run covers another
             for label in labels:
                 if label not in by_length:
                     continue
                 row = by_length[label]
                 summary = row.values[metric.key]
-                x = places[label]
+                counts[label] = max(counts[label], row.n)
+                x = places[label] + aside
                 limits = {"low": finite(summary.low), "high": finite(summary.high)}
                 of = f"{value(metric, summary.mean)} of {count(row.n, 'episode')}"
                 title = f"{name}, {label}: {of}; {interval(metric, limits)}"
                 points.append((x, _height(summary.mean), title))
                 if not math.isnan(summary.low):
-                    band.append((x, _height(summary.low), _height(summary.high)))
-            lines.append((name, points, band))
+                    bars.append((x, _height(summary.low), _height(summary.high)))
+            lines.append((name, points, bars))
         return render(
-            "lengths.html", lines=lines, places=places, floor=_FLOOR, tall=_TALL
-        )
+            "lengths.html", lines=lines, places=places, counts=counts, floor=_FLOOR,
+            tall=_TALL,
+        )  # fmt: skip
 
     def _some_tasks(self, rows: Rows, ids: Sequence[str]) -> list[Task]:
         """Look up tasks some at a time: other pages read tasks, too."""

@@ -165,7 +165,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     ]
     names = at_end or [min(alone, key=lambda name: (seen[name], name))]
     about = alone[names[0]]
-    held = [str(each.get("name")) for each in listed(final.observation, "holding")]
+    held = [_spaced(each.get("name")) for each in listed(final.observation, "holding")]
     shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
     notes = _company(evidence, final.actor)
     # Full hands explain why nothing was taken; what others hold is a note.
@@ -178,7 +178,8 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
         start = {} if is_full else {"with": "with"}
         done = "taken" if about.small else "used"
         none = "none" if len(names) > 1 else "not"
-        end = Fact("left_alone", names=names, none=none, done=done, **start, **shared)
+        in_view = [_spaced(name) for name in names]
+        end = Fact("left_alone", names=in_view, none=none, done=done, **start, **shared)
     else:
         first = seen[names[0]]
         done = "picked it up" if about.small else "used it"
@@ -188,7 +189,8 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
         if seer != final.actor:
             kind = "other_had_seen"
             who = seer
-        end = Fact(kind, who=who, name=names[0], first=first, done=done, **shared)
+        name = _spaced(names[0])
+        end = Fact(kind, who=who, name=name, first=first, done=done, **shared)
     more = []
     if notes:
         more.append(Fact("notes", notes=notes))
@@ -213,15 +215,27 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
     acted = _acted_on(evidence.trajectory)
     for words, about in evidence.unmet:
         if about is not None and about.names & acted.keys():
-            number = max(acted[name] for name in about.names & acted.keys())
+            used = about.names & acted.keys()
+            name = max(used, key=lambda each: (acted[each], each))
+            number = acted[name]
             by = _name(evidence, number)
+            feedback = evidence.trajectory.steps[number - 1].feedback
+            failed = ""
+            if not feedback.ok:
+                failed = feedback.status.replace("_", " ")
             return Explanation(
                 Fact(
                     "nothing_done", actor=_name(evidence), end=_end(evidence), by=by,
                     action=evidence.acted(number), acted=number, goal=words,
+                    object=_spaced(name), failed=failed,
                 )
             )  # fmt: skip
     return None
+
+
+def _spaced(name: object) -> str:
+    """An object's name as on the map: ``soap bar 1`` for ``soap_bar_1``."""
+    return str(name).replace("_", " ")
 
 
 def _never_in_view(evidence: EpisodeFacts) -> Explanation:

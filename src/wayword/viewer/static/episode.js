@@ -33,6 +33,7 @@
 
   function mark(number, whole = false) { // whole: nothing of the walk is faded
     now = number;
+    main.classList.toggle("whole", whole && !opens); // without the view of a step
     for (const old of document.querySelectorAll(".now")) old.classList.remove("now");
     const card = document.getElementById("step-" + number);
     if (!card) return;
@@ -393,14 +394,18 @@
     if (pre.textContent.length < 40) pre.tabIndex = 0;
     else copyable(pre);
   }
-  for (const text of document.querySelectorAll(".conditions, .instruction:not(:has(.clause))")) {
-    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2 || [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);
+  for (const text of document.querySelectorAll(".conditions, .instruction")) {
+    const shown = text.firstElementChild, box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
+    const cut = box.scrollHeight > box.clientHeight + 2 || [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);
     if (!cut && !text.querySelector(".rest")) continue;
     const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
     (cut ? text : shown).append(more);
   }
   const named = /^#step-(\d+)$/.exec(location.hash);
-  if (named) go(Number(named[1]));
+  if (named) {
+    history.scrollRestoration = "manual"; // a page that is loaded again stays at the step of its address
+    go(Number(named[1]));
+  }
   else if (steps.length) {
     foldSteps();
     mark(opens || 1, true);

@@ -362,7 +362,7 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     progress = GoalProgress((3.0, 1.0))
     facts = EpisodeFacts(walked, {"sr": 1.0, "cost": 0.002}, {}, None, task, progress)
     assert words(describe_success(facts, 4)) == (
-        "Solved: ended at c, 1.0 m from the goal d, in 1 step; the expert needs 4;"
+        "Solved: ended at c, 1.0 m from the goal d, in 1 step; the gold path takes 4;"
         " it cost $0.0020"
     )
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)

@@ -148,7 +148,7 @@ def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:
     step, text = in_a_flat(*looked, STOP)
     assert step == 4
     assert text.startswith(
-        "Step 4: ann stopped; it had seen apple_1 at step 1 and never picked it up."
+        "Step 4: ann stopped; it had seen apple 1 at step 1 and never picked it up."
     )
     step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
     assert step == 4

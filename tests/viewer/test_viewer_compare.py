@@ -274,7 +274,9 @@ def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
         assert f" of {len(successes)} episode" in words
         assert float(str(point["cy"])) == pytest.approx(210 - 190 * mean, abs=0.2)
     assert [each.text for each in page.all("li")] == names
-    assert page.all("path", class_="band"), "intervals are bands"
+    assert page.all("line", class_="interval"), "where there are enough episodes"
+    counts = [each.text for each in page.all("text") if each.text.startswith("n = ")]
+    assert len(counts) == len({length for _, length, _ in means})
     assert found.lengths(["two_phase-oracle", "two_phase-random"]) == ""
 
 

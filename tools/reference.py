@@ -235,8 +235,9 @@ def _released() -> str:
 
 PLAYED = {
     "navgpt": "houses", "navcot": "houses", "mapgpt": "houses", "discussnav": "houses",
-    "walker": "houses", "velma": "towns", "act": "household", "react": "household",
-    "react_emmem": "household", "reflexion": "household", "reflexion_emmem": "household",
+    "walker": "houses", "tools": "houses", "velma": "towns", "act": "household",
+    "react": "household", "react_emmem": "household", "reflexion": "household",
+    "reflexion_emmem": "household",
     "planner": "household", "plan_search": "household", "lgx": "apartments",
     "frontier_llm": "apartments",
 }  # fmt: skip

@@ -92,6 +92,8 @@ def answer_to(body: dict[str, Any]) -> str:
         )
         return f"Here is my answer in the form you asked for:\n\n```json\n{value}\n```"
     prompts = [str(message["content"]) for message in body["messages"]]
+    if body.get("tools") and not isinstance(body.get("tool_choice"), dict):
+        return _labelled("Action: ", prompts[0])  # it may call none
     return _free("\n".join(prompts[:1]), prompts[-1])
 
 

@@ -25,6 +25,8 @@ from wayword.core.model import (
     Prompt,
     Sampling,
     TokenLogprob,
+    Tool,
+    ToolCall,
     Usage,
 )
 from wayword.models.middleware.cache import (
@@ -80,11 +82,16 @@ def test_each_part_of_a_call_is_part_of_its_key() -> None:
         [before, replace(message, images=(image, image))],
         [before, replace(message, images=(replace(image, data=b"2"),))],
         [before, replace(message, images=(replace(image, media_type="image/jpeg"),))],
+        [before, replace(message, calls=(ToolCall("1", "look", "{}"),))],
+        [before, replace(message, calls=(ToolCall("2", "look", "{}"),))],
+        [before, replace(message, calls=(ToolCall("1", "look", "{}"),), verbatim="{}")],
+        [before, replace(message, call_id="1")],
+        [before, replace(message, call_id="1", tool="look")],
     ]
     others = {
         "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "n": 3, "stop": ("x",), "seed": 4,
         "logprobs": 2, "choices": ("a", "b"), "json_schema": {"type": "object"},
-        "grammar": "root ::= x",
+        "grammar": "root ::= x", "tools": (Tool("look", "Look.", {}),), "parallel_calls": True,
     }  # fmt: skip
     samplings = [Sampling()]
     for field in fields(Sampling):

@@ -19,6 +19,7 @@ from wayword.core.model import (
     Model,
     Prompt,
     Sampling,
+    Tool,
     Usage,
 )
 from wayword.models.middleware import budget
@@ -44,6 +45,8 @@ OTHER: dict[str, Any] = {
     "grammar": "root ::= 'a'",
     "choices": ("a",),
     "logprobs": 1,
+    "tools": (Tool("look", "Look.", {}),),
+    "parallel_calls": True,
 }
 
 

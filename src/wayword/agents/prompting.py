@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from annotated_types import Ge, Le
@@ -21,16 +21,20 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import WaywordError
 from wayword.core.model import (
+    Completion,
     Image,
     Message,
     Prompt,
     Sampling,
+    Tool,
+    ToolCall,
     Usage,
     system,
     user,
 )
 from wayword.core.sight import Eyes, Mode
 from wayword.core.trajectory import HISTORY_DROPPED
+from wayword.models.parts.calling import calls_in, in_words
 
 NotNegative = Annotated[int, Ge(0)]
 Temperature = Annotated[float, Ge(0.0), Le(10.0)]
@@ -144,6 +148,17 @@ class History:
         return self.dropped - dropped_before
 
 
+@dataclass(frozen=True, slots=True)
+class Called:
+    """An answer to a request for a tool call: its message, the calls, and its text. ``worded``: the
+    server has no tool calls, and was asked in words."""
+
+    message: Message
+    calls: tuple[ToolCall, ...]
+    reply: Reply
+    worded: bool = False
+
+
 class PromptBudget:
     """Maximum tokens of the prompts (``context``) and answers (``answer``) of an episode.
 
@@ -204,13 +219,49 @@ class PromptBudget:
             json_schema=schema,
             seed=self._toolkit.rng.getrandbits(31) if temperature > 0 else None,
         )
+        completion = await self._complete(prompt, sampling, role)
+        return replies(completion, sampling)
+
+    async def call(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        temperature: float,
+        parallel: bool = False,
+        words: bool = False,
+    ) -> Called:
+        """Ask the main model to call a tool.
+
+        With ``words``, and from a model without tool calls, a JSON object is requested. A call may
+        also be read from another text: the message has no calls then, and is answered by a user's.
+        """
+        sampling = Sampling(
+            temperature=temperature,
+            max_tokens=self.answer,
+            seed=self._toolkit.rng.getrandbits(31) if temperature > 0 else None,
+            tools=tuple(tools),
+            parallel_calls=parallel,
+        )
+        if words or not self._toolkit.model("main").tools:
+            messages, sampling = in_words(messages, sampling)
+        completion = await self._complete(messages, sampling)
+        reply = replies(completion, sampling)[0]
+        if completion.calls and all(call.id for call in completion.calls):
+            return Called(completion.message, completion.calls, reply)
+        calls = calls_in(reply.text, [tool.name for tool in tools])
+        message = Message("assistant", reply.text.strip() or NO_ANSWER)
+        return Called(message, calls, reply, "tools" in completion.unsent)
+
+    async def _complete(
+        self, prompt: Prompt, sampling: Sampling, role: str = "main"
+    ) -> Completion:
         completion = await self._toolkit.model(role).complete(prompt, sampling)
         messages = [user(prompt)] if isinstance(prompt, str) else prompt
         # Images count as tokens, too
         if not any(message.images for message in messages):
-            characters = sum(len(message.content) for message in messages)
+            characters = sum(len(message.text) for message in messages)
             self.learn(characters, completion.usage)
-        return replies(completion, sampling)
+        return completion
 
 
 def pictures_around(eyes: Eyes) -> tuple[str, tuple[Image, ...]]:
@@ -262,9 +313,42 @@ class PromptAgent(Agent):
 
 # An episode as a chat.
 
+NO_ANSWER = (
+    "(no answer)"  # of the model, in the chat: no server accepts an empty message
+)
+
 Turn = tuple[str, str]  # a message to the agent, and its answer
 
 OVERHEAD = 24  # approximate number of characters that a chat template adds to a message
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The messages of a turn with tool calls, the assistant's last.
+
+    ``results`` are those of its calls, in order. None stands for the next message of the episode,
+    which is the result of the call that took the turn.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    results: list[tuple[ToolCall, str | None]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        characters = sum(
+            len(each.verbatim or each.text) + OVERHEAD for each in self.messages
+        )
+        return characters + sum(len(text or "") for _, text in self.results)
+
+    def answered(self, message_text: str) -> list[Message]:
+        """Return the results as messages, with the next message of the episode."""
+        texts = [message_text if text is None else text for _, text in self.results]
+        if not (self.messages and self.messages[-1].calls):
+            return [user(joined(*texts) or message_text)]
+        messages = []
+        for (call, _), text in zip(self.results, texts, strict=True):
+            messages.append(Message("tool", text, call_id=call.id, tool=call.name))
+        return messages
 
 
 class Conversation:
@@ -286,11 +370,17 @@ class Conversation:
         self._join = join
         self.examples = list(examples)
         self.turns: list[Turn] = []
+        self._exchanges: dict[int, Exchange] = {}  # by the number of the turn
         self.history = History()
 
-    def add(self, message: str, answer: str) -> None:
+    def add(self, message: str, answer: str, exchange: Exchange | None = None) -> None:
+        """Add a turn; ``exchange`` holds its messages if tools were called."""
+        gap = 2 * OVERHEAD
+        if exchange is not None:
+            self._exchanges[len(self.turns)] = exchange
+            gap += exchange.length
         self.turns.append((message, answer))
-        self.history.add(message + answer + " " * (2 * OVERHEAD))
+        self.history.add(message + answer + " " * gap)
 
     def length(self, message_text: str) -> int:
         examples = sum(
@@ -305,10 +395,16 @@ class Conversation:
         )
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
-        turns = [*self.turns[self.history.dropped :], (message_text, "")]
-        first = self._join(self._opening, joined(gap_note, turns[0][0]))
-        turns[0] = first, turns[0][1]
+        first = self.history.dropped
+        turns = [*self.turns[first:], (message_text, "")]
+        opened = self._join(self._opening, joined(gap_note, turns[0][0]))
+        turns[0] = opened, turns[0][1]
         chat = [system(self._fixed)] if self._fixed else []
-        for message, answer in (*self.examples, *turns):
+        for message, answer in self.examples:
             chat += [user(message), Message("assistant", answer)]
+        before: Exchange | None = None  # of a turn whose calls the next message answers
+        for number, (message, answer) in enumerate(turns, first):
+            chat += before.answered(message) if before else [user(message)]
+            before = self._exchanges.get(number)
+            chat += before.messages if before else [Message("assistant", answer)]
         return chat[:-1]

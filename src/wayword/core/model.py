@@ -21,7 +21,7 @@ from wayword.core.episode import Json, NoSettings
 _TEXT_PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
 _MESSAGE_TOKENS = 4  # tokens that mark a message's role, beginning and end
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,49 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may call. ``parameters`` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's call of a tool. ``arguments`` is the JSON text that it wrote, which may be
+    malformed."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """A turn of the conversation. ``images`` follow the text."""
+    """A turn of the conversation. ``images`` follow the text.
+
+    ``calls`` are the tool calls of the assistant. ``verbatim`` is its message as the server sent
+    it, as JSON text, and goes back unchanged: it may hold signatures without which the server
+    refuses the conversation. A message of the role ``tool`` is the result of the call ``call_id``
+    of the function ``tool``.
+    """
 
     role: Role
     content: str
     images: tuple[Image, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    verbatim: str = ""
+    call_id: str = ""
+    tool: str = ""
+
+    @property
+    def text(self) -> str:
+        """The content, then the calls, a line each."""
+        return "\n".join(filter(None, [self.content, *map(str, self.calls)]))
 
 
 def user(content: str) -> Message:
@@ -68,6 +105,9 @@ class Sampling:
     At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` (a closed list) constrains
     the answer. ``logprobs`` requests the log-probabilities of that many alternatives per token, if
     the backend supports it. ``seed`` makes sampling repeatable if the backend honors it.
+
+    With ``tools``, the answer is a call of one of them, or of several with ``parallel_calls``. They
+    go with one sample and no constraint, to a model with ``Model.tools``.
     """
 
     temperature: float = 0.0
@@ -80,6 +120,8 @@ class Sampling:
     grammar: str | None = None
     choices: tuple[str, ...] | None = None
     logprobs: int = 0
+    tools: tuple[Tool, ...] = ()
+    parallel_calls: bool = False
 
     def __post_init__(self) -> None:
         constraints = [
@@ -89,6 +131,8 @@ class Sampling:
             raise ValueError(
                 "Sampling takes at most one of json_schema, grammar and choices"
             )
+        if self.tools and (constraints or self.n > 1):
+            raise ValueError("Sampling takes tools without a constraint, and with n=1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +186,8 @@ class Completion:
     answer from the response cache, which cost nothing. ``reasoning`` holds the reasoning text
     before each sample, if the backend returns it; ``texts`` never include it. ``unsent`` names the
     fields of ``Sampling`` that the server or the settings rule out, or that were stated only in the
-    prompt. ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
+    prompt. ``answered_by`` is ``small`` or ``large`` for a cascade's answer. ``calls`` are tool
+    calls, and ``verbatim`` the server's message with them (:class:`Message`).
     """
 
     texts: tuple[str, ...]
@@ -155,10 +200,17 @@ class Completion:
     reasoning: tuple[str, ...] = ()
     unsent: tuple[str, ...] = ()
     answered_by: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    verbatim: str = ""
 
     @property
     def text(self) -> str:
         return self.texts[0]
+
+    @property
+    def message(self) -> Message:
+        """The answer as a message of the conversation."""
+        return Message("assistant", self.text, (), self.calls, self.verbatim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +280,9 @@ class Model(ABC):
     address, file), by default the name; two servers may serve different weights under one name.
     ``window`` is the context length in tokens, prompt plus answer, 0 if unknown. ``lessons`` are
     request features that the server refused and later calls omit. ``warnings`` are problems that
-    did not stop the run, one sentence each.
+    did not stop the run, one sentence each. ``tools``: it accepts ``Sampling.tools``, and messages
+    with tool calls; other models are asked for calls in words
+    (:mod:`wayword.models.parts.calling`).
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -246,9 +300,12 @@ class Model(ABC):
         def lessons(self) -> Sequence[str]: ...
         @property
         def warnings(self) -> Sequence[str]: ...
+        @property
+        def tools(self) -> bool: ...
 
     else:
         window = 0
+        tools = False
         lessons = warnings = ()
 
         @cached_property
@@ -299,6 +356,7 @@ class Wrapper(Model):
         window = property(attrgetter("_inner.window"))
         lessons = property(attrgetter("_inner.lessons"))
         warnings = property(attrgetter("_inner.warnings"))
+        tools = property(attrgetter("_inner.tools"))
 
     async def prepare(self) -> None:
         await self._inner.prepare()
@@ -315,9 +373,7 @@ def estimated_tokens(prompt: Prompt) -> int:
     """
     if isinstance(prompt, str):
         return 1 + sum(map(_count_tokens, _TEXT_PIECES.findall(prompt)))
-    texts = sum(
-        estimated_tokens(message.content) + _MESSAGE_TOKENS for message in prompt
-    )
+    texts = sum(estimated_tokens(message.text) + _MESSAGE_TOKENS for message in prompt)
     return texts + 1000 * sum(len(message.images) for message in prompt)
 
 

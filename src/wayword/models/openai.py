@@ -43,7 +43,7 @@ from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, profile_of
-from wayword.models.servers.refusals import ServerRefusal, learn
+from wayword.models.servers.refusals import ServerRefusal, learn, learn_tools
 from wayword.models.servers.requests import (
     HEADERS,
     LEAST_ROOM,
@@ -121,6 +121,9 @@ class OpenAIModel(Model):
         self._asks_window = not self._profile.window
         self._ranks = False  # true once the server has returned log-probabilities
         self._changed: set[str] = set()  # traits, by refusals
+        # As the user and the table say, also after a refusal: a conversation that began with tool
+        # calls is then put into words for each request.
+        self.tools: bool = self._profile.tools
         self.lessons: list[str] = []
 
     @property
@@ -230,6 +233,8 @@ class OpenAIModel(Model):
             logprobs=answers.logprobs(choices[0][0]),
             reasoning=thoughts if any(thoughts) else (),
             unsent=first_request.unsent,
+            calls=samples[0].calls,
+            verbatim=samples[0].verbatim,
         )
 
     @property
@@ -388,6 +393,8 @@ class OpenAIModel(Model):
         """Change the profile by the lesson of a refusal; False if there is none."""
         if self._settings.extra.keys() & {*refusal.fields}:
             return False  # the user's own fields are not left out silently
+        if lesson := learn_tools(refusal, self._profile, request):
+            return self._learn(*lesson, refusal)
         lesson = learn(refusal, self._profile, request.body)
         is_auto = self._settings.text_as == "auto" and not request.chat
         if lesson is None and is_auto and refusal.kind in _ABSENT_ROUTE:

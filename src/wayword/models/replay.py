@@ -34,12 +34,16 @@ class ReplayModel(Model):
         self._answers: defaultdict[str, list[Completion | Choice]] = defaultdict(list)
         self._next: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self.tools: bool = False
+        """True if the recorded calls offered tools."""
         for call in calls:  # failed calls have no answer to repeat
             if isinstance(call.answer, Choice):
                 key = choice_key(call.prompt, call.answer.options)
                 self._answers[key].append(call.answer)
             elif isinstance(call.answer, Completion):
-                key = completion_key(call.prompt, call.sampling or Sampling())
+                sampling = call.sampling or Sampling()
+                self.tools = self.tools or bool(sampling.tools)
+                key = completion_key(call.prompt, sampling)
                 self._answers[key].append(call.answer)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:

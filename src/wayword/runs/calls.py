@@ -34,6 +34,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Choice, user
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import escaped
+from wayword.models.parts.calling import tool_field, wire_message
 from wayword.runs.config import success_of
 from wayword.runs.export import Card, OnEpisode, records, require_new
 from wayword.runs.record import RunFolder
@@ -192,15 +193,16 @@ def _rows(
         elif any(message.images for message in prompt):
             card.omit("with pictures")
         else:
-            reply = {"role": "assistant"}
             if isinstance(answer, Choice):
-                reply["content"] = answer.best
+                reply = {"role": "assistant", "content": answer.best}
             else:
-                reply["content"] = answer.text
+                reply = wire_message(answer.message)
             if thoughts and answer.reasoning:
                 reply["reasoning_content"] = answer.reasoning[0]
-            messages = [{"role": each.role, "content": each.content} for each in prompt]
+            messages = list(map(wire_message, prompt))
             about = {"actor": actor, "role": call.role, "step": number}
+            if call.sampling is not None and call.sampling.tools:
+                about["tools"] = list(map(tool_field, call.sampling.tools))
             yield {"messages": [*messages, reply], "outcome": outcome, **about}
 
 

@@ -319,6 +319,8 @@ _WRITERS: dict[Any, Callable[[Any], Any]] = {
     **dict.fromkeys(
         (
             model.Message,
+            model.Tool,
+            model.ToolCall,
             model.Completion,
             model.Choice,
             model.Usage,

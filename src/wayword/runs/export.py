@@ -39,6 +39,7 @@ from wayword.core.recording import DictatedModel
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
 from wayword.core.visible import escaped
 from wayword.core.world import Feedback
+from wayword.models.parts.calling import wire_message
 from wayword.runs.codec import dump
 from wayword.runs.config import success_of
 from wayword.runs.demonstrations import demonstrations
@@ -381,7 +382,7 @@ class _Player:
 
 
 def _as_json(prompt: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": each.role, "content": each.content} for each in prompt]
+    return list(map(wire_message, prompt))
 
 
 async def _replay(

@@ -504,7 +504,7 @@ def lines(estimate: Forecast) -> list[str]:
             text_lines += ["[text]", call.prompt]
         else:
             for message in call.prompt:
-                text_lines += [f"[{message.role}]", message.content]
+                text_lines += [f"[{message.role}]", message.text]
         text_lines.append("")
     text_lines.append(_power(estimate))
     # Agents without a model cost nothing.

@@ -522,12 +522,12 @@ def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
         if isinstance(call.prompt, str):
             prompts.append(call.prompt)
         else:
-            prompts += [message.content for message in call.prompt]
+            prompts += [message.text for message in call.prompt]
         # Options of a ranking are answers, too.
         if isinstance(call.answer, Choice):
             answers += call.answer.options
         elif call.answer is not None:
-            answers += call.answer.texts
+            answers += [*call.answer.texts, *map(str, call.answer.calls)]
     return thoughts, prompts, answers
 
 

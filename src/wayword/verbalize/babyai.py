@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from wayword.core.world import Feedback
-from wayword.verbalize.generic import SelfState, Verbalizer, sentences
+from wayword.verbalize.generic import SelfState, Verbalizer, ViewPart, sentences
 from wayword.worlds.babyai.level import BabyAIObservation
 
 FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
@@ -39,6 +39,21 @@ def around(view: BabyAIObservation) -> str:
     if objects:
         text = f"You see: {'; '.join(objects)}."
     return f"{_walls(view.walls)}\n{text}"
+
+
+def _view_parts(view: BabyAIObservation, _: object) -> list[ViewPart]:
+    view_parts = []
+    for seen in view.objects:
+        direction = "ahead"
+        if seen.right:
+            direction = "right"
+        if seen.right < 0:
+            direction = "left"
+        measure = place(seen.ahead, seen.right)
+        view_parts.append(
+            ViewPart(direction, f"{seen.name} ({measure}).", seen.name, measure)
+        )
+    return view_parts
 
 
 def feedback(result: Feedback) -> str:
@@ -123,4 +138,5 @@ verbalizer = Verbalizer(
     lambda view, _: around(view),
     feedback,
     without_sight=_without_sight,
+    view_parts=_view_parts,
 )

@@ -7,7 +7,7 @@ use this module can play new families immediately.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -41,6 +41,18 @@ class SelfState:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewPart:
+    """A part of a view: its ``direction``, and a ``text`` that describes it, or the ``name`` of an
+    object or exit, with its ``measure``: direction and distance in words."""
+
+    direction: str
+    text: str = ""
+    name: str = ""
+    measure: str = ""
+    is_exit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Verbalizer:
     """A family in words. ``name`` also names its rules and its list of actions.
 
@@ -50,6 +62,8 @@ class Verbalizer:
     memory of the messages so far, made by ``memory``; None: the family is always described in full.
     ``unpictured`` returns the part of ``around`` that pictures do not replace, and
     ``without_sight`` a result without what the actor saw, for agents that see pictures alone.
+    ``view_parts`` divides a view into ``directions``, the one ahead first; None: it is described as
+    a whole. ``sees_around``: the view is one in all directions.
     """
 
     name: str
@@ -61,6 +75,9 @@ class Verbalizer:
     changes: Callable[[Any, Any], str] | None = None
     unpictured: Callable[[Any, Perceiver | None], str] = lambda view, perceiver: ""
     without_sight: Callable[[Feedback], Feedback] = lambda result: result
+    view_parts: Callable[[Any, Perceiver | None], Sequence[ViewPart]] | None = None
+    directions: Sequence[str] = ("ahead", "left", "right")
+    sees_around: bool = False
 
 
 def verbalizer(observation: Observation) -> Verbalizer:

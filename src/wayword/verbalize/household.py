@@ -12,7 +12,13 @@ from typing import Any
 
 from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
-from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer, sentences
+from wayword.verbalize.generic import (
+    COMPASS,
+    SelfState,
+    Verbalizer,
+    ViewPart,
+    sentences,
+)
 from wayword.worlds.household.observation import (
     HouseholdObservation,
     SeenDoor,
@@ -188,6 +194,36 @@ def _by_place(groups: Mapping[str, list[str]]) -> str:
         if place:
             parts.append(f"{place}: {', '.join(names)}")
     return "; ".join(parts)
+
+
+# The thirds of a view as directions.
+_THIRDS = {"middle": "ahead", "left": "left", "right": "right"}
+
+
+def _view_parts(view: HouseholdObservation, _: object) -> list[ViewPart]:
+    lines = _view_text(view).splitlines()
+    view_parts = []
+    for side, direction in _THIRDS.items():
+        title = f"{SIDES[side]}: "
+        texts = [line for line in lines if line.startswith(title)]
+        view_parts += [ViewPart(direction, text) for text in texts]
+    for seen in view.objects:
+        measure = f"{_bearing_text(seen.bearing)}, {seen.distance:.1f} m"
+        view_parts.append(ViewPart(_THIRDS[seen.direction], "", seen.name, measure))
+    for door in view.doors:
+        measure = f"{_bearing_text(door.bearing)}, {door.distance:.1f} m"
+        view_parts.append(ViewPart(_THIRDS[door.direction], "", door.name, measure))
+    return view_parts
+
+
+def _bearing_text(bearing: float) -> str:
+    """Return a relative direction in words, from degrees: ``left 20°``."""
+    degrees = round(bearing)
+    if degrees == 0:
+        return "ahead"
+    if degrees < 0:
+        return f"left {-degrees}°"
+    return f"right {degrees}°"
 
 
 def _door_state(door: SeenDoor) -> str:
@@ -421,4 +457,5 @@ verbalizer = Verbalizer(
     _changes_text,
     unpictured=lambda view, _: _messages_text(view),
     without_sight=_without_sight,
+    view_parts=_view_parts,
 )

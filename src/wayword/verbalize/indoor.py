@@ -18,7 +18,7 @@ from wayword.core.action import Action
 from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.world import Feedback
-from wayword.verbalize.generic import SelfState, Verbalizer, compass
+from wayword.verbalize.generic import SelfState, Verbalizer, ViewPart, compass
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
@@ -323,15 +323,26 @@ def _state(view: IndoorObservation) -> tuple[SelfState, str]:
 
 def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
     """Return one line per direction: caption, objects nearby, exits."""
+    lines = [line for _, _, line in _described(view, perceiver) if line]
+    if isinstance(view, ObjectsObservation):
+        lines.append(f"In view, to be named at the stop: {objects(view) or 'nothing'}.")
+    return "\n".join(lines)
+
+
+def _described(
+    view: IndoorObservation, perceiver: Perceiver | None
+) -> Iterator[tuple[Sector, list[Neighbor], str]]:
+    """Yield each direction clockwise from the front, with its exits and its line, empty if there is
+    nothing."""
     if perceiver is not None:
         sectors = perceiver.perceive(view.scene, view.viewpoint).sectors
     else:
         # Without a perceiver there are directions and exits, but nothing to see.
         sectors = tuple(Sector(45.0 * number, 45.0, "") for number in range(8))
     facing = view.heading
-    lines = []
     for label, part, exits in _directions(view, sectors):
         parts = []
+        line = ""
         if part.caption.strip():
             parts.append(part.caption.strip().rstrip("."))
         if part.sightings:
@@ -341,10 +352,45 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
             options = [_exit_text(exit_, facing) for exit_ in exits]
             parts.append(f"Ways: {', '.join(options)}")
         if parts:
-            lines.append(f"{label}: {'. '.join(parts)}.")
+            line = f"{label}: {'. '.join(parts)}."
+        yield part, exits, line
+
+
+QUADRANTS = ("ahead", "right", "behind", "left")
+"""Directions of parts of a view, clockwise, each 90 degrees wide."""
+
+
+def _view_parts(view: IndoorObservation, perceiver: Perceiver | None) -> list[ViewPart]:
+    facing = view.heading
+
+    def side(heading: float) -> str:
+        return QUADRANTS[sector(relative(heading, facing), len(QUADRANTS))]
+
+    view_parts = []
+    for part, exits, line in _described(view, perceiver):
+        # Exits are listed in the line of their sector, which may reach into the next quadrant.
+        direction = side(part.heading)
+        view_parts.append(ViewPart(direction, line))
+        for seen in part.sightings:
+            measure = side_angle(seen.heading, facing)
+            if seen.distance is not None:
+                measure += f", {seen.distance:.1f} m"
+            view_parts.append(ViewPart(direction, "", seen.name, measure))
+        for exit_ in exits:
+            text = _exit_text(exit_, facing)
+            measure = text.partition(" (")[2].rstrip(")")
+            view_parts.append(
+                ViewPart(direction, "", exit_.viewpoint, measure, is_exit=True)
+            )
     if isinstance(view, ObjectsObservation):
-        lines.append(f"In view, to be named at the stop: {objects(view) or 'nothing'}.")
-    return "\n".join(lines)
+        for item in view.objects:
+            name = f"{item.id} {item.name}"
+            text = (
+                f"To be named at the stop: {name} ({side_angle(item.heading, facing)})."
+            )
+            measure = side_angle(item.heading, facing)
+            view_parts.append(ViewPart(side(item.heading), text, name, measure))
+    return view_parts
 
 
 def _sighting_text(sighting: Sighting, facing: float) -> str:
@@ -406,4 +452,13 @@ def walk_feedback(before: float, after: float) -> str:
 
 
 # The perceiver of agents that see pictures has no words: exits remain.
-verbalizer = Verbalizer("indoor", _state, _around, _feedback, unpictured=_around)
+verbalizer = Verbalizer(
+    "indoor",
+    _state,
+    _around,
+    _feedback,
+    unpictured=_around,
+    view_parts=_view_parts,
+    directions=QUADRANTS,
+    sees_around=True,
+)

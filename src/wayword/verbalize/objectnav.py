@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from wayword.core.world import Feedback
-from wayword.verbalize.generic import SelfState, Verbalizer, compass
+from wayword.verbalize.generic import SelfState, Verbalizer, ViewPart, compass
 from wayword.worlds.objectnav.observation import View, is_measured
 from wayword.worlds.objectnav.simulated import STEP
 
@@ -40,6 +40,25 @@ def around(view: View) -> str:
     if objects:
         objects_text = f"In view: {', '.join(objects)}."
     return f"{objects_text}\n{clearance_text}"
+
+
+# Degrees from straight ahead to which an object counts as ahead.
+_AHEAD = 15
+
+
+def _view_parts(view: View, _: object) -> list[ViewPart]:
+    lines = around(view).splitlines()
+    view_parts = [ViewPart("ahead", lines[-1])]  # the free way
+    for shown in view.shown or ():
+        direction = "ahead"
+        if abs(shown.bearing) > _AHEAD:
+            direction = "right"
+        if shown.bearing < -_AHEAD:
+            direction = "left"
+        measure = f"{_bearing_text(shown.bearing)}, {shown.distance:.1f} m"
+        text = f"{shown.words} ({measure})."
+        view_parts.append(ViewPart(direction, text, shown.words, measure))
+    return view_parts
 
 
 def _distance_text(metres: float, reach: float) -> str:
@@ -127,4 +146,5 @@ verbalizer = Verbalizer(
     lambda view, _: around(view),
     feedback,
     briefing=lambda space: {"step": f"{STEP:g} m"},
+    view_parts=_view_parts,
 )

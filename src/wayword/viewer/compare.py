@@ -249,7 +249,7 @@ def _last_prompt(walk: Trajectory, number: int) -> list[str]:
     if isinstance(prompt, str):
         text = prompt
     else:
-        text = "\n".join(message.content for message in prompt)
+        text = "\n".join(message.text for message in prompt)
     if len(text) >= _LONGEST:
         return []
     return text.split("\n")

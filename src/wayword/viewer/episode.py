@@ -214,11 +214,11 @@ class PromptHistory:
             messages: list[Any] = [{"role": "", "content": prompt}]
         else:
             messages = list(prompt)
-        opening = messages[0]["content"][:_HEAD] if messages else ""
+        opening = _text_of(messages[0])[:_HEAD] if messages else ""
         key = (role, opening)
         # The previous prompt of the same kind differs least.
         call, earlier = self._latest.get(key, (0, []))
-        lines = [(each["role"], split_lines(each["content"])) for each in messages]
+        lines = [(each["role"], split_lines(_text_of(each))) for each in messages]
         self._latest[key] = self._count, lines
         self._count += 1
         blocks = []
@@ -229,6 +229,14 @@ class PromptHistory:
             images = messages[at].get("images", ())
             blocks.append(Block(who, tuple(pieces), images))
         return tuple(blocks)
+
+
+def _text_of(message: Written) -> str:
+    """Return a recorded message's content, and its tool calls, a line each."""
+    calls = [
+        f"{call['name']}({call['arguments']})" for call in message.get("calls", ())
+    ]
+    return "\n".join(filter(None, [message["content"], *calls]))
 
 
 def split_lines(text: str) -> list[str]:

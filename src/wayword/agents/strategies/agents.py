@@ -20,6 +20,7 @@ from wayword.agents.prompting import joined
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
 from wayword.core.trajectory import Verdict
 
 
@@ -102,6 +103,9 @@ class Reflexion(Strategy):
 
     def __init__(self, settings: ReflectingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        if settings.decoding == "tools":
+            # The question about a trial has no function that answers it.
+            raise UsageError("reflexion: decoding=tools is for agents with one trial")
         self._self_judged = settings.verdict == "self"
         self._lessons: deque[tuple[int, str]] = deque(maxlen=MOST_LESSONS)
 

@@ -13,6 +13,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -22,13 +23,15 @@ from typing import Any, ClassVar, Literal
 
 from wayword.agents import prompting
 from wayword.agents.answers import (
+    ARGUMENT,
     MOST_LISTED,
     AnswerForm,
     Reply,
+    StrategyAnswer,
     StrategyRecipe,
     one_line,
 )
-from wayword.agents.legal import Legal
+from wayword.agents.legal import Legal, Refusal
 from wayword.agents.marked import MarkedNames, verbs_on_objects
 from wayword.agents.pages import Prompts
 from wayword.agents.strategies import examples
@@ -37,7 +40,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Image, Message, system, user
+from wayword.core.model import Image, Message, Tool, ToolCall, system, user
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
@@ -195,6 +198,26 @@ STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
 
 
+SEVERAL_CALLS = "several_calls"
+"""Note on an answer with ``count`` tool calls, some of them after ``taken``, which acted."""
+IN_WORDS = "tool_calls_in_words"
+"""Note on an episode whose model has no tool calls: it is asked for them in words."""
+ACTING = ("act", "stop")  # functions that take the turn
+NO_CALL = "the answer called no function; call act"
+NO_MORE_CALLS = "no more calls can ask for information in this turn; call act or stop"
+NOT_CARRIED_OUT = "Not carried out: only one action is taken at a time."
+
+
+def json_object(text: str) -> dict[str, Json] | None:
+    """Return the object that a JSON text is, None for any other text. An empty one is an empty
+    object: some servers send no arguments for a function that needs none."""
+    try:
+        value = json.loads(text or "{}", strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 class AnyWorldAgent(prompting.PromptAgent):
     """Base of the agents of this folder, which share its prompts: rules and actions of any world.
     A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
@@ -252,14 +275,15 @@ class AnyWorldAgent(prompting.PromptAgent):
 class StrategySettings(prompting.PromptSettings):
     """Settings of a strategy, in addition to those of all prompts.
 
-    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labeled lines;
-    an answer without exactly one legal action is rejected). ``menu``: the actions in the schema of
-    a constrained answer: ``all`` legal ones (the default with a small local model), or only those
-    on objects ``in_view``, at most 200; names of others must then be recalled. ``own_state``: show
-    the agent's place, heading and held objects ``always``, or only at the ``start``, as in most
-    tasks of LangSuitE. ``view``: in homes, describe all that is in view at every turn (``full``),
-    or only what has changed, and all of it every ten turns and when the model asks to ``look``
-    (``changes``; not without actions that find their own way).
+    ``decoding``: ``constrained`` (a JSON answer with a legal action), ``free`` (labeled lines; an
+    answer without exactly one legal action is rejected) or ``tools`` (a call of a function with the
+    parts of the answer; models without tool calls write it as JSON). ``menu``: the actions in the
+    schema of a constrained answer: ``all`` legal ones (the default with a small local model), or
+    only those on objects ``in_view``, at most 200; names of others must then be recalled.
+    ``own_state``: show the agent's place, heading and held objects ``always``, or only at the
+    ``start``, as in most tasks of LangSuitE. ``view``: in homes, describe all that is in view at
+    every turn (``full``), or only what has changed, and all of it every ten turns and when the
+    model asks to ``look`` (``changes``; not without actions that find their own way).
 
     ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
     ``examples``, once per ``run`` or for each ``episode`` (``draw``). Examples take at most half of
@@ -268,7 +292,7 @@ class StrategySettings(prompting.PromptSettings):
     1,000 by default, ``thought_length`` 200 with a small local model.
     """
 
-    decoding: Literal["constrained", "free"] = "constrained"
+    decoding: Literal["constrained", "free", "tools"] = "constrained"
     menu: Literal["in_view", "all"] = "in_view"
     own_state: Literal["always", "start"] = "always"
     view: Literal["changes", "full"] = "changes"
@@ -295,6 +319,9 @@ class Strategy(AnyWorldAgent):
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        if settings.decoding == "tools" and toolkit.eyes is not None:
+            # Results of tools hold no pictures.
+            raise UsageError("decoding=tools plays in words alone; remove eyes")
         if self._eyes is not None and settings.shots:
             raise UsageError(
                 "shots shows solved episodes in words; set shots=0, or remove "
@@ -305,6 +332,8 @@ class Strategy(AnyWorldAgent):
         if ":" not in recipe:  # the name of a block, not the recipe itself
             recipe = self._prompts[recipe]
         self._recipe = StrategyRecipe(recipe, name)
+        # The answer is a JSON object: as a text, or as the arguments of a call.
+        self._in_json = settings.decoding in ("constrained", "tools")
         self._conversation: prompting.Conversation | None = None
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
@@ -314,6 +343,11 @@ class Strategy(AnyWorldAgent):
         self._memory: Any = None
         self._in_view = ""
         self._verbs_on_objects: Mapping[str, int] = {}
+        # Of the current turn, if it called tools
+        self._exchange: prompting.Exchange | None = None
+        self._tools: tuple[Tool, ...] = ()
+        # Calls are requested as JSON in the text
+        self._in_words = self._constrained
 
     @property
     def _sees_only_pictures(self) -> bool:
@@ -331,6 +365,9 @@ class Strategy(AnyWorldAgent):
         self._earlier_actions.clear()
         self._message_text = self._answer = self._feedback = ""
         self._memory = None
+        self._exchange = None
+        self._tools = ()
+        self._in_words = self._constrained
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
 
     async def act(
@@ -353,27 +390,18 @@ class Strategy(AnyWorldAgent):
             1, 2 * self._budget.answer // text_count
         )
         shown = self._choices(space, marks)
-        schema = None
-        stop: tuple[str, ...] = STOP_SEQUENCES
-        if self._constrained:
-            schema = self._recipe.schema_for(shown, length)
-            stop = ()
-        pictures = self._pictures_around()
-        reply = await self._ask(chat, schema, stop, pictures=pictures)
-        answer = self._recipe.decision(reply, legal)
+        reply, answer = await self._answered(chat, shown, length, legal)
         # The released code answers a thought alone, once, and asks again.
         reminder = self._prompts["thought_only"]
         if reminder and _is_thought_alone(answer.outcome):
-            chat.add(self._message_text, reply.text.strip())
+            chat.add(self._message_text, reply.text.strip(), self._exchange)
             self._message_text = reminder
-            reply = await self._ask(chat, schema, stop, pictures=pictures)
-            answer = self._recipe.decision(reply, legal)
+            reply, answer = await self._answered(chat, shown, length, legal)
         if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
             # A look takes no action: the answer is the full view, and the question comes again.
-            chat.add(self._message_text, reply.text.strip())
+            chat.add(self._message_text, reply.text.strip(), self._exchange)
             self._message_text = self._observation_text(view=self._in_view)
-            reply = await self._ask(chat, schema, stop, pictures=pictures)
-            answer = self._recipe.decision(reply, legal)
+            reply, answer = await self._answered(chat, shown, length, legal)
             if isinstance(answer.outcome, Decision) and answer.outcome.action == LOOK:
                 refused = reply.reject("no_action", "you have just looked")
                 answer = replace(answer, outcome=refused)
@@ -394,7 +422,7 @@ class Strategy(AnyWorldAgent):
         """Return the actions that the schema of a constrained answer offers."""
         if self._sees_only_pictures:
             return marks.schema_space(space, self._verbs_on_objects)
-        if self._constrained and self._settings.menu == "in_view":
+        if self._in_json and self._settings.menu == "in_view":
             # Named in the rules
             rooms = self._verbalizer.briefing(space).get("rooms", "")
             return offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
@@ -411,6 +439,173 @@ class Strategy(AnyWorldAgent):
             if HOLDING in stated:
                 stated[HOLDING] = marks.named_text(stated[HOLDING])
             self._toolkit.note(STATE, **parse_state(stated))
+
+    async def _answered(
+        self,
+        chat: prompting.Conversation,
+        shown: ActionSpace,
+        length: int,
+        legal: Legal,
+    ) -> tuple[Reply, StrategyAnswer]:
+        """Ask for an answer, and parse it."""
+        if self._settings.decoding == "tools":
+            return await self._answered_by_calls(chat, shown, length, legal)
+        schema = None
+        stop: tuple[str, ...] = STOP_SEQUENCES
+        if self._constrained:
+            schema = self._recipe.schema_for(shown, length)
+            stop = ()
+        pictures = self._pictures_around()
+        reply = await self._ask(chat, schema, stop, pictures=pictures)
+        return reply, self._recipe.decision(reply, legal)
+
+    # Answers as tool calls.
+
+    # Calls that may ask for information before the turn is taken
+    _most_calls = 0
+
+    async def _answered_by_calls(
+        self,
+        chat: prompting.Conversation,
+        shown: ActionSpace,
+        length: int,
+        legal: Legal,
+    ) -> tuple[Reply, StrategyAnswer]:
+        """Ask for a call, and parse it. If this shows that the server has no tool calls, an answer
+        without a legal action comes again: in words, the legal actions are options."""
+        knew = self._in_words
+        reply, answer = await self._called(chat, shown, length, legal)
+        if isinstance(answer.outcome, Rejection) and self._in_words and not knew:
+            reply, answer = await self._called(chat, shown, length, legal)
+        return reply, answer
+
+    async def _called(
+        self,
+        chat: prompting.Conversation,
+        shown: ActionSpace,
+        length: int,
+        legal: Legal,
+    ) -> tuple[Reply, StrategyAnswer]:
+        """Ask for a call that takes the turn, and parse it. Calls before it that only ask for
+        information are answered, and the question comes again."""
+        exchange = prompting.Exchange()
+        self._exchange = exchange
+        if not (self._in_words or self._toolkit.model("main").tools):
+            self._in_words = True
+            self._toolkit.note(IN_WORDS)
+        tools = self._offered_tools(shown, length)
+        names = [tool.name for tool in tools]
+        asked = 0
+        while True:
+            earlier = [*exchange.messages, *exchange.answered("")] if asked else []
+            fixed = chat.length(self._message_text) + exchange.length
+            self._budget.fit(chat.history, fixed, self._budget.answer)
+            gap_text = chat.history.gap_text(self._prompts)
+            messages = [*chat.messages(self._message_text, gap_text), *earlier]
+            called = await self._budget.call(
+                messages,
+                tools,
+                self._settings.temperature,
+                parallel=self._most_calls > 0,
+                words=self._in_words,
+            )
+            calls = called.calls
+            reply = called.reply
+            self._in_words = self._in_words or called.worded
+            exchange.messages = [*earlier, called.message]
+            exchange.results = []
+            taken: ToolCall | None = None
+            for call in calls:
+                result = None
+                if taken is not None:
+                    result = NOT_CARRIED_OUT
+                elif asked < self._most_calls and call.name in names:
+                    result = self._told(call)
+                if result is None:
+                    taken = call
+                elif taken is None:
+                    asked += 1
+                    if asked == self._most_calls:
+                        result = f"{result}\n{self._prompts['calls_used']}"
+                exchange.results.append((call, result))
+            if taken is not None or not calls:
+                break
+        if taken is None:
+            answer = self._recipe.decision(reply, legal)
+            if (
+                isinstance(answer.outcome, Rejection)
+                and answer.outcome.kind == "no_action"
+            ):
+                refused = reply.reject("no_action", NO_CALL, answer.outcome.thought)
+                answer = replace(answer, outcome=refused)
+            return reply, answer
+        if exchange.results[-1][1] == NOT_CARRIED_OUT:
+            self._toolkit.note(SEVERAL_CALLS, taken=taken.name, count=len(calls))
+        return self._read_call(taken, reply, names, legal)
+
+    def _told(self, call: ToolCall) -> str | None:
+        """Return the result of a call that asks for information; None for those that act."""
+        return None
+
+    def _offered_tools(self, shown: ActionSpace, length: int) -> Sequence[Tool]:
+        """Return the functions of this turn.
+
+        A server reads them before the conversation: if their options changed with each turn, it
+        could not reuse the prefix. In words they only constrain the answer, and list legal actions.
+        """
+        if self._in_words:
+            return self._functions(shown, length, True)
+        if not self._tools:
+            self._tools = tuple(self._functions(shown, length, False))
+        return self._tools
+
+    def _functions(
+        self, shown: ActionSpace, length: int, constrained: bool
+    ) -> list[Tool]:
+        """Return the functions; if ``constrained``, with the legal actions and lengths."""
+        schema = self._recipe.schema_for(shown, length)
+        properties: dict[str, Json] = {}
+        described = {field.key: field.described for field in self._recipe.fields}
+        described[ARGUMENT] = self._argument_text(shown)
+        for name, form in schema["properties"].items():
+            if not constrained and form["type"] == "string":
+                form = {"type": "string"}
+            properties[name] = {**form, "description": described[name]}
+        parameters: dict[str, Json] = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+        }
+        return [Tool("act", self._prompts["act_tool"], parameters)]
+
+    def _read_call(
+        self, call: ToolCall, reply: Reply, names: Sequence[str], legal: Legal
+    ) -> tuple[Reply, StrategyAnswer]:
+        """Parse a call that takes the turn. A verb that is called as a function is its action."""
+        text = call.arguments
+        if call.name in names and call.name not in ACTING:
+            called = replace(reply, text=str(call))
+            return called, StrategyAnswer(called.reject("no_action", NO_MORE_CALLS), {})
+        if call.name not in names:
+            values = json_object(text) or {}
+            listed = ", ".join(str(value) for value in values.values())
+            action = legal.read(f"{call.name}[{listed}]" if listed else call.name)
+            if isinstance(action, Refusal):
+                known = ", ".join(names)
+                reason = f"there is no function {call.name[:60]!r}; the functions are: {known}"
+                called = replace(reply, text=str(call))
+                return called, StrategyAnswer(called.reject("unknown", reason), {})
+            text = json.dumps({"action": str(action)})
+        elif json_object(text) is None:
+            called = replace(reply, text=str(call))
+            reason = f"the arguments of {call.name} are not a JSON object"
+            return called, StrategyAnswer(called.reject("no_action", reason), {})
+        read = replace(reply, text=self._as_answer(call, text))
+        return read, self._recipe.decision(read, legal)
+
+    def _as_answer(self, call: ToolCall, arguments: str) -> str:
+        """Return the arguments of a call as an answer of the recipe."""
+        return arguments
 
     async def recall(
         self,
@@ -441,7 +636,9 @@ class Strategy(AnyWorldAgent):
             self._feedback = self._marks.text(text)
             if self._memory is not None:
                 self._memory.hear(feedback)
-            self._conversation.add(self._message_text, self._answer or "(no answer)")
+            answer = self._answer or prompting.NO_ANSWER
+            self._conversation.add(self._message_text, answer, self._exchange)
+            self._exchange = None
 
     def answer(
         self,
@@ -519,9 +716,7 @@ class Strategy(AnyWorldAgent):
             tells_changes = self._settings.view == "changes" and not states_itself
             if tells_changes and finds_its_way and not self._sees_only_pictures:
                 self._memory = self._verbalizer.memory and self._verbalizer.memory()
-            actions = catalog_of(
-                self._prompts, self._verbalizer, space, self._constrained
-            )
+            actions = catalog_of(self._prompts, self._verbalizer, space, self._in_json)
             self._verbs_on_objects = {}
             if self._eyes is not None and self._eyes.painter.has_marks:
                 self._verbs_on_objects = verbs_on_objects(actions, space)
@@ -562,21 +757,27 @@ class Strategy(AnyWorldAgent):
 
     def _form_text(self, space: ActionSpace, actions: str) -> str:
         """Return the form of an answer: labeled lines, or a JSON object with an example."""
+        if self._settings.decoding == "tools":
+            return self._prompts["answer_call"]
         if not self._constrained:
             return self._recipe.text
+        argument = self._argument_text(space)
         thought, action = example_of(
             self._prompts, self._verbalizer, actions, self._sight
         )
-        argument = ""
-        if space.open_verbs:
-            verbs = " or ".join(space.open_verbs)
-            argument = f'the text of {verbs}, "action" being the name alone; else empty'
         examples = {
             "thought": thought,
             "plan": thought,
             self._recipe.action.key: action,
         }
         return self._recipe.request(True, argument, **examples)
+
+    def _argument_text(self, space: ActionSpace) -> str:
+        """Return what the field ``argument`` holds; empty without actions that take a text."""
+        if not space.open_verbs:
+            return ""
+        verbs = " or ".join(space.open_verbs)
+        return f'the text of {verbs}, "action" being the name alone; else empty'
 
     def _omits_sections(self, turns: Sequence[prompting.Turn]) -> bool:
         """True if answers of examples leave out sections, whose texts no solver has written."""

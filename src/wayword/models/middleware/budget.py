@@ -730,6 +730,6 @@ def rough_tokens(prompt: Prompt) -> int:
     if isinstance(prompt, str):
         return len(prompt.encode(errors="replace")) // 2 + 1
     texts = sum(
-        len(message.content.encode(errors="replace")) // 2 + 8 for message in prompt
+        len(message.text.encode(errors="replace")) // 2 + 8 for message in prompt
     )
     return texts + 1500 * sum(len(message.images) for message in prompt)

@@ -48,13 +48,23 @@ def _prompt_value(prompt: Prompt) -> Json:
             [i.media_type, i.pixels or hashlib.sha256(i.data).hexdigest()]
             for i in message.images
         ]
-        values.append([message.role, message.content, images])
+        value: list[Json] = [message.role, message.content, images]
+        # Only of conversations with tools: the keys of all others are those of earlier releases.
+        if message.calls or message.call_id:
+            calls = [[call.id, call.name, call.arguments] for call in message.calls]
+            value += [calls, message.verbatim, message.call_id, message.tool]
+        values.append(value)
     return values
 
 
 def completion_key(prompt: Prompt, sampling: Sampling) -> str:
     """Return the key of a ``complete`` call, including all sampling parameters."""
-    return digest(["complete", _prompt_value(prompt), asdict(sampling)])
+    parameters = asdict(sampling)
+    # Calls without tools keep the keys that they had before there were tools.
+    for name in ("tools", "parallel_calls"):
+        if not parameters[name]:
+            del parameters[name]
+    return digest(["complete", _prompt_value(prompt), parameters])
 
 
 def choice_key(prompt: Prompt, options: Sequence[str]) -> str:
@@ -295,9 +305,12 @@ class CachedModel(Wrapper):
 
 
 def _is_cacheable(answer: Completion | Choice) -> bool:
-    """True unless an answer is empty, a tool call or NaN: these may be transient server errors."""
+    """True unless an answer is empty, a tool call without tools or NaN: these may be transient
+    server errors."""
     if isinstance(answer, Choice):
         return all(math.isfinite(value) for value in answer.logprobs)
+    if answer.calls:
+        return True
     has_text = all(text.strip() for text in answer.texts) and bool(answer.texts)
     return has_text and not {"tool_calls", "content_filter", "error"} & set(
         answer.finish

@@ -14,8 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Completion, TokenLogprob, Usage, estimated_tokens
+from wayword.core.model import (
+    Completion,
+    TokenLogprob,
+    ToolCall,
+    Usage,
+    estimated_tokens,
+)
 from wayword.core.secrets import redacted
+from wayword.models.parts.calling import calls_in, read_calls
 from wayword.models.parts.decoding import cut, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
 
@@ -42,11 +49,19 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample: its text, the reasoning before it, and the finish reason."""
+    """A sample: its text, the reasoning before it, the finish reason, and tool calls with the
+    message that holds them."""
 
     text: str
     reasoning: str = ""
     finish: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    verbatim: str = ""
+
+    @property
+    def written(self) -> str:
+        """The text and the calls, which are tokens of the answer alike."""
+        return "".join([self.text, *map(str, self.calls)])
 
 
 _REASONING = (
@@ -60,26 +75,32 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
     text = _text(choice.get("text"))
     reasoning = ""
+    calls: tuple[ToolCall, ...] = ()
+    verbatim = ""
     if request.chat:
         message = _object(choice, "message")
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         thoughts = [part for part in parts if _is_thought(part)]
         text = _text([part for part in parts if part not in thoughts])
-        calls = _as_list(message.get("tool_calls"))
-        if not text and "tools" in request.body and len(calls) == 1:
-            text = _text(_object(calls[0], "function").get("arguments"))
+        entries = _as_list(message.get("tool_calls"))
+        if request.calls and entries and not isinstance(request.prompt, str):
+            calls, verbatim = read_calls(message, request.prompt)
+        elif not text and "tools" in request.body and len(entries) == 1:
+            text = _text(_object(entries[0], "function").get("arguments"))
         text = text or _text(message.get("refusal"))
         text, inline = split_thought(redacted(text))
         reasons = (_text(message.get(name)) for name in _REASONING)
         reasoning = _text(thoughts) or next(filter(None, reasons), "") or inline
     text = redacted(text)
+    if request.worded:
+        calls = calls_in(text, request.calls)
     if request.wrapped:
         text = _unwrap(text)
     if request.options:
         text = matched(text, request.options) or text
     text, finish = cut(text, str(choice.get("finish_reason") or ""), request.stops)
-    return Sample(text, redacted(reasoning), finish)
+    return Sample(text, redacted(reasoning), finish, calls, verbatim)
 
 
 def _is_thought(part: object) -> bool:
@@ -141,14 +162,14 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         ):
             samples = [sample(choice, request) for choice in choices(answer)]
     thought_tokens = sum(_tokens(each.reasoning) for each in samples)
-    if not completion and any(each.text for each in samples):
+    if not completion and any(each.written for each in samples):
         completion = None
     estimated = not prompt or completion is None
     if not prompt or completion is None:
         cap = estimate()
         # hidden reasoning may be as long as the request allows
         shown = samples and (thought_tokens or not request.thinking)
-        texts = thought_tokens + sum(_tokens(each.text) for each in samples)
+        texts = thought_tokens + sum(_tokens(each.written) for each in samples)
         prompt = max(prompt or 0, cap.prompt)
         completion = texts if shown else cap.completion
     uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion

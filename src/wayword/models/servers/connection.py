@@ -134,7 +134,7 @@ class Connection:
         """True if the count shows that the server has not read the whole prompt."""
         messages = [] if isinstance(prompt, str) else prompt
         characters = len(prompt) if isinstance(prompt, str) else 0
-        characters += sum(len(message.content) for message in messages)
+        characters += sum(len(message.text) for message in messages)
         if characters < _LONG_PROMPT or any(message.images for message in messages):
             return False
         longest, most = self._longest

@@ -43,6 +43,8 @@ class Profile:
     window: int = 0
     usual_window: int = 32768
     output: int = 0
+    tools: bool = True
+    verbatim: bool = True
     least: Mapping[str, float] = field(default_factory=dict)
     most: Mapping[str, float] = field(default_factory=dict)
     without: tuple[str, ...] = ()

@@ -19,11 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from wayword.core.episode import Json
 from wayword.core.secrets import redacted
 from wayword.models.servers.profile import Profile, shipped
+
+if TYPE_CHECKING:
+    from wayword.models.servers.requests import Request
 
 Kind = Literal[
     "field unknown",
@@ -223,6 +226,25 @@ def learn(
             return {"system": False}, "the system message goes before the user's"
         case "one choice only":
             return {"samples": False}, "one sample per request"
+    return None
+
+
+def learn_tools(
+    refusal: ServerRefusal, profile: Profile, request: Request
+) -> Lesson | None:
+    """Return the lesson of a refusal of tool calls; None if it is about something else."""
+    if not request.calls or request.worded:
+        return None
+    if refusal.kind == "no system role" or {"tools"} & {*refusal.fields}:
+        return {"tools": False}, "tool calls are requested in words"
+    if refusal.kind != "field unknown":
+        return None
+    if "tool_choice" in refusal.fields:
+        without = (*profile.without, "tool_choice")
+        return {"without": without}, "without tool_choice: it may answer with a text"
+    if not request.body.keys() & {*refusal.fields, "lengths"}:
+        names = ", ".join(refusal.fields)
+        return {"verbatim": False}, f"messages go back without {names}"
     return None
 
 

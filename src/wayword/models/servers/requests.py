@@ -15,8 +15,8 @@ from typing import Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Message, Prompt, Sampling, estimated_tokens
-from wayword.models.parts import decoding
+from wayword.core.model import Message, Prompt, Sampling, estimated_tokens, user
+from wayword.models.parts import calling, decoding
 from wayword.models.servers.profile import Profile
 
 
@@ -76,6 +76,7 @@ class Request:
     ``prompt`` is the prompt as sent, with added text. ``limit`` is the maximum number of tokens of
     a sample, ``thinking`` the part of it for reasoning. ``wrapped`` answers have the form
     ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are applied locally.
+    ``calls`` are the tools that were offered: with ``worded``, in the prompt only.
     """
 
     route: str
@@ -87,6 +88,8 @@ class Request:
     options: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     unsent: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    worded: bool = False
 
     @property
     def chat(self) -> bool:
@@ -100,10 +103,14 @@ class Request:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of what a server may refuse; ``lengths`` are those in the schema."""
+        """Names of what a server may refuse; ``lengths`` are those in the schema. Fields of
+        messages are those that a server itself has added."""
         names = [n for n in self.body if n not in ("model", "messages", "prompt")]
-        has_lengths = re.search('"(?:max|min)(?:Length|Items)"', self.form)
-        return (*names, *(["lengths"] if has_lengths else []))
+        if re.search('"(?:max|min)(?:Length|Items)"', self.form):
+            names.append("lengths")
+        for message in self.body.get("messages", ()):
+            names += [name for name in message if name not in _MESSAGE_FIELDS]
+        return tuple(dict.fromkeys(names))
 
     @property
     def samples(self) -> int:
@@ -116,6 +123,7 @@ class Request:
         return json.dumps(schema) if schema else ""
 
 
+_MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 _FORMS = ("json_schema", "grammar", "choices")
 _DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
 LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
@@ -130,6 +138,11 @@ def request(
     profile: Profile,
 ) -> Request:
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
+    tools = sampling.tools
+    is_worded = bool(tools) and not (profile.tools and not isinstance(prompt, str))
+    if is_worded:
+        messages = [user(prompt)] if isinstance(prompt, str) else prompt
+        prompt, sampling = calling.in_words(messages, sampling)
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
     in_words = ""
     if not _can_constrain(settings, profile):
@@ -149,6 +162,8 @@ def request(
         constraint = _constraint(sampling, chat, settings, profile)
     elif sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
+    if sampling.tools:
+        body |= _tool_fields(sampling)
     body |= constraint | dict(settings.extra)
     for name in {HEADERS, *settings.omit, *profile.without} & body.keys():
         del body[name]
@@ -167,6 +182,9 @@ def request(
         if getattr(sampling, n) != getattr(default, n)
     ]
     is_wrapped = bool({"response_format", "tools"} & constraint.keys())
+    unsent = [name for name in ("temperature", *custom) if name not in sent]
+    if is_worded:
+        unsent = [*(name for name in unsent if name != "json_schema"), "tools"]
     sent_stops = sampling.stop if sampling.choices else body.get("stop", ())
     return Request(
         route="/chat/completions" if chat else "/completions",
@@ -177,8 +195,21 @@ def request(
         wrapped=is_wrapped and "choices" in forms,
         options=(sampling.choices or ()) if in_words else (),
         stops=tuple(stop for stop in sampling.stop if stop not in sent_stops),
-        unsent=tuple(name for name in ("temperature", *custom) if name not in sent),
+        unsent=tuple(unsent),
+        calls=tuple(tool.name for tool in tools),
+        worded=is_worded,
     )
+
+
+def _tool_fields(sampling: Sampling) -> dict[str, Json]:
+    """Return the fields that offer tools, of which the model must call one."""
+    fields: dict[str, Json] = {
+        "tools": [calling.tool_field(tool) for tool in sampling.tools],
+        "tool_choice": "required",
+    }
+    if not sampling.parallel_calls:
+        fields["parallel_tool_calls"] = False
+    return fields
 
 
 def _can_constrain(settings: ServerSettings, profile: Profile) -> bool:
@@ -255,7 +286,10 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
                 for i in message.images
             ]
             content = [{"type": "text", "text": message.content}, *pictures]
-        messages.append({"role": message.role, "content": content})
+        if message.calls or message.role == "tool":
+            messages.append(calling.wire_message(message, profile.verbatim))
+        else:
+            messages.append({"role": message.role, "content": content})
     return messages
 
 

@@ -1,0 +1,256 @@
+r"""Tool calls in OpenAI's form, and in words for models without them.
+
+    >>> calls_in('Sure: {"tool": "look", "arguments": {"direction": "left"}}', ["look"])
+    (ToolCall(id='', name='look', arguments='{"direction": "left"}'),)
+
+Models without tool calls get the functions as text, write a call as a JSON object, and read its
+result as the user's next message. Models that were offered tools may write a call as text, too, in
+the form of their training, where the server does not parse it.
+
+Source: https://platform.openai.com/docs/guides/function-calling; the forms of Hermes, Llama 3.1,
+Llama 4, Mistral and Qwen3-Coder are those of their chat templates.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wayword.core.episode import Json
+from wayword.core.model import Message, Sampling, Tool, ToolCall, user
+from wayword.models.parts.decoding import json_values
+
+# Results of calls, and calls, in OpenAI's form.
+
+
+def tool_field(tool: Tool) -> dict[str, Json]:
+    """Return a tool as an entry of the request field ``tools``."""
+    function: dict[str, Json] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def wire_message(message: Message, verbatim: bool = False) -> dict[str, Json]:
+    """Return a message without pictures in OpenAI's form; with ``verbatim``, the assistant's as the
+    server sent it."""
+    if verbatim and message.verbatim:
+        sent: dict[str, Json] = json.loads(message.verbatim)
+        return sent
+    wire: dict[str, Json] = {"role": message.role, "content": message.content}
+    if message.calls:
+        wire["tool_calls"] = [_wire_call(call) for call in message.calls]
+        # Servers refuse an empty text next to calls, but accept that there is none.
+        wire["content"] = message.content or None
+    if message.role == "tool":
+        wire["tool_call_id"] = message.call_id
+        # Gemini's layer refuses a result without the function's name.
+        wire["name"] = message.tool
+    return wire
+
+
+def _wire_call(call: ToolCall) -> dict[str, Json]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def read_calls(
+    message: Mapping[str, Any], prompt: Sequence[Message]
+) -> tuple[tuple[ToolCall, ...], str]:
+    """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
+
+    Both are the server's own, with two changes. An ID that is missing, or was used before in the
+    conversation, is replaced by a new one, because each result must name its call. Fields without a
+    value are left out: some servers send fields that they refuse to read.
+    """
+    used = {call.id for sent in prompt for call in sent.calls}
+    calls = []
+    entries = []
+    listed = message.get("tool_calls")
+    for entry in listed if isinstance(listed, list) else []:
+        function = entry.get("function") if isinstance(entry, Mapping) else None
+        if not isinstance(function, Mapping):
+            continue
+        call_id = entry.get("id")
+        if not isinstance(call_id, str) or not call_id or call_id in used:
+            call_id = _unused_id(used)
+        used.add(call_id)
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            # Ollama's own form: an object instead of its text.
+            arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        calls.append(ToolCall(call_id, str(function.get("name") or ""), arguments))
+        function = {**function, "arguments": arguments}
+        entries.append(
+            {**entry, "id": call_id, "type": "function"} | {"function": function}
+        )
+    kept = {
+        name: value
+        for name, value in message.items()
+        if name == "content" or value not in (None, [], {}, "")
+    }
+    kept = {"role": "assistant", "content": None, **kept, "tool_calls": entries}
+    return tuple(calls), json.dumps(kept, ensure_ascii=False)
+
+
+# Letters and digits of an ID: Mistral accepts no other length, and no other characters.
+_ID_LENGTH = 9
+
+
+def _unused_id(used: Collection[str]) -> str:
+    number = len(used)
+    while True:
+        number += 1
+        call_id = f"call{number:0{_ID_LENGTH - 4}}"
+        if call_id not in used:
+            return call_id
+
+
+# Calls in words.
+
+_HEAD = """
+FUNCTIONS
+{listed}
+
+Answer with one JSON object that calls one of them, for example
+{example}"""
+
+
+def described(tools: Sequence[Tool]) -> str:
+    """Return the functions and their arguments as text, with the form of a call."""
+    lines = []
+    for tool in tools:
+        lines.append(f"{tool.name}: {tool.description}")
+        for name, form in tool.parameters.get("properties", {}).items():
+            about = str(form.get("description") or "")
+            # The options of an action change from step to step; those of other fields are few.
+            if "enum" in form and name != "action":
+                about = f"{about} ({', '.join(map(str, form['enum']))})".strip()
+            lines.append(f"  {name}: {about}".rstrip(": "))
+    blank = dict.fromkeys(tools[0].parameters.get("properties", {}), "...")
+    example: dict[str, Json] = {"tool": tools[0].name, "arguments": blank}
+    if len(tools) > 1:
+        example = {"call": example}  # as in the schema
+    shown = json.dumps(example, ensure_ascii=False)
+    return _HEAD.format(listed="\n".join(lines), example=shown)
+
+
+def call_schema(tools: Sequence[Tool]) -> dict[str, Json]:
+    """Return the JSON schema of a call in words."""
+    forms: list[Json] = []
+    for tool in tools:
+        properties = {
+            "tool": {"type": "string", "enum": [tool.name]},
+            "arguments": dict(tool.parameters),
+        }
+        forms.append(_closed(properties))
+    if len(forms) == 1:
+        only: dict[str, Json] = forms[0]
+        return only
+    # Strict schemas must not have their alternatives at the top.
+    return _closed({"call": {"anyOf": forms}})
+
+
+def _closed(properties: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def in_words(
+    prompt: Sequence[Message], sampling: Sampling, constrained: bool = True
+) -> tuple[list[Message], Sampling]:
+    """Return a conversation with tools as one without: functions at the end of the system message,
+    calls as JSON objects, results as messages of the user. ``constrained``: the schema of a call
+    constrains the answer."""
+    words: list[Message] = []
+    for message in prompt:
+        if message.role == "tool":
+            message = user(message.content)
+        elif message.calls:
+            texts = [message.content, *map(_call_text, message.calls)]
+            message = Message("assistant", "\n".join(filter(None, texts)))
+        # Roles must alternate: the results of several calls are one message.
+        if words and words[-1].role == message.role == "user":
+            earlier = words[-1]
+            content = f"{earlier.content}\n\n{message.content}"
+            images = earlier.images + message.images
+            words[-1] = replace(earlier, content=content, images=images)
+        else:
+            words.append(message)
+    text = described(sampling.tools)
+    schema = call_schema(sampling.tools) if constrained else None
+    changed = replace(sampling, tools=(), parallel_calls=False, json_schema=schema)
+    if words and words[0].role == "system":
+        words[0] = replace(words[0], content=f"{words[0].content}\n{text}")
+    else:
+        words.insert(0, Message("system", text.strip()))
+    return words, changed
+
+
+def _call_text(call: ToolCall) -> str:
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        arguments = call.arguments
+    return json.dumps({"tool": call.name, "arguments": arguments}, ensure_ascii=False)
+
+
+_NAME_KEYS = ("tool", "name", "function", "tool_name")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input")
+# ``<function=look>{"direction": "left"}</function>``, of Llama 3.1 and Qwen3-Coder
+_TAGGED = re.compile(r"<function=([\w.-]{1,64})>(.*?)(?:</function>|\Z)", re.DOTALL)
+_TAGGED_FIELD = re.compile(
+    r"<parameter=([\w.-]{1,64})>\s*(.*?)\s*</parameter>", re.DOTALL
+)
+# ``look(direction="left")``, of Llama 4
+_PYTHONIC = re.compile(
+    r"\b([a-z_]\w{0,63})\(((?:\s*\w+\s*=\s*(?:\"[^\"]*\"|'[^']*')\s*,?)*)\)"
+)
+_KEYWORD = re.compile(r"(\w+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+MOST_READ = 20_000  # characters of a text that are searched for calls
+
+
+def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
+    """Return the calls of the named tools that a text contains, without IDs."""
+    text = text[:MOST_READ]
+    found = []
+    for value, _, _ in json_values(text, "{", lambda value: _named(value, names)):
+        if named := _named(value, names):
+            found.append(ToolCall("", *named))
+    if found:
+        return tuple(found)
+    for name, body in _TAGGED.findall(text):
+        fields = dict(_TAGGED_FIELD.findall(body))
+        arguments = json.dumps(fields, ensure_ascii=False) if fields else body.strip()
+        found.append(ToolCall("", name, arguments))
+    for name, keywords in _PYTHONIC.findall(text):
+        if name in names and (keywords or not found):
+            fields = {key: one or two for key, one, two in _KEYWORD.findall(keywords)}
+            found.append(ToolCall("", name, json.dumps(fields, ensure_ascii=False)))
+    return tuple(found)
+
+
+def _named(value: Any, names: Collection[str]) -> tuple[str, str] | None:
+    """Return the name and arguments of a call in any of the usual forms, None for others."""
+    for outer in ("call", "function", "function_call", "tool_call"):
+        if isinstance(value.get(outer), dict):
+            value = value[outer]
+    name = next((value[key] for key in _NAME_KEYS if key in value), None)
+    if not isinstance(name, str) or name not in names:
+        return None
+    arguments = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
+    if arguments is None:
+        # The arguments next to the name.
+        arguments = {k: v for k, v in value.items() if k not in _NAME_KEYS}
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return name, arguments

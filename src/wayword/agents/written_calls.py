@@ -62,6 +62,11 @@ _TAGGED = (
         rf"<tool_call>\s*{_NAME}\s*(?P<body>(?:<arg_key>.{{0,4000}}?)?)</tool_call>",
         r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>",
     ),
+    # Gemma, in its forms with and without marks around the call and its values
+    _tagged(
+        rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
+        r"(?P<key>[\w-]+)\s*[:=]\s*(?:<\|\"\|>|<escape>|[\"'])?(?P<value>[^<\"',]*)",
+    ),
 )
 _BEFORE_JSON = (
     # Mistral; the marks of gpt-oss are brought into this form as well
@@ -79,7 +84,8 @@ _BEFORE_JSON = (
 _HEADS = tuple(map(re.compile, _BEFORE_JSON))
 """The head of a call whose arguments follow as a JSON object."""
 _FRAME = re.compile(
-    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
+    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|<\|tool_call>|<tool_call\|>"
+    rf"|<(?:start|end)_function_call>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
     r"|<｜tool▁calls?▁(?:begin|end)｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""
@@ -91,6 +97,7 @@ _SIGNS = (
     "to=functions.",
     "tool▁call",
     "<tool_use>",
+    "call:",
 )
 """Texts without any of these have no written call."""
 _BLANKS = re.compile(r"\s+")

@@ -44,7 +44,11 @@ class GridPainter(Painter):
         }
 
     def frame(
-        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+        self,
+        world: World,
+        actor: str,
+        view: PictureView,
+        size: tuple[int, int],
     ) -> Frame:
         grid_world = _as_level(world)
         tile = min(size) // VIEW_SIZE

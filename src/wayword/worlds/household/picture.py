@@ -111,12 +111,19 @@ class HouseholdPainter(Painter):
         return marks
 
     def frame(
-        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+        self,
+        world: World,
+        actor: str,
+        view: PictureView,
+        size: tuple[int, int],
     ) -> Frame:
         house = _house(world)
         me = house.actors[actor]
         camera = PinholeCamera(
-            (me.x, me.y, me.body.eye), view.heading, view.elevation, view.width
+            (me.x, me.y, me.body.eye),
+            view.heading,
+            view.elevation,
+            view.width,
         )
         scene = house.layout.scene
         walls = self._walls(scene.rooms, scene.walls, scene.doors)
@@ -240,7 +247,13 @@ def _placement(
     )
     bottom = float(t.bottom[i]) + up
     return Placement(
-        i + 1, spec.type, t.states(i), _rounded(x, y), front, extents, round(bottom, 6)
+        i + 1,
+        spec.type,
+        t.states(i),
+        _rounded(x, y),
+        front,
+        extents,
+        round(bottom, 6),
     )
 
 
@@ -357,7 +370,13 @@ def _person(actor: Actor) -> Placement:
     ahead = _unit(actor.heading)
     back = (actor.x - 0.12 * ahead[0], actor.y - 0.12 * ahead[1])
     return Placement(
-        actor.number + 1, "person", (), _rounded(*back), ahead, (0.45, 0.24, 1.7), 0.0
+        actor.number + 1,
+        "person",
+        (),
+        _rounded(*back),
+        ahead,
+        (0.45, 0.24, 1.7),
+        0.0,
     )
 
 
@@ -418,7 +437,9 @@ def _away_from_wall(scene: Scene, piece: HouseObject) -> Point:
 
 
 def _room_mesh(
-    rooms: tuple[Room, ...], walls: tuple[Wall, ...], doors: tuple[Door, ...]
+    rooms: tuple[Room, ...],
+    walls: tuple[Wall, ...],
+    doors: tuple[Door, ...],
 ) -> Mesh:
     """Return floors, ceilings, walls, and the walls above doors."""
     builder = MeshBuilder()

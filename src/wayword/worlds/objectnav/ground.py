@@ -60,7 +60,9 @@ class Ground:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Return row and column of the cell nearest to a point; it may be off the grid."""
-        return grid_index(y, self.y, self.spacing), grid_index(x, self.x, self.spacing)
+        row = grid_index(y, self.y, self.spacing)
+        column = grid_index(x, self.x, self.spacing)
+        return row, column
 
     def point(self, cell: int) -> Point:
         """Return the center of a cell, by its flat index."""
@@ -71,7 +73,8 @@ class Ground:
         j, i = self.cell(x, y)
         # Off the grid counts as blocked: outside of all rooms.
         rows, columns = self.free.shape
-        return 0 <= j < rows and 0 <= i < columns and bool(self.free[j, i])
+        is_inside = 0 <= j < rows and 0 <= i < columns
+        return is_inside and bool(self.free[j, i])
 
     def clear(self, p: Point, q: Point) -> bool:
         """True if the straight line between two points is free, checked every half cell."""
@@ -183,7 +186,9 @@ class Ground:
         """Flat index, x and y of each free cell."""
         numbers = np.flatnonzero(self.free)
         rows, columns = np.divmod(numbers, self.free.shape[1])
-        return numbers, self.x + columns * self.spacing, self.y + rows * self.spacing
+        xs = self.x + columns * self.spacing
+        ys = self.y + rows * self.spacing
+        return numbers, xs, ys
 
     @cached_property
     def _graph(self) -> Any:
@@ -202,9 +207,11 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     # A diagonal crosses the corner that four cells share, so all four must be free.
     diagonal = math.sqrt(2)
     is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
+    is_open_east = free[:, :-1] & free[:, 1:]
+    is_open_north = free[:-1] & free[1:]
     steps = (
-        (number[:, :-1][free[:, :-1] & free[:, 1:]], 1, 1.0),
-        (number[:-1][free[:-1] & free[1:]], columns, 1.0),
+        (number[:, :-1][is_open_east], 1, 1.0),
+        (number[:-1][is_open_north], columns, 1.0),
         (number[:-1, :-1][is_open_square], columns + 1, diagonal),
         (number[:-1, 1:][is_open_square], columns - 1, diagonal),
     )
@@ -249,7 +256,8 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         y_range = (min(a[1], b[1]) - margin, max(a[1], b[1]) + margin)
         across = slice(*np.searchsorted(columns, x_range))
         up = slice(*np.searchsorted(rows, y_range))
-        return (up, across), segment_distances(x[up, across], y[up, across], *a, *b)
+        cells = (up, across)
+        return cells, segment_distances(x[cells], y[cells], *a, *b)
 
     # Inside a room, or in a doorway or gap next to one.
     for room in scene.rooms:

@@ -126,7 +126,8 @@ class _Rows:
         reverse_links = targets * np.int64(count) + sources
         is_two_way = np.isin(links, reverse_links) & (sources != targets)
         neighbors = np.bincount(
-            np.unique(links[is_two_way]) // max(count, 1), minlength=count
+            np.unique(links[is_two_way]) // max(count, 1),
+            minlength=count,
         )
         arrivals = np.bincount(targets, minlength=count)
         is_inner = (neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2)
@@ -265,7 +266,9 @@ class StreetGraph:
 
 
 def build(
-    name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]
+    name: str,
+    ids: Sequence[str],
+    links: Iterable[tuple[str, float, str]],
 ) -> StreetGraph:
     """Build a graph in memory from ``links`` (from, heading in degrees, to). Raises ``DataError``
     like :func:`load`."""
@@ -278,7 +281,10 @@ def build(
 
 
 def load(
-    nodes: Path, links: Path, cache: Path | None = None, name: str = ""
+    nodes: Path,
+    links: Path,
+    cache: Path | None = None,
+    name: str = "",
 ) -> StreetGraph:
     """Read a graph from its two files, each ``.txt`` or ``.txt.gz``.
 
@@ -296,15 +302,23 @@ def load(
             hops_file = cache_file.with_suffix(".hops")
     if cache_file and (arrays := read_cached_arrays(cache_file)):
         return StreetGraph(
-            name, arrays.pop("names").tobytes(), **arrays, hops_file=hops_file
+            name,
+            arrays.pop("names").tobytes(),
+            **arrays,
+            hops_file=hops_file,
         )
     graph = _parse(
-        name, (nodes, read_bytes(nodes)), (links, read_bytes(links)), hops_file
+        name,
+        (nodes, read_bytes(nodes)),
+        (links, read_bytes(links)),
+        hops_file,
     )
     if cache_file:
         arrays = {field: getattr(graph, field) for field in _ARRAYS}
         write_cached_arrays(
-            cache_file, names=np.frombuffer(graph.names, np.uint8), **arrays
+            cache_file,
+            names=np.frombuffer(graph.names, np.uint8),
+            **arrays,
         )
     return graph
 
@@ -409,7 +423,9 @@ def _columns(path: Path, text: bytes, *counts: int) -> list[NDArray[np.bytes_]]:
 
 
 def _fields(
-    content: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp]
+    content: bytes,
+    starts: NDArray[np.intp],
+    ends: NDArray[np.intp],
 ) -> NDArray[np.bytes_]:
     """Return the parts of a text from ``starts`` to ``ends``, copied at once. The text continues
     after the last start by the longest part."""

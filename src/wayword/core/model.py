@@ -143,6 +143,7 @@ class Usage:
     and ``written`` the part that was written to it, of which ``written_hour`` stays for an hour;
     ``completion`` the generated tokens of all samples, ``reasoning`` the part of them before the
     answer. ``estimated`` marks counts estimated from the characters: the backend gave none.
+    ``tier`` is the service tier that the reply names, if it has a price of its own: ``flex``.
     """
 
     prompt: int = 0
@@ -152,8 +153,12 @@ class Usage:
     estimated: bool = False
     written: int = 0
     written_hour: int = 0
+    tier: str = ""
 
     def __add__(self, other: Usage) -> Usage:
+        tier = self.tier or other.tier
+        if self and other and self.tier != other.tier:
+            tier = ""
         return Usage(
             self.prompt + other.prompt,
             self.completion + other.completion,
@@ -162,6 +167,7 @@ class Usage:
             self.estimated or other.estimated,
             self.written + other.written,
             self.written_hour + other.written_hour,
+            tier,
         )
 
     def __bool__(self) -> bool:

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 FIRST = 4  # leading metrics of a family, which have priority over the accounting
 THEN = ("trials", "sr_first", "verdicts", "cut_off", "rejection_rate", "steps", "cost",
-        "total_cost", "illegal_moves")  # fmt: skip
+        "total_cost", "cached_share", "illegal_moves")  # fmt: skip
 """Metrics with priority over the family's other ones. Those that explain an SR over several trials
 come first."""
 HIDDEN_IF_ZERO = frozenset({"cut_off"})
@@ -222,10 +222,18 @@ TOTAL_COST = Metric(
     None,
     "US dollars of the run",
 )
+CACHED = Metric(
+    "cached_share",
+    "Cached",
+    "rate",
+    None,
+    "share of the run's prompt tokens that the provider's prefix cache held",
+)
 
 
 def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
-    """Return ``metrics_of`` the rows, plus the total cost next to the cost per episode."""
+    """Return ``metrics_of`` the rows, plus the total cost next to the cost per episode, and the
+    share of cached prompt tokens, which explains the cost."""
     metrics = metrics_of(rows)
     at = next((n for n, metric in enumerate(metrics) if metric.key == "cost"), None)
     if at is not None and any(row.totals.get("cost") for row in rows):
@@ -234,7 +242,15 @@ def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
             replace(metrics[at], label="Cost per episode"),
             TOTAL_COST,
         ]
+        if any(row.totals.get("cost") and _cached_share(row) for row in rows):
+            metrics.insert(at + 2, CACHED)
     return metrics
+
+
+def _cached_share(row: Row) -> float:
+    read = row.totals.get("prompt_tokens") or 0
+    cached = row.totals.get("reused_tokens") or 0
+    return cached / max(1, read)
 
 
 def to_json(rows: Sequence[Row]) -> str:
@@ -485,6 +501,8 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
         value = row.values.get(metric.key.removesuffix(FAILED_0))
     if metric is TOTAL_COST and (cost := row.totals.get("cost")) is not None:
         value = Interval(cost)
+    if metric is CACHED and row.totals.get("prompt_tokens"):
+        value = Interval(_cached_share(row))
     if value is None or math.isnan(value.mean):
         return "–", ""
     digits = _digits(metric, value.mean)

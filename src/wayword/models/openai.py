@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ from wayword.core.model import (
     user,
 )
 from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
+from wayword.models.middleware.budget import EPISODE
 from wayword.models.parts.decoding import (
     check_options,
     continued,
@@ -47,6 +50,7 @@ from wayword.models.servers.refusals import ServerRefusal, learn, learn_tools
 from wayword.models.servers.requests import (
     HEADERS,
     LEAST_ROOM,
+    CacheUse,
     Request,
     ServerSettings,
     request,
@@ -124,6 +128,15 @@ class OpenAIModel(Model):
         # As the user and the table say, also after a refusal: a conversation that began with tool
         # calls is then put into words for each request.
         self.tools: bool = self._profile.tools
+        self._usual_tier = 0  # replies that are not of the requested tier
+        self._session = secrets.token_hex(6)
+        host = urlsplit(address).hostname or ""
+        self._cache_method = _cache_method(name, host, settings.cache)
+        # Chats behind Anthropic's layer, which ignores marks
+        self._uncached = False
+        self._has_no_cache = host.endswith("api.anthropic.com")
+        self.patience: float = FLEX_PATIENCE if settings.tier == "flex" else 600.0
+        """Seconds for which a server without capacity is waited for."""
         self.lessons: list[str] = []
 
     @property
@@ -138,12 +151,23 @@ class OpenAIModel(Model):
 
     @property
     def warnings(self) -> Sequence[str]:
-        if not (count := self._server.shortened_prompts):
-            return ()
-        return (
-            f"{self.name}: the server counted far fewer tokens than {count} prompts have; it "
-            "shortens them without an error (Ollama: raise num_ctx), or counts a part of them",
-        )
+        lines = []
+        if count := self._server.shortened_prompts:
+            lines.append(
+                f"{self.name}: the server counted far fewer tokens than {count} prompts have; it "
+                "shortens them without an error (Ollama: raise num_ctx), or counts a part of them"
+            )
+        if self._usual_tier:
+            lines.append(
+                f"{self.name}: {self._usual_tier:,} answers cost the full price, as the reply does "
+                f"not name the tier {self._settings.tier}"
+            )
+        if self._uncached:
+            lines.append(
+                f"{self.name}: {self._server.address} has no prefix cache for this API, so chats "
+                "pay for their whole history; inspect:anthropic/NAME and routers have one"
+            )
+        return lines
 
     async def prepare(self) -> None:
         """Ask the server for the window if the profile has none."""
@@ -187,6 +211,15 @@ class OpenAIModel(Model):
         await self._server.aclose()
         self._shape_locks.clear()  # locks are bound to their event loop
 
+    def _cache_use(self) -> CacheUse | None:
+        """Return how the current episode uses the provider's prefix cache."""
+        if self._cache_method == "marks":
+            return CacheUse(marks=_least_cached(self._model))
+        episode = EPISODE.get()
+        if self._cache_method == "key" and episode is not None:
+            return CacheUse(key=f"wayword-{self._session}-{episode.number}")
+        return None
+
     @contextmanager
     def _billing(self) -> Iterator[_Bill]:
         """Yield the bill of a call, which is also attached to its error. Raises a retryable
@@ -211,7 +244,8 @@ class OpenAIModel(Model):
                 changed = replace(changed, n=1)
             if sampling.seed is not None:
                 changed = replace(changed, seed=sampling.seed + extra_sample)
-            return request(self._model, prompt, changed, self._settings, profile)
+            cache = self._cache_use()
+            return request(self._model, prompt, changed, self._settings, profile, cache)
 
         first_request, reply = await self._post(build, bill)
         choices = [(choice, first_request) for choice in answers.choices(reply)]
@@ -383,6 +417,10 @@ class OpenAIModel(Model):
                 self._fatal_refusal = error
             raise
         bill.usage += used
+        if self._settings.tier and used.tier != self._settings.tier:
+            self._usual_tier += 1
+        if self._has_no_cache and len(request.body.get("messages", ())) > 2:
+            self._uncached = True
         if self._server.shortened_prompts and self._asks_window:
             # Ollama states the window that is in force only once the model is loaded
             await self.prepare()
@@ -391,7 +429,11 @@ class OpenAIModel(Model):
 
     def _learn_from(self, refusal: ServerRefusal, request: Request) -> bool:
         """Change the profile by the lesson of a refusal; False if there is none."""
-        if self._settings.extra.keys() & {*refusal.fields}:
+        own = {
+            *self._settings.extra,
+            *(["service_tier"] if self._settings.tier else []),
+        }
+        if own & {*refusal.fields}:
             return False  # the user's own fields are not left out silently
         if lesson := learn_tools(refusal, self._profile, request):
             return self._learn(*lesson, refusal)
@@ -420,6 +462,39 @@ class OpenAIModel(Model):
             lesson += f" (the server: {refusal.message})"
         self.lessons.append(lesson)
         return True
+
+
+# Seconds for which a run waits for capacity: that of the flex tier is missing for hours at times.
+FLEX_PATIENCE = 6 * 3600.0
+
+
+def _cache_method(name: str, host: str, chosen: str) -> str:
+    """Return how a server is asked for its prefix cache: ``key``, ``marks``, or nothing."""
+    if chosen != "auto":
+        return chosen.replace("off", "")
+    if host.endswith("api.openai.com"):
+        return "key"
+    vendor = name.rpartition("/")[2].lower()
+    takes_marks = host.endswith("openrouter.ai") and vendor.startswith("claude")
+    takes_marks = takes_marks or ("dashscope" in host and vendor.startswith("qwen"))
+    return "marks" if takes_marks else ""
+
+
+def _least_cached(name: str) -> int:
+    """Return the least tokens of a prefix that the provider caches.
+
+    Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
+    for pattern, least in _LEAST_CACHED.items():
+        if re.search(pattern, name.lower()):
+            return least
+    return 1024
+
+
+_LEAST_CACHED = {
+    "haiku-4|opus-4[.-][5-9]": 4096,
+    "haiku-3": 2048,
+}
 
 
 def _mask_secrets(value: Json, secret: bool = False) -> Json:

@@ -210,7 +210,9 @@ class _Stage:
                 thinking = profile.thinking * samples
                 text = call.answer.usage.completion
                 # Thinking is added by the profile: a rehearsal does not think.
-                usage = Usage(prompt, text + round(THINKING_SHARE * thinking))
+                tier = str(choices[role][1].get("tier", ""))
+                written = text + round(THINKING_SHARE * thinking)
+                usage = Usage(prompt, written, tier=tier)
                 calls = calls + factor
                 prompt_tokens = prompt_tokens + factor * usage.prompt
                 completion_tokens += factor * usage.completion

@@ -30,9 +30,11 @@ class Price:
     ``cached`` is the price of prompt tokens from the provider's prefix cache; without it, they cost
     ``input``. ``write`` is the price of tokens written to that cache and ``write_hour`` of those
     kept for an hour; without them, 1.25 and 2 times ``input``, which all providers with such a
-    price charge. With ``write``, any prompt without counts is assumed to be written.
+    price charge. With ``write``, any prompt without counts is assumed to be written. ``flex`` is
+    the share of all of these prices that the tier of this name costs; without it, one half.
 
-    Source: https://developers.openai.com/api/docs/guides/prompt-caching and
+    Source: https://developers.openai.com/api/docs/guides/flex-processing,
+    https://developers.openai.com/api/docs/guides/prompt-caching and
     https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     """
 
@@ -41,6 +43,7 @@ class Price:
     cached: Dollars | None = None
     write: Dollars | None = None
     write_hour: Dollars | None = None
+    flex: Annotated[float, Ge(0), Le(1)] | None = None
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; an estimated one is priced at the dearer rate."""
@@ -55,7 +58,14 @@ class Price:
             + usage.written_hour * write_hour
             + usage.completion * self.output
         )
+        if usage.tier == "flex":
+            total *= self._flex_share
         return total / 1e6
+
+    @property
+    def _flex_share(self) -> float:
+        # The rates of the Batch API, at which OpenAI and Gemini bill this tier
+        return 0.5 if self.flex is None else self.flex
 
     @property
     def _cache_prices(self) -> tuple[float, float, float]:
@@ -75,7 +85,10 @@ class Price:
             write = None  # with a price, prompts without counts would count as written
         input_price = max(self.input, other.input)
         output_price = max(self.output, other.output)
-        return Price(input_price, output_price, cached, write, write_hour)
+        flex: float | None = max(self._flex_share, other._flex_share)
+        if self.flex is other.flex is None:
+            flex = None
+        return Price(input_price, output_price, cached, write, write_hour, flex)
 
     def __str__(self) -> str:
         set_prices = {k: v for k, v in asdict(self).items() if v is not None}

@@ -94,7 +94,8 @@ class RetryPolicy:
     If a server that has answered before is unavailable (no connection, 429, 502, 503, 504) ``trip``
     times in a row, this is an outage: all calls wait, one of them probes the server from time to
     time, and all continue at its first answer. An outage uses up no retries, and is fatal after
-    ``patience`` seconds. Without retries, outages are not waited out.
+    ``patience`` seconds. Without retries, outages are not waited out. With ``waits_at_first``, a
+    server that has not answered yet is waited for in the same way.
     """
 
     retries: int = 5
@@ -106,6 +107,7 @@ class RetryPolicy:
     first_contact: int = 2
     max_failures: int = 5
     trip: int = 4
+    waits_at_first: bool = False
     clock: Callable[[], float] = time.monotonic
 
     def wait(self, retry: int, retry_after: float | None) -> float:
@@ -206,7 +208,8 @@ class RetryingModel(Wrapper):
                 is_away = error.away or (error.retryable and self._outage.open)
                 is_short = (error.retry_after or 0.0) <= self._policy.patience
                 is_waited_out = False
-                if is_away and is_short and self._answered:
+                is_known = self._answered or self._policy.waits_at_first
+                if is_away and is_short and is_known:
                     self._outage.failed(error)
                     is_patient = self._outage.seconds <= self._policy.patience
                     is_waited_out = self._outage.open and is_patient

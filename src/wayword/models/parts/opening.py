@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -168,7 +168,12 @@ def wrap(
     on_retry = None
     if account is not None:
         on_retry = account.desk.retried
-    wrapped = rate.RetryingModel(wrapped, rate.RetryPolicy(options.retries), on_retry)
+    policy = rate.RetryPolicy(options.retries)
+    patience = getattr(model, "patience", policy.patience)
+    if patience != policy.patience:
+        # A tier without capacity is waited for, also before its first answer.
+        policy = replace(policy, patience=patience, waits_at_first=True)
+    wrapped = rate.RetryingModel(wrapped, policy, on_retry)
     wrapped = PaidModel(wrapped, account, price)
     if options.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel

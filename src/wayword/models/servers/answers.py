@@ -180,9 +180,14 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     reused = reused if reused <= prompt else 0
     written = min(written, prompt - reused)
     written_hour = min(written_hour, written)
-    return Usage(
-        prompt, completion, reused, reasoning, estimated, written, written_hour
-    )
+    counted = (prompt, completion, reused, reasoning, estimated, written, written_hour)
+    return Usage(*counted, tier=_tier(answer))
+
+
+def _tier(answer: object) -> str:
+    """Return the tier by which a reply is billed, empty for the usual one."""
+    named = answer.get("service_tier") if isinstance(answer, Mapping) else None
+    return "flex" if named == "flex" else ""
 
 
 _WRITTEN_BY_MODEL = ("completion", "output")

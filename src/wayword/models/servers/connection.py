@@ -55,7 +55,8 @@ _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
 GAVE_UP_CODES = frozenset({408, 504, 522, 524})
 """Statuses of a server or gateway that gave up on a long answer, while the model works on."""
-_AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
+# Unavailable to all clients; 498 is Groq's for a tier without capacity
+_AWAY_CODES = frozenset({429, 498, 502, 503, 504, 529})
 _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
 """Refusals that every other call would get, if nothing can be learnt from them."""
 
@@ -150,13 +151,13 @@ class Connection:
         text = json.dumps(request.body)
         body = json.dumps(paired(text, request.body)).encode()
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(self._settings.seconds):
                 async with self._open_session().post(
                     self._url(request.route), data=body, allow_redirects=False
                 ) as response:
                     read_bytes, is_complete = await _read_body(response)
         except TimeoutError:
-            line = f"{self.address} did not reply within {self._settings.timeout:g} s"
+            line = f"{self.address} did not reply within {self._settings.seconds:g} s"
             billed = self._estimate(request)
             raise ModelError(
                 line, retryable=True, billed=billed, lost="time limit"

@@ -28,6 +28,11 @@ class ServerSettings:
     own. ``key_env`` names the environment variable that holds the key; a key itself is never a
     setting. ``timeout`` is in seconds, for one call.
 
+    ``tier`` is OpenAI's ``service_tier``: ``flex`` costs half and is slower (15 minutes a call);
+    while the server has no capacity for it, the run waits. ``cache`` asks for the provider's prefix
+    cache: with a ``key`` for each episode, or by ``marks`` in the prompt; ``auto`` uses what the
+    address is known to support, ``off`` nothing.
+
     ``profile`` describes the fields that the model supports, if its name does not: an entry of the
     shipped table (``reasoning``), a YAML file of the same form, or single traits
     (``profile.stop=false``); see ``models/profiles.yaml``. Fields that the server refuses are left
@@ -49,6 +54,8 @@ class ServerSettings:
     base_url: str = ""
     key_env: str = "OPENAI_API_KEY"
     timeout: float = 600.0
+    tier: Literal["", "flex"] = ""
+    cache: Literal["auto", "key", "marks", "off"] = "auto"
     dialect: Literal["openai", "llamacpp", "vllm"] = "openai"
     text_as: Literal["auto", "completion", "message"] = "auto"
     choose: Literal["auto", "logprobs", "constrained"] = "auto"
@@ -58,10 +65,20 @@ class ServerSettings:
     profile: str | Mapping[str, Json] = ""
     thinking: int | None = None
 
+    @property
+    def seconds(self) -> float:
+        """The time limit of one call."""
+        if self.tier == "flex":
+            return max(self.timeout, FLEX_SECONDS)
+        return self.timeout
+
     def __post_init__(self) -> None:
         if self.timeout <= 0 or (self.thinking or 0) < 0:
             raise UsageError("openai: timeout must be above 0, and thinking at least 0")
 
+
+# Of one call: https://developers.openai.com/api/docs/guides/flex-processing
+FLEX_SECONDS = 900.0
 
 # Field that holds a choice, for servers that support JSON schemas only
 ANSWER = "answer"
@@ -123,6 +140,47 @@ class Request:
         return json.dumps(schema) if schema else ""
 
 
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """How a request uses the provider's prefix cache: by a ``key``, which sends requests with the
+    same prefix to the same machine, or by ``marks``, each at the end of a prefix of at least so
+    many tokens.
+
+    Source: https://developers.openai.com/api/docs/guides/prompt-caching and
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
+
+    key: str = ""
+    marks: int = 0
+
+
+_MARK: Json = {"type": "ephemeral"}
+
+
+def _mark(
+    messages: list[dict[str, Json]], prompt: Sequence[Message], least: int
+) -> None:
+    """Mark the ends of prefixes that later requests share, if they are long enough for the cache:
+    the system message, and the last message of a chat, which the next request extends. A single
+    question is not extended: writing it would only cost more."""
+    ends = []
+    if prompt[0].role == "system":
+        ends.append(0)
+    if any(message.role == "assistant" for message in prompt):
+        ends.append(len(prompt) - 1)
+    # A system message may have been put before the user's.
+    shift = len(prompt) - len(messages)
+    for end in ends:
+        message = messages[max(0, end - shift)]
+        if estimated_tokens(prompt[: end + 1]) < least or not message["content"]:
+            continue
+        parts = message["content"]
+        if isinstance(parts, str):
+            parts = [{"type": "text", "text": parts}]
+        *earlier, last = parts
+        message["content"] = [*earlier, {**last, "cache_control": _MARK}]
+
+
 _MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 _FORMS = ("json_schema", "grammar", "choices")
 _DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
@@ -136,6 +194,7 @@ def request(
     sampling: Sampling,
     settings: ServerSettings,
     profile: Profile,
+    cache: CacheUse | None = None,
 ) -> Request:
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
     tools = sampling.tools
@@ -164,6 +223,12 @@ def request(
         constraint = {"response_format": {"type": "json_object"}}
     if sampling.tools:
         body |= _tool_fields(sampling)
+    if settings.tier:
+        body["service_tier"] = settings.tier
+    if cache is not None and cache.key and chat:
+        body["prompt_cache_key"] = cache.key
+    if cache is not None and cache.marks and not isinstance(prompt, str):
+        _mark(body["messages"], prompt, cache.marks)
     body |= constraint | dict(settings.extra)
     for name in {HEADERS, *settings.omit, *profile.without} & body.keys():
         del body[name]

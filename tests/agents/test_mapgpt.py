@@ -195,7 +195,7 @@ def walk(
     }
 
 
-@pytest.mark.parametrize("number", [8, 12, 16])
+@pytest.mark.parametrize("number", [8, 12, 15])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
     scores = walk(number, model := Reader(honest.route), FREE)
     assert scores["sr"] == 1.0, (scores["instruction"], model.said)

@@ -66,7 +66,7 @@ class Reader(honest.Honest):
         return Completion((form,), ("stop",), Usage(1, 1))
 
 
-@pytest.mark.parametrize("number", [8, 12, 16])
+@pytest.mark.parametrize("number", [8, 12, 15])
 def test_a_walk_by_its_instructions_clauses(number: int) -> None:
     dataset = Houses(settings=Houses.Settings())
     settings = NavCoTSettings(decoding="free")

@@ -44,7 +44,7 @@ def send(client: ClientConnection, kind: str, **data: Any) -> dict[str, Any]:
 
 
 def test_a_remote_environment_does_what_a_local_one_does(url: str) -> None:
-    local = make("two_phase", include=["expert_action"])
+    local = make("two_phase", reward="success", include=["expert_action"])
     with connect(url, proxy=None) as client:
         result = send(client, "reset", seed=3, include=["expert_action"])
         text, info = local.reset(seed=3)
@@ -169,7 +169,7 @@ def test_there_are_only_so_many_sessions() -> None:
 
 def test_http_requests_share_one_session_that_plays_like_a_local_one() -> None:
     client = client_of("two_phase")
-    local = make("two_phase", include=["expert_action"])
+    local = make("two_phase", reward="success", include=["expert_action"])
     assert client.get("/state").status_code == 400  # no episode yet
     text, info = local.reset(seed=3)
     start = client.post("/reset", json={"seed": 3, "include": ["expert_action"]})

@@ -162,6 +162,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "apartments": {"homes": 1, "episodes": 4},
     "iqa": {"homes": 1, "episodes": 6},
     "two_phase": {},
+    "two_phase_home": {},
     "ma_wah": {"homes": 1, "episodes": 2},
     "ma_household": SHARED,
 }

@@ -33,7 +33,7 @@ def test_a_page_is_rendered_from_json_alone(
     (name,) = rows.names()
     record = rows.run.record(name)
     sources = content.tasks(rows, [name])
-    document = Document.of(record, sources).json(patience=1.0)
+    document = Document.of(record, sources).json(patience=60.0)
     read = json.loads(json.dumps(document))
     assert len(read["trajectory"]["steps"]) == len(record.trajectory.steps)
     assert read["map"].startswith("<figure>")

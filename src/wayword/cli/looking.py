@@ -47,11 +47,87 @@ def doctor() -> None:
 
 
 @data.command("list")
-def data_list(data: Data = None) -> None:
+def data_list(
+    data: Data = None,
+    published: Annotated[
+        bool,
+        Option(
+            "--published",
+            help="List what can be fetched: files, sizes, checksums, licenses, terms, steps.",
+        ),
+    ] = False,
+) -> None:
     """List dataset splits with their number of episodes, or what is missing."""
     from wayword.runs import catalog
+    from wayword.runs.fetching.fetch import listing
 
-    show.echo(catalog.data_listing(data))
+    if published:
+        show.echo(listing(data))
+    else:
+        show.echo(catalog.data_listing(data))
+
+
+@data.command("fetch")
+def data_fetch(
+    names: Annotated[list[str], Argument(help="Names of `data list --published`.")],
+    data: Data = None,
+    accept_terms: Annotated[
+        bool,
+        Option("--accept-terms", help="Accept the terms shown, without a question."),
+    ] = False,
+    mirror: Annotated[
+        str,
+        Option(
+            help="Address of a mirror, as `wget -x` makes it; default: $WAYWORD_MIRROR."
+        ),
+    ] = "",
+) -> None:
+    """Download published datasets from their publishers, and check their splits.
+
+    Shows license and terms, which must be accepted. An interrupted download resumes; files that are
+    there stay as they are. A proxy is taken from HTTPS_PROXY. Where a publisher wants a form or a
+    script, the steps are printed, and the exit code is 1.
+
+    \b
+    Examples:
+      wayword data fetch r2r
+      wayword data fetch map2seq touchdown --accept-terms --data /path/to/data
+      wayword data fetch rxr --mirror https://mirror.example/data
+    """
+    import sys
+
+    from wayword.core.errors import UsageError
+    from wayword.runs.fetching import fetch
+    from wayword.runs.fetching.table import selected
+
+    entries = selected(names)
+    folder = fetch.target_folder(data)
+    missing = [entry for entry in entries if entry.missing(folder)]
+    for entry in missing:
+        show.echo(fetch.terms(entry))
+    # A script has nobody to answer, and must not wait.
+    if missing and not accept_terms:
+        if not sys.stdin.isatty():
+            raise UsageError("these terms must be accepted; add --accept-terms")
+        typer.confirm("Do you accept these terms?", abort=True)
+    # All that can be fetched comes first, and the steps by hand last.
+    with show.transfer() as report:
+        for entry in entries:
+            for line in fetch.bring(entry, folder, report, mirror):
+                show.echo(line)
+    by_hand = [entry for entry in entries if entry.steps]
+    failed = bool(by_hand) or any(entry.missing(folder) for entry in entries)
+    # Parts that were there before, and are only needed, have been checked before.
+    chosen = {name.partition(":")[0] for name in names}
+    to_check = [entry for entry in entries if entry in missing or entry.name in chosen]
+    for report_of_split, is_valid in fetch.checks(to_check, folder):
+        show.echo(report_of_split)
+        failed = failed or not is_valid
+    for entry in by_hand:
+        show.echo(fetch.steps(entry))
+    show.echo(f"data folder: {folder}")
+    if failed:
+        raise typer.Exit(1)
 
 
 @data.command("check")

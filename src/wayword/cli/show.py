@@ -210,6 +210,52 @@ def echo(
     typer.secho(visible(redacted(str(text))), fg=color or None, nl=nl, err=err)
 
 
+TRANSFER_DELAY = 2.0  # seconds before a download shows its progress
+TRANSFER_STEP = 0.25  # seconds between two updates on a terminal
+TRANSFER_LOG = 30.0  # seconds between two lines on a download where no terminal is
+
+
+@contextmanager
+def transfer() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of downloads on stderr, if they take longer than ``TRANSFER_DELAY``.
+
+    ``report(name, bytes, total)`` rewrites one line on a terminal, else adds one now and then.
+    """
+    from wayword.core.visible import visible
+
+    is_terminal = sys.stderr.isatty()
+    started = dict[str, float]()
+    due = 0.0
+    width = 0
+
+    def report(name: str, received: int, total: int) -> None:
+        """Show a download if it takes long, and the last line is old enough."""
+        nonlocal due, width
+        now = time.monotonic()
+        elapsed = now - started.setdefault(name, now)
+        if elapsed < TRANSFER_DELAY or now < due:
+            return
+        amount = f"{received / 1e6:,.1f}"
+        if total:
+            amount += f" of {total / 1e6:,.1f}"
+        line = visible(f"{name}: {amount} MB, {elapsed:.0f} s")
+        if is_terminal:
+            due = now + TRANSFER_STEP
+            # Spaces erase the rest of a longer line.
+            sys.stderr.write(f"\r{line:<{width}}")
+            sys.stderr.flush()
+            width = len(line)
+        else:
+            due = now + TRANSFER_LOG
+            sys.stderr.write(f"{line}\n")
+
+    try:
+        yield report
+    finally:
+        if width:
+            sys.stderr.write("\n")
+
+
 def pages(plan: Plan, port: int = 0) -> Server:
     """A server of the viewer for the folder of a plan's run and those next to it."""
     from wayword.viewer.app import Server

@@ -37,13 +37,17 @@ def data_listing(folder: Path | None) -> str:
     if absent:
         rows.append(f"Published datasets, not here: {', '.join(dict.fromkeys(absent))}")
         rows.append(
-            "To use one, such as r2r: put its files into a folder (docs/datasets.md#r2r), then"
+            "To use one, such as r2r, choose a folder and download it from its publisher:"
         )
         rows.append("  export WAYWORD_DATA=/path/to/data")
-        rows.append("  wayword data check r2r:val_seen")
+        rows.append("  wayword data fetch r2r")
+        rows.append(
+            "`wayword data list --published` shows sizes, licenses, terms and addresses."
+        )
         return "\n".join(rows)
     rows.append(
-        "docs/datasets.md has the source of each file and its place in the data folder."
+        "`wayword data fetch NAME` downloads what is missing; docs/datasets.md has the source of "
+        "each file and its place in the data folder."
     )
     return "\n".join(rows)
 

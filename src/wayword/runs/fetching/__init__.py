@@ -1,0 +1,1 @@
+"""Published datasets: the table of their files, and downloads from their publishers."""

@@ -1,0 +1,405 @@
+"""``wayword data fetch`` against a server on loopback: cuts, lies and bad archives."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers.loopback import Server
+from wayword.cli.app import app
+from wayword.core.errors import UsageError
+from wayword.runs.fetching import download as downloading
+from wayword.runs.fetching import fetch as fetching
+from wayword.runs.fetching import table
+from wayword.runs.fetching.download import Expected, download, git_blob, mirrored
+from wayword.runs.fetching.fetch import bring, listing, steps
+from wayword.runs.fetching.table import Download, Published, Put
+from wayword.runs.fetching.unpack import git_tree
+
+CONTENT = bytes(range(256)) * 40
+
+
+@dataclass
+class Site:
+    """What a server answers, and what it was asked. ``cuts``: bytes after which each of the first
+    answers ends."""
+
+    content: bytes = CONTENT
+    kind: str = "application/octet-stream"
+    etag: str = '"one"'
+    ranges: bool = True
+    status: int = 200
+    cuts: list[int] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    address: str = ""
+
+
+@contextmanager
+def serving(site: Site) -> Iterator[Site]:
+    """Serve one content at every path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range", "")
+            site.asked.append(asked)
+            start = 0
+            if asked and site.ranges:
+                start = int(asked.removeprefix("bytes=").rstrip("-"))
+            body = site.content[start:]
+            status = 206 if start else site.status
+            if asked and site.ranges and not body:
+                status = 416
+            self.send_response(status)
+            self.send_header("Content-Type", site.kind)
+            self.send_header("Content-Length", str(len(body)))
+            if site.etag:
+                self.send_header("ETag", site.etag)
+            if start:
+                total = len(site.content)
+                self.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
+            self.end_headers()
+            cut = site.cuts.pop(0) if site.cuts else len(body)
+            self.wfile.write(body[:cut])
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    server = Server(("127.0.0.1", 0), Handler)
+    site.address = f"http://127.0.0.1:{server.server_address[1]}/data/a.json"
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}
+    )
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No mirror or proxy of the user's."""
+    monkeypatch.delenv("WAYWORD_MIRROR", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+
+
+def quiet(name: str, received: int, total: int) -> None:
+    """No progress."""
+
+
+def fetched(site: Site, folder: Path, tries: int = 4, **expected: str | int) -> Path:
+    """Download the site's content, without pauses."""
+    known = Expected(**expected)  # type: ignore[arg-type]
+    return download(site.address, folder / "a.json", known, quiet, tries, 0.0)
+
+
+def sha(content: bytes = CONTENT) -> str:
+    """SHA-256 of a content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def names(folder: Path) -> list[str]:
+    """Names of all files below a folder."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_cut_download_asks_for_the_rest(tmp_path: Path) -> None:
+    with serving(Site(cuts=[4000, 3000])) as site:
+        path = fetched(site, tmp_path, sha256=sha())
+    assert path.read_bytes() == CONTENT
+    assert site.asked == ["", "bytes=4000-", "bytes=7000-"]
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_a_later_call_resumes_where_the_last_one_gave_up(tmp_path: Path) -> None:
+    with serving(Site(cuts=[4000])) as site:
+        with pytest.raises(
+            UsageError, match=r"cut at 0\.0 of 0\.0 MB .*; run the same command"
+        ):
+            fetched(site, tmp_path, tries=1)
+        assert names(tmp_path) == ["a.json.part", "a.json.part.json"]
+        assert fetched(site, tmp_path).read_bytes() == CONTENT
+    assert site.asked == ["", "bytes=4000-"]
+
+
+@pytest.mark.parametrize("change", ["no ranges", "other version", "shorter"])
+def test_a_download_that_cannot_resume_starts_again(
+    change: str, tmp_path: Path
+) -> None:
+    with serving(Site(cuts=[4000])) as site:
+        with pytest.raises(UsageError):
+            fetched(site, tmp_path, tries=1)
+        site.ranges = change != "no ranges"
+        if change == "other version":
+            site.etag, site.content = '"two"', CONTENT[::-1]
+        if change == "shorter":
+            site.etag, site.content = '"two"', CONTENT[:4000]
+        assert fetched(site, tmp_path).read_bytes() == site.content
+
+
+def test_without_a_version_or_a_checksum_nothing_is_resumed(tmp_path: Path) -> None:
+    with serving(Site(cuts=[4000], etag="")) as site:
+        assert fetched(site, tmp_path).read_bytes() == CONTENT
+    assert site.asked == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("expected", "problem"),
+    [
+        ({"sha256": sha(b"other")}, "SHA-256 "),
+        ({"git": "0" * 40}, "Git id "),
+        ({"size": 99_999}, "10,240 bytes instead of the published 99,999"),
+        ({"size": 5}, "more than the published 5 bytes"),
+    ],
+)
+def test_wrong_content_is_deleted(
+    expected: dict[str, str | int], problem: str, tmp_path: Path
+) -> None:
+    # A file that is longer than published is stopped while it arrives.
+    with serving(Site()) as site, pytest.raises(UsageError, match=problem):
+        fetched(site, tmp_path, tries=1, **expected)
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("site", "problem"),
+    [
+        (
+            Site(b"<html>log in</html>", "text/html"),
+            "sent a web page in place of the file",
+        ),
+        (Site(b"\n<!DOCTYPE html><p>log in"), "sent a web page in place of the file"),
+        (Site(status=404), "HTTP 404 Not Found; fetch it by hand"),
+        (Site(status=503), r"cut at 0\.0 MB \(HTTP 503 "),
+    ],
+)
+def test_an_answer_that_is_no_file_leaves_nothing(
+    site: Site, problem: str, tmp_path: Path
+) -> None:
+    with serving(site), pytest.raises(UsageError, match=problem) as raised:
+        fetched(site, tmp_path, tries=2)
+    assert "\n" not in str(raised.value)
+    assert names(tmp_path) == []
+
+
+def test_a_server_that_is_away_and_a_full_disk_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(Site()) as site:
+        pass
+    with pytest.raises(UsageError, match=r"HTTPS_PROXY|run the same command"):
+        fetched(site, tmp_path, tries=1)
+    monkeypatch.setattr(downloading, "SPARE_BYTES", 1 << 60)
+    with serving(Site()) as site, pytest.raises(UsageError, match="free some space"):
+        fetched(site, tmp_path)
+    assert names(tmp_path) == []
+
+
+# Archives.
+
+
+def tarred(members: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    """A gzipped tar archive of files and symbolic links."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as tar:
+        for name, target in (links or {}).items():
+            link = tarfile.TarInfo(name)
+            link.type = tarfile.SYMTYPE
+            link.linkname = target
+            tar.addfile(link)
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return raw.getvalue()
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    """A zip archive."""
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return raw.getvalue()
+
+
+def entry(address: str, **more: object) -> Published:
+    """A dataset of one archive, of which the folder ``graphs`` is kept."""
+    fields = {"archive": "tar", "most_files": 3, "most_bytes": 100, **more}
+    put = Put("r2r/graphs", member="*/graphs", count=2)
+    archive = Download(address, (put,), **fields)  # type: ignore[arg-type]
+    return Published(
+        "small", "a test", "MIT", "None.", "https://example.org", (archive,)
+    )
+
+
+GOOD = {"top/graphs/a.json": b"1", "top/graphs/b.json": b"2", "top/x.py": b"3"}
+
+
+def test_a_refused_file_does_not_keep_the_others_from_coming(tmp_path: Path) -> None:
+    with serving(Site(status=404)) as away, serving(Site()) as site:
+        files = (
+            Download(away.address, (Put("b"),)),
+            Download(site.address, (Put("a"),)),
+        )
+        small = Published("small", "", "", "", "", files)
+        lines = list(bring(small, tmp_path, quiet))
+    assert lines[0].startswith("  b: not fetched: http://127.0.0.1:")
+    assert "HTTP 404" in lines[0]
+    assert lines[1].startswith("  a: fetched")
+    assert small.missing(tmp_path) == [files[0]]
+
+
+def test_an_archive_is_unpacked_where_the_table_says(tmp_path: Path) -> None:
+    # A file of the user stays as it is.
+    (tmp_path / "r2r" / "graphs").mkdir(parents=True)
+    (tmp_path / "r2r" / "graphs" / "b.json").write_bytes(b"mine")
+    with serving(Site(tarred(GOOD))) as site:
+        first = list(bring(entry(site.address), tmp_path, quiet))
+        again = list(bring(entry(site.address), tmp_path, quiet))
+    assert "fetched" in first[0]
+    assert "here already" in again[0]
+    assert len(site.asked) == 1
+    assert (tmp_path / "r2r/graphs/a.json").read_bytes() == b"1"
+    assert (tmp_path / "r2r/graphs/b.json").read_bytes() == b"mine"
+    assert names(tmp_path) == ["a.json", "b.json", "lock"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (tarred({"top/graphs/../../../evil": b"1"}), "unsafe member"),
+        (tarred({"top/graphs/c:\\evil": b"1"}), "unsafe member"),
+        (tarred({}, {"top/graphs/link": "/etc/passwd"}), "unsafe member"),
+        (tarred({"top/graphs/a/b": b"1", "top/graphs/a": b"1"}), "twice"),
+        (tarred({f"top/graphs/{n}": b"1" for n in range(4)}), "more files or bytes"),
+        (tarred({"top/graphs/zeros": bytes(1 << 20)}), "more files or bytes"),
+        (tarred({"top/elsewhere/a": b"1"}), "contains no folder graphs"),
+        (tarred(GOOD)[:-30], "not a readable tar archive"),
+        (b"no archive", "not a readable tar archive"),
+    ],
+)
+def test_an_evil_or_damaged_archive_leaves_nothing(
+    content: bytes, problem: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    with serving(Site(content)) as site, pytest.raises(UsageError, match=problem):
+        list(bring(entry(site.address), folder, quiet))
+    assert names(tmp_path) == ["lock"]
+
+
+def test_a_zip_archive_is_held_to_the_same_rules(tmp_path: Path) -> None:
+    evil = zipped({"top/graphs/../../evil": b"1"})
+    with serving(Site(evil)) as site, pytest.raises(UsageError, match="unsafe"):
+        list(bring(entry(site.address, archive="zip"), tmp_path, quiet))
+    with serving(Site(zipped({"/": b"", **GOOD}))) as site:
+        list(bring(entry(site.address, archive="zip"), tmp_path, quiet))
+    assert names(tmp_path) == ["a.json", "b.json", "lock"]
+
+
+def test_git_ids_are_those_of_git(tmp_path: Path) -> None:
+    """Of `git hash-object` and `git write-tree`, sorted as Git does."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_bytes(b"")
+    (tmp_path / "a.json").write_bytes(b"{}\n")
+    assert git_blob(tmp_path / "a" / "x") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    assert git_blob(tmp_path / "a.json") == "0967ef424bce6791893e9a57bb952f80fd536e93"
+    assert git_tree(tmp_path) == "d1208cdefb926eb6e8b81bdceb97f7afd31a5074"
+
+
+# The command.
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of ``wayword data …``."""
+    done = CliRunner().invoke(app, ["data", *arguments])
+    return done.exit_code, f"{done.output}{done.exception or ''}"
+
+
+def test_terms_must_be_accepted_and_steps_are_printed(tmp_path: Path) -> None:
+    code, text = invoke("fetch", "r2r", "--data", str(tmp_path / "data"))
+    assert code != 0
+    assert "Terms of Use" in text
+    assert "must be accepted; add --accept-terms" in text
+    assert names(tmp_path) == []
+    code, text = invoke("fetch", "virtualhome", "--data", str(tmp_path))
+    assert code == 1
+    assert "1. Clone xavierpuigf/watch_and_help" in text
+
+
+def test_fetched_data_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Content from a mirror; the check of a split that is not there ends with code 1."""
+    routes = b'{"id": 1}\n'
+    put = Put("towns_x/dev.json")
+    file = Download("https://example.org/dev.json", (put,), sha256=sha(routes))
+    small = Published(
+        "small", "a test", "MIT", "None.", "here", (file,), checks=("r2r:val_seen",)
+    )
+    monkeypatch.setattr(table, "published", lambda: {"small": small})
+    with serving(Site(routes)) as site:
+        mirror = site.address.removesuffix("/data/a.json")
+        arguments = ("fetch", "small", "--data", str(tmp_path), "--mirror", mirror)
+        code, text = invoke(*arguments, "--accept-terms")
+        assert code == 1
+        assert "towns_x/dev.json: fetched, SHA-256 verified" in text
+        assert "r2r:val_seen: " in text
+        # Nothing is missing any more, so there is nothing to accept; a good check ends well.
+        report = f"r2r:val_seen: 1 episodes\n  {'0' * 64}  /a.json"
+        monkeypatch.setattr(fetching, "data_check", lambda *given: (report, True))
+        code, text = invoke(*arguments)
+    assert code == 0
+    assert "towns_x/dev.json: is here already" in text
+    assert "r2r:val_seen: 1 episodes" in text
+    assert "0000" not in text
+    (tmp_path / "towns_x" / "dev.json").write_bytes(b"mine")
+    assert "other content than the published file" in invoke(*arguments)[1]
+    assert "no published dataset is called 'smal'" in invoke("fetch", "smal")[1]
+
+
+def test_a_mirror_has_the_layout_of_wget() -> None:
+    address = "https://example.org/data/a.json?dl=1"
+    assert mirrored(address, "") == address
+    assert mirrored(address, "http://m/x/") == "http://m/x/example.org/data/a.json"
+    with pytest.raises(UsageError, match="must begin with http"):
+        mirrored(address, "file:///etc")
+
+
+# The table.
+
+
+def test_every_entry_of_the_table_is_complete(tmp_path: Path) -> None:
+    entries = table.published().values()
+    text = listing(tmp_path)
+    for each in entries:
+        assert each.license
+        assert each.terms
+        assert each.source.startswith("https://")
+        assert each.downloads or each.steps
+        assert f"{each.name}: {each.title}" in text
+        assert steps(each).count("\n") == len(each.steps)
+        for file in each.downloads:
+            assert file.address.startswith("https://")
+            assert bool(file.archive) == bool(file.most_bytes and file.most_files)
+            assert len(file.sha256) in (0, 64)
+            assert len(file.git) in (0, 40)
+            for put in file.puts:
+                assert ".." not in put.to
+                assert not put.to.startswith("/")
+                assert bool(file.archive) == bool(put.member)
+    needed = [each.name for each in table.selected(["reverie:val_seen", "r2r"])]
+    assert needed == ["connectivity", "r2r", "reverie"]

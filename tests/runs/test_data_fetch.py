@@ -32,7 +32,7 @@ CONTENT = bytes(range(256)) * 40
 
 @dataclass
 class Site:
-    """What a server answers, and what it was asked. ``cuts``: bytes after which each of the first
+    """Answers of a server, and the ranges requested. ``cuts``: bytes after which each of the first
     answers ends."""
 
     content: bytes = CONTENT
@@ -41,7 +41,7 @@ class Site:
     ranges: bool = True
     status: int = 200
     cuts: list[int] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    ranges_requested: list[str] = field(default_factory=list)
     address: str = ""
 
 
@@ -51,14 +51,14 @@ def serving(site: Site) -> Iterator[Site]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = self.headers.get("Range", "")
-            site.asked.append(asked)
+            bytes_range = self.headers.get("Range", "")
+            site.ranges_requested.append(bytes_range)
             start = 0
-            if asked and site.ranges:
-                start = int(asked.removeprefix("bytes=").rstrip("-"))
+            if bytes_range and site.ranges:
+                start = int(bytes_range.removeprefix("bytes=").rstrip("-"))
             body = site.content[start:]
             status = 206 if start else site.status
-            if asked and site.ranges and not body:
+            if bytes_range and site.ranges and not body:
                 status = 416
             self.send_response(status)
             self.send_header("Content-Type", site.kind)
@@ -120,7 +120,7 @@ def test_a_cut_download_asks_for_the_rest(tmp_path: Path) -> None:
     with serving(Site(cuts=[4000, 3000])) as site:
         path = fetched(site, tmp_path, sha256=sha())
     assert path.read_bytes() == CONTENT
-    assert site.asked == ["", "bytes=4000-", "bytes=7000-"]
+    assert site.ranges_requested == ["", "bytes=4000-", "bytes=7000-"]
     assert names(tmp_path) == ["a.json"]
 
 
@@ -132,7 +132,7 @@ def test_a_later_call_resumes_where_the_last_one_gave_up(tmp_path: Path) -> None
             fetched(site, tmp_path, tries=1)
         assert names(tmp_path) == ["a.json.part", "a.json.part.json"]
         assert fetched(site, tmp_path).read_bytes() == CONTENT
-    assert site.asked == ["", "bytes=4000-"]
+    assert site.ranges_requested == ["", "bytes=4000-"]
 
 
 @pytest.mark.parametrize("change", ["no ranges", "other version", "shorter"])
@@ -153,7 +153,7 @@ def test_a_download_that_cannot_resume_starts_again(
 def test_without_a_version_or_a_checksum_nothing_is_resumed(tmp_path: Path) -> None:
     with serving(Site(cuts=[4000], etag="")) as site:
         assert fetched(site, tmp_path).read_bytes() == CONTENT
-    assert site.asked == ["", ""]
+    assert site.ranges_requested == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_an_archive_is_unpacked_where_the_table_says(tmp_path: Path) -> None:
         again = list(bring(entry(site.address), tmp_path, quiet))
     assert "fetched" in first[0]
     assert "here already" in again[0]
-    assert len(site.asked) == 1
+    assert len(site.ranges_requested) == 1
     assert (tmp_path / "r2r/graphs/a.json").read_bytes() == b"1"
     assert (tmp_path / "r2r/graphs/b.json").read_bytes() == b"mine"
     assert names(tmp_path) == ["a.json", "b.json", "lock"]

@@ -71,12 +71,12 @@ def steps(entry: Published) -> str:
 
 def listing(folder: Path | None) -> str:
     """All entries of the table: what is here, license, terms, addresses, checksums and steps."""
-    here = data_folder(folder)
+    present = data_folder(folder)
     blocks = [
         "Published datasets. `wayword data fetch NAME` downloads one from its publisher."
     ]
     for entry in published().values():
-        rows = [terms(entry), f"  here:     {_state(entry, here)}"]
+        rows = [terms(entry), f"  here:     {_state(entry, present)}"]
         if entry.needs:
             rows.append(f"  needs:    {', '.join(entry.needs)}")
         rows += [f"  file:     {_described(each)}" for each in entry.downloads]

@@ -32,7 +32,7 @@ DAMAGED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file in an archive. ``regular`` is False for links, devices and pipes."""
 
     name: str
@@ -119,7 +119,7 @@ class _Limits:
 
 def _unpack_member(
     archive: str,
-    member: Member,
+    member: ArchiveMember,
     puts: Sequence[Put],
     parts: Sequence[Path],
     limits: _Limits,
@@ -158,14 +158,14 @@ def _path_inside(name: str, pattern: str) -> PurePosixPath | None:
     # Some archives name their top folder "/" or "./".
     segments = [each for each in name.split("/") if each not in ("", ".")]
     head, _, rest = pattern.partition("/")
-    wanted = rest.split("/")
+    names = rest.split("/")
     if head == "*":
         starts: Iterable[int] = (1,)
     else:
         starts = range(len(segments))
     for start in starts:
-        end = start + len(wanted)
-        if segments[start:end] == wanted and len(segments) > end:
+        end = start + len(names)
+        if segments[start:end] == names and len(segments) > end:
             return PurePosixPath(*segments[end:])
     return None
 
@@ -178,7 +178,7 @@ def _is_safe(path: PurePosixPath) -> bool:
 
 
 @contextmanager
-def _members(archive: Path, kind: str) -> Iterator[Iterator[Member]]:
+def _members(archive: Path, kind: str) -> Iterator[Iterator[ArchiveMember]]:
     """Yield the files of a gzipped tar or a zip archive in order; folders are left out."""
     if kind == "tar":
         with gzip.open(archive) as raw:
@@ -192,16 +192,16 @@ def _members(archive: Path, kind: str) -> Iterator[Iterator[Member]]:
             yield _zip_members(file)
 
 
-def _tar_members(tar: tarfile.TarFile) -> Iterator[Member]:
+def _tar_members(tar: tarfile.TarFile) -> Iterator[ArchiveMember]:
     """Files of a tar archive."""
     for member in tar:
         if member.isdir():
             continue
         content = tar.extractfile(member) if member.isreg() else None
-        yield Member(member.name, member.isreg(), content)
+        yield ArchiveMember(member.name, member.isreg(), content)
 
 
-def _zip_members(file: zipfile.ZipFile) -> Iterator[Member]:
+def _zip_members(file: zipfile.ZipFile) -> Iterator[ArchiveMember]:
     """Files of a zip archive."""
     for member in file.infolist():
         if member.is_dir():
@@ -210,7 +210,7 @@ def _zip_members(file: zipfile.ZipFile) -> Iterator[Member]:
         mode = member.external_attr >> 16
         regular = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
         if not regular:
-            yield Member(member.filename, False, None)
+            yield ArchiveMember(member.filename, False, None)
             continue
         with file.open(member) as content:
-            yield Member(member.filename, True, content)
+            yield ArchiveMember(member.filename, True, content)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from helpers.loopback import Server
+from helpers.file_site import CONTENT, Site, quiet, serving
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.fetching import download as downloading
@@ -27,77 +22,12 @@ from wayword.runs.fetching.fetch import bring, listing, steps
 from wayword.runs.fetching.table import Download, Published, Put
 from wayword.runs.fetching.unpack import git_tree
 
-CONTENT = bytes(range(256)) * 40
-
-
-@dataclass
-class Site:
-    """Answers of a server, and the ranges requested. ``cuts``: bytes after which each of the first
-    answers ends."""
-
-    content: bytes = CONTENT
-    kind: str = "application/octet-stream"
-    etag: str = '"one"'
-    ranges: bool = True
-    status: int = 200
-    cuts: list[int] = field(default_factory=list)
-    ranges_requested: list[str] = field(default_factory=list)
-    address: str = ""
-
-
-@contextmanager
-def serving(site: Site) -> Iterator[Site]:
-    """Serve one content at every path."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            bytes_range = self.headers.get("Range", "")
-            site.ranges_requested.append(bytes_range)
-            start = 0
-            if bytes_range and site.ranges:
-                start = int(bytes_range.removeprefix("bytes=").rstrip("-"))
-            body = site.content[start:]
-            status = 206 if start else site.status
-            if bytes_range and site.ranges and not body:
-                status = 416
-            self.send_response(status)
-            self.send_header("Content-Type", site.kind)
-            self.send_header("Content-Length", str(len(body)))
-            if site.etag:
-                self.send_header("ETag", site.etag)
-            if start:
-                total = len(site.content)
-                self.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
-            self.end_headers()
-            cut = site.cuts.pop(0) if site.cuts else len(body)
-            self.wfile.write(body[:cut])
-
-        def log_message(self, *words: object) -> None:
-            pass
-
-    server = Server(("127.0.0.1", 0), Handler)
-    site.address = f"http://127.0.0.1:{server.server_address[1]}/data/a.json"
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}
-    )
-    thread.start()
-    try:
-        yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """No mirror or proxy of the user's."""
     monkeypatch.delenv("WAYWORD_MIRROR", raising=False)
     monkeypatch.setenv("no_proxy", "*")
-
-
-def quiet(name: str, received: int, total: int) -> None:
-    """No progress."""
 
 
 def fetched(site: Site, folder: Path, tries: int = 4, **expected: str | int) -> Path:
@@ -384,7 +314,8 @@ def test_a_mirror_has_the_layout_of_wget() -> None:
 
 def test_every_entry_of_the_table_is_complete(tmp_path: Path) -> None:
     entries = table.published().values()
-    text = listing(tmp_path)
+    # A folder that does not exist yet has nothing.
+    text = listing(tmp_path / "new")
     for each in entries:
         assert each.license
         assert each.terms

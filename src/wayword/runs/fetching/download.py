@@ -162,7 +162,8 @@ class _Transfer:
         response = self._open(start)
         if start and not _continues(response, start, earlier):
             # The file has changed, or this server cannot send a part.
-            if response.status == 206:
+            # Some send a part with the status of the whole.
+            if response.status == 206 or "Content-Range" in response.headers:
                 response.close()
                 response = self._open(0)
             start = 0
@@ -263,10 +264,11 @@ class _Transfer:
     def _refuse_full_disk(self, length: int) -> None:
         """Raise ``UsageError`` if the rest of the file does not fit on the disk."""
         free = shutil.disk_usage(self.partial.parent).free
-        if length + SPARE_BYTES > free:
+        needed = length + SPARE_BYTES
+        if needed > free:
             raise UsageError(
                 f"{self.partial.parent}: {free / 1e6:,.0f} MB free, {self.name} needs "
-                f"{length / 1e6:,.0f} MB; free some space or set --data to another disk, then "
+                f"{needed / 1e6:,.0f} MB; free some space or set --data to another disk, then "
                 f"{RESUME}"
             )
 

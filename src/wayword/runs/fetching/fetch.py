@@ -23,7 +23,6 @@ from wayword.runs.fetching.download import (
 from wayword.runs.fetching.forms import FORMS
 from wayword.runs.fetching.table import Download, Published, Put, published
 from wayword.runs.fetching.unpack import unpack
-from wayword.runs.machine import data_folder
 
 NOT_FETCHED = "not fetched"
 SCRATCH = ".fetch"
@@ -39,7 +38,7 @@ def target_folder(named: Path | None) -> Path:
 
     Raises ``UsageError`` if it cannot be created.
     """
-    folder = named or Path(os.environ.get("WAYWORD_DATA") or _default_folder())
+    folder = _chosen_folder(named)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,7 +70,7 @@ def steps(entry: Published) -> str:
 
 def listing(folder: Path | None) -> str:
     """All entries of the table: what is here, license, terms, addresses, checksums and steps."""
-    present = data_folder(folder)
+    present = _chosen_folder(folder)
     blocks = [
         "Published datasets. `wayword data fetch NAME` downloads one from its publisher."
     ]
@@ -231,12 +230,12 @@ def _amount(entry: Published) -> str:
     return f"{files}, {entry.size / 1e6:,.1f} MB{more}"
 
 
-def _state(entry: Published, folder: Path | None) -> str:
+def _state(entry: Published, folder: Path) -> str:
     """What of an entry is in the data folder."""
     if not entry.downloads:
         return "see the steps by hand"
     total = len(entry.downloads)
-    missing = total if folder is None else len(entry.missing(folder))
+    missing = len(entry.missing(folder))
     if not missing:
         return "complete"
     return f"{total - missing} of {total} downloads; `wayword data fetch {entry.name}`"
@@ -258,8 +257,13 @@ def _described(each: Download) -> str:
     return "  ".join(parts)
 
 
-def _default_folder() -> Path:
-    """The user's data folder. Raises ``UsageError`` where the user has none."""
+def _chosen_folder(named: Path | None) -> Path:
+    """The data folder, which need not exist. Raises ``UsageError`` where the user has none."""
+    variable = os.environ.get("WAYWORD_DATA")
+    if named is not None:
+        return named
+    if variable:
+        return Path(variable)
     from platformdirs import user_data_path
 
     try:

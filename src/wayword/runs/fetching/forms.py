@@ -47,7 +47,7 @@ def boxes(source: Path, out: Path) -> None:
 def trajectories(source: Path, out: Path) -> None:
     """ALFRED's ``TASK/TRIAL/traj_data.json`` become JSON lines, in the order of their paths.
 
-    Lists of images and pixel masks, which nothing reads, are left out: nine tenths of the bytes.
+    Lists of images and pixel masks, which nothing reads, are left out.
     Raises ``DataError`` for a file that is no JSON object.
     """
     # No time stamp in the file: the same content gives the same bytes.

@@ -175,6 +175,7 @@ def test_an_answer_without_a_legal_call_is_rejected_with_a_reason(
         '<tool_call>{"name": "act", "arguments": {"action": "goto[b]"}}</tool_call>',
         "<function=act><parameter=action>\ngoto[b]\n</parameter></function>",
         'act(action="goto[b]")',
+        '{"tool": "act", "arguments": {"action": "goto[b]",},}',
         [("goto", '{"viewpoint": "b"}')],
         [("act", '{"action": "goto", "viewpoint": "b", "argument": "b"}')],
         [("act", '{"action": "goto[b]"}'), ("act", '{"action": "goto[c]"}')],

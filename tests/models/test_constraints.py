@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from wayword.core.errors import ModelError
@@ -9,6 +11,7 @@ from wayword.core.model import Sampling
 from wayword.models.parts.decoding import (
     close_schema,
     continued,
+    json_values,
     llamacpp_form,
     longest,
 )
@@ -78,3 +81,15 @@ def test_the_blank_belongs_to_the_option(
     prompt: str, option: str, expected: tuple[str, str]
 ) -> None:
     assert continued(prompt, option) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"thought": "left (a, b,] or right"}', {"thought": "left (a, b,] or right"}),
+        ('{"action": "stop", }', {"action": "stop"}),
+        ("{'action': 'goto[a,]',}", {"action": "goto[a,]"}),
+    ],
+)
+def test_a_comma_is_dropped_after_the_last_entry_alone(text: str, value: Any) -> None:
+    assert [found for found, _, _ in json_values(text, "{", bool)] == [value]

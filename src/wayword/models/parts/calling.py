@@ -220,7 +220,8 @@ MOST_READ = 20_000  # characters of a text that are searched for calls
 
 
 def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
-    """Return the calls of the named tools that a text contains, without IDs."""
+    """Return the calls of the named tools that a text contains, without IDs. Between tags, a call
+    may have another name: agents take a verb that is called as a function for its action."""
     text = text[:MOST_READ]
     found = []
     for value, _, _ in json_values(text, "{", lambda value: _named(value, names)):

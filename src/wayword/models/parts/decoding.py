@@ -42,7 +42,6 @@ def json_values(
     A comma after the last entry is ignored, and a value may be written as in Python.
     """
     text = _LONE_ESCAPE.sub(r"\\ufffd", text)
-    text = _LAST_COMMA.sub(" ", text)  # of the same length: positions stay
     end = 0
     for _ in range(_MOST_BRACKETS):
         start = text.find(bracket, end)
@@ -59,8 +58,12 @@ def json_values(
 def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
     """Return the value that begins at ``start``, and its end. Raises ``ValueError`` and others of
     the decoders if there is none."""
-    try:
+    # A text may hold ",]" itself, so commas are dropped only from what is no JSON.
+    with suppress(ValueError):
         return decoder.raw_decode(text, start)
+    try:
+        # Of the same length: positions stay.
+        return decoder.raw_decode(_LAST_COMMA.sub(" ", text), start)
     except ValueError:
         if not _PYTHON_DICT.match(text, start):
             raise

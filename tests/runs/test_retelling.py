@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from wayword.runs.retelling import (
     scored,
 )
 from wayword.runs.running import run
+from wayword.viewer import data
 from wayword.viewer.pages import file_name, write
 
 THOUGHT = "A secret thought."
@@ -202,3 +204,26 @@ def test_places_and_errors_that_are_no_numbers_are_not_drawn(tmp_path: Path) -> 
     assert found.true == ()
     assert found.error is None
     assert read_retold(tmp_path / "none") == {}
+
+
+def test_retold_walks_are_read_once_for_all_pages_and_again_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(run: Path) -> dict[str, Retold]:
+        read.append(run)
+        return read_retold(run)
+
+    monkeypatch.setattr(data, "read_retold", counted)
+    sources = data.Sources(folder=tmp_path)
+    assert sources.retold("a") is None
+    for content, time in (
+        ('{"episodes": []}', 0),
+        ('{"episodes": [{"episode": "a"}]}', 9),
+    ):
+        (tmp_path / FILE).write_text(content)
+        os.utime(tmp_path / FILE, (time, time))
+        found = [sources.retold(name) is not None for name in ("a", "b")]
+    assert found == [True, False]
+    assert len(read) == 2

@@ -23,7 +23,7 @@ from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.record import RecordedRun
-from wayword.runs.retelling import Retold, read_retold
+from wayword.runs.retelling import FILE, Retold, read_retold
 from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
@@ -51,6 +51,8 @@ class Sources:
     """The run's folder, whose walks may have been retold."""
     watchers: tuple[Watcher, ...] = ()
     """Further watchers of an episode that is played again, so that it is played once a page."""
+    _retold: tuple[int, dict[str, Retold]] = field(default=(-1, {}), init=False)
+    """The time of the file of retold walks, and its content: pages are many, the file is one."""
 
     def family(self) -> Family | None:
         if self.dataset is None:
@@ -139,7 +141,16 @@ class Sources:
         """Return the walk as a model retold it, if one did. Raises ``RecordingError``."""
         if self.folder is None:
             return None
-        return read_retold(self.folder).get(episode_id)
+        try:
+            # Walks may be retold while pages are shown.
+            changed = (self.folder / FILE).stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+        except OSError:
+            changed = -2  # reading it gives the reason
+        if self._retold[0] != changed:
+            self._retold = (changed, read_retold(self.folder))
+        return self._retold[1].get(episode_id)
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 import wayword
+from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.perception.detectors import detector_called
 from wayword.perception.networks.colors import boxes_of
@@ -82,3 +89,64 @@ def test_a_color_names_a_thing_by_its_last_words() -> None:
     ]
     assert boxes_of(picture, "sofa") == []
     assert detector_called("colors:names").name == "colors:names"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    with robots.simulated() as robot:
+        yield robot.url
+
+
+def test_a_web_page_from_elsewhere_is_refused(served: str) -> None:
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(served, origin=Origin("http://pages.example"))
+    with connect(served, origin=Origin("http://localhost:8080")) as client:
+        client.ping()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"op": "publish", "topic": "cmd_vel"}',
+        '{"op": "subscribe", "topic": [1]}',
+        '{"op": "send_action_goal", "id": 1, "action": "/spin", "args": {}}',
+    ],
+)
+def test_a_malformed_message_is_answered_and_ends_the_connection(
+    text: str, served: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(served) as client:
+        client.send(text)
+        answers = []
+        # A goal is answered with feedback before its arguments are read.
+        while not answers or answers[-1]["op"] != "status":
+            answers.append(json.loads(client.recv(timeout=5)))
+        with pytest.raises(ConnectionClosedError, match="1007"):
+            client.recv(timeout=5)
+    assert "malformed message" in answers[-1]["msg"]
+    assert not caplog.records  # the server's log has no traceback
+
+
+def test_a_port_that_cannot_be_had_is_named(served: str) -> None:
+    taken = int(served.rpartition(":")[2])
+    for port in (70_000, taken):
+        with pytest.raises(UsageError, match=f"port {port}: .*; give another --port"):  # noqa: SIM117
+            with robots.simulated(port=port):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--set", "url=ws://127.0.0.1:1"], "begin with dataset"),
+        (["--fault", "1:drop"], "add --fake"),
+        (["--fake", "--set", "dataset.url=ws://127.0.0.1:1"], "remove it, or --fake"),
+    ],
+)
+def test_options_without_effect_are_refused(options: list[str], remedy: str) -> None:
+    result = CliRunner().invoke(app, ["robot", *options])
+    assert isinstance(result.exception, UsageError)
+    assert remedy in str(result.exception)

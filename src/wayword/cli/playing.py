@@ -184,6 +184,7 @@ def serve_env(
       wayword serve-env houses:train --view navgpt --port 9000
     """
     from wayword.core.errors import needing
+    from wayword.core.loopback import binding
 
     # The import fails where the extra is not installed.
     with needing("serving needs a web server", "serve"):
@@ -206,7 +207,8 @@ def serve_env(
         others=others,
     )
     # Bound here, so that the port picked for 0 can be printed before serving.
-    socket = server.config.bind_socket()
+    with binding(port):
+        socket = server.config.bind_socket()
     show.echo(
         f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)",
         err=True,
@@ -247,6 +249,7 @@ def mcp(
       wayword mcp houses:train --out runs/assistant --http 8765
     """
     from wayword.core.errors import needing
+    from wayword.core.loopback import binding
     from wayword.envs import make
 
     # Here already, so that no dataset is opened in vain.
@@ -274,7 +277,8 @@ def mcp(
             return
         with needing("MCP over HTTP needs a web server", "serve"):
             web = http_server(protocol, host, http, os.environ.get(TOKEN, ""))
-        socket = web.config.bind_socket()
+        with binding(http):
+            socket = web.config.bind_socket()
         address = f"http://{host}:{socket.getsockname()[1]}/mcp"
         show.echo(f"{name} at {address} (Ctrl-C to stop)", err=True)
         web.run(sockets=[socket])
@@ -317,10 +321,21 @@ def robot(
       wayword robot --set dataset.url=ws://127.0.0.1:9090
       wayword robot --fake --fault 3:drop
     """
+    from wayword.core.errors import UsageError
     from wayword.runs import robots
 
+    settings = parse(set_ or [])
+    if fake and settings:
+        raise UsageError("--set is for a real robot; remove it, or --fake")
+    if fault and not fake:
+        raise UsageError("--fault is for the simulated robot; add --fake")
+    if others := [name for name in settings if name != "dataset"]:
+        raise UsageError(
+            f"--set {others[0]}: settings of a robot begin with dataset, such as "
+            "dataset.url=ws://127.0.0.1:9090"
+        )
     if not fake:
-        show.echo(robots.inspect(parse(set_ or []).get("dataset", {})))
+        show.echo(robots.inspect(settings.get("dataset", {})))
         return
     with robots.simulated(home, port, fault or ()) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")

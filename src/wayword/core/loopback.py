@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
+
+_LARGEST_PORT = 65535
 
 
 def is_loopback(host: str) -> bool:
@@ -38,6 +41,19 @@ def is_loopback_url(url: str) -> bool:
         return is_loopback(urlsplit(url).hostname or "")
     except ValueError:
         return False
+
+
+@contextmanager
+def binding(port: int) -> Iterator[None]:
+    """Bind to a port. Raises ``UsageError`` that names the port if the system refuses it."""
+    # Python raises OverflowError for others, and libraries leave their socket open then.
+    if not 0 <= port <= _LARGEST_PORT:
+        raise UsageError(f"port {port}: must be 0-{_LARGEST_PORT}; give another --port")
+    try:
+        yield
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise UsageError(f"port {port}: {problem}; give another --port") from error
 
 
 def is_local_request(host: str, origin: str | None) -> bool:

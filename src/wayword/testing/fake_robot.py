@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayword.core.errors import needing
+from wayword.core.files import READER_ERRORS, describe_error
+from wayword.core.loopback import binding, is_local_request
 from wayword.core.sight import png
 from wayword.perception.networks.colors import color_of
 from wayword.render.parts import MeshBuilder, Paint
@@ -37,6 +39,7 @@ from wayword.worlds.objectnav.rosbridge import ABORTED, SUCCEEDED
 from wayword.worlds.objectnav.simulated import SimulatedBase, surfaces_of
 
 if TYPE_CHECKING:
+    from websockets.http11 import Request, Response
     from websockets.sync.server import ServerConnection
 
 FAULTS = ("drop", "refuse", "ignore", "stall")
@@ -97,6 +100,7 @@ class FakeRobot:
     def serve(self, connection: ServerConnection) -> None:
         """Serve one client until the connection closes."""
         from websockets.exceptions import ConnectionClosed
+        from websockets.frames import CloseCode
 
         self.connections += 1
         assert connection.request is not None
@@ -108,7 +112,13 @@ class FakeRobot:
         publisher.start()
         try:
             for text in connection:
-                self._handle(connection, json.loads(text), topics)
+                try:
+                    self._handle(connection, json.loads(text), topics)
+                except READER_ERRORS as error:
+                    problem = f"malformed message ({describe_error(error)})"
+                    send(connection, {"op": "status", "level": "error", "msg": problem})
+                    # Closed, so that a client cannot overlook it.
+                    connection.close(CloseCode.INVALID_DATA)
         except ConnectionClosed:
             pass
         finally:
@@ -361,13 +371,24 @@ def send(connection: ServerConnection, message: Message) -> None:
     connection.send(json.dumps(message))
 
 
+def refuse_pages(connection: ServerConnection, request: Request) -> Response | None:
+    """Refuse a web page from elsewhere, which reaches loopback addresses as programs do."""
+    host = request.headers.get("Host", "")
+    if is_local_request(host, request.headers.get("Origin")):
+        return None
+    return connection.respond(403, "Web pages from elsewhere are refused.\n")
+
+
 @contextmanager
 def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
-    """Serve a robot in a thread, and give the server's address; port 0 is any free one."""
+    """Serve a robot in a thread, and give the server's address; port 0 is any free one. Raises
+    ``UsageError`` for a port that cannot be had."""
     with needing("a rosbridge server needs websockets", "ros"):
         from websockets.sync.server import serve
 
-    with serve(robot.serve, "127.0.0.1", port) as server:
+    with binding(port):
+        bound = serve(robot.serve, "127.0.0.1", port, process_request=refuse_pages)
+    with bound as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

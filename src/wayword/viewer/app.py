@@ -42,7 +42,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.loopback import BadRequest, is_loopback, read_object
+from wayword.core.loopback import BadRequest, binding, is_loopback, read_object
 from wayword.core.visible import visible
 from wayword.runs.plan import Plan
 from wayword.viewer import play
@@ -449,14 +449,14 @@ def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # A server that was just stopped leaves its port waiting for a minute.
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind((host, port))
-        taken.listen(128)
-    except (OSError, OverflowError) as error:
+        with binding(port):
+            # A server that was just stopped leaves its port waiting for a minute.
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind((host, port))
+            taken.listen(128)
+    except UsageError:
         taken.close()
-        problem = str(getattr(error, "strerror", None) or error).lower().rstrip(".")
-        raise UsageError(f"port {port}: {problem}; give another --port") from error
+        raise
     return taken
 
 

@@ -277,7 +277,7 @@ def mcp(
             return
         with needing("MCP over HTTP needs a web server", "serve"):
             web = http_server(protocol, host, http, os.environ.get(TOKEN, ""))
-        with binding(http):
+        with binding(http, "--http"):
             socket = web.config.bind_socket()
         address = f"http://{host}:{socket.getsockname()[1]}/mcp"
         show.echo(f"{name} at {address} (Ctrl-C to stop)", err=True)

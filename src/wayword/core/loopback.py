@@ -44,16 +44,18 @@ def is_loopback_url(url: str) -> bool:
 
 
 @contextmanager
-def binding(port: int) -> Iterator[None]:
+def binding(port: int, option: str = "--port") -> Iterator[None]:
     """Bind to a port. Raises ``UsageError`` that names the port if the system refuses it."""
     # Python raises OverflowError for others, and libraries leave their socket open then.
     if not 0 <= port <= _LARGEST_PORT:
-        raise UsageError(f"port {port}: must be 0-{_LARGEST_PORT}; give another --port")
+        raise UsageError(
+            f"port {port}: must be 0-{_LARGEST_PORT}; give another {option}"
+        )
     try:
         yield
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
-        raise UsageError(f"port {port}: {problem}; give another --port") from error
+        raise UsageError(f"port {port}: {problem}; give another {option}") from error
 
 
 def is_local_request(host: str, origin: str | None) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -227,3 +229,16 @@ def test_retold_walks_are_read_once_for_all_pages_and_again_when_they_change(
         found = [sources.retold(name) is not None for name in ("a", "b")]
     assert found == [True, False]
     assert len(read) == 2
+
+
+@pytest.mark.parametrize(
+    "budget", [{"max_dollars": -1.0}, {"max_dollars": math.nan}, {"max_tokens": -1}]
+)
+def test_a_budget_that_is_none_is_refused(
+    tmp_path: Path, budget: dict[str, Any]
+) -> None:
+    walks(tmp_path)
+    with pytest.raises(UsageError, match=f"{next(iter(budget))} must be"):
+        retell(
+            Retelling(tmp_path / "run", "scripted:first", **budget), lambda each: None
+        )

@@ -219,9 +219,19 @@ async def _retell(
     on_episode: Callable[[Retold], None],
 ) -> None:
     """Let the model retell walks one after the other, and close it at the end."""
+    options = Plan(
+        "retell",
+        "houses",
+        plan.model,
+        cache=plan.cache,
+        prices=plan.prices,
+        # Checked as those of a run: less than nothing is no budget.
+        max_tokens=plan.max_tokens,
+        max_dollars=plan.max_dollars,
+    )
     account = Account(plan.max_tokens, plan.max_dollars)
     opened = open_models(
-        Plan("retell", "houses", plan.model, cache=plan.cache, prices=plan.prices),
+        options,
         {"main": (plan.model, plan.settings)},
         account,
     )

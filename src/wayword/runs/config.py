@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.dataset import INDEPENDENT, Clusters
+from wayword.core.dataset import FIRST_WORDING, INDEPENDENT, Clusters
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import cache_folder, keep, read_regular, sha256
@@ -469,9 +469,15 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
                 dict(_leaves(current["identity"]))[field.removesuffix("_checksum")]
             )
             change = f"the file {name.partition('.py')[0]}.py has been edited"
+        remedy = "its settings and files"
+        # The default has changed since, and the first was not recorded.
+        if field == "dataset_settings.wording":
+            if old == ABSENT:
+                old = FIRST_WORDING
+            remedy = f"--set dataset.wording={old}, or the --version of its bench"
         raise RecordingError(
             f"{run / NAME}: this folder contains another run: {change}; give another folder or, to "
-            "resume that run, its settings and files"
+            f"resume that run, {remedy}"
         )
 
 
@@ -493,6 +499,10 @@ def moved_servers(
     ]
 
 
+ABSENT = "(absent)"
+"""The value of a field that one of two identities lacks."""
+
+
 def difference(
     recorded: Mapping[str, Json],
     current: Mapping[str, Json],
@@ -502,7 +512,7 @@ def difference(
     old = dict(_stated(recorded["identity"]))
     new = dict(_stated(current["identity"]))
     for field in [*new, *old]:
-        values = old.get(field, "(absent)"), new.get(field, "(absent)")
+        values = old.get(field, ABSENT), new.get(field, ABSENT)
         # Versions of a series play the same, so the run can be resumed.
         is_same_series = field == "wayword" and series(values[0]) == series(values[1])
         if values[0] != values[1] and not is_same_series:

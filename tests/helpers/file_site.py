@@ -17,7 +17,8 @@ CONTENT = bytes(range(256)) * 40
 class Site:
     """Answers of a server, and the ranges requested. ``cuts``: bytes after which each of the first
     answers ends. ``quirk``: "slice as 200" sends a range with the status of a full answer, "starts
-    earlier" begins a range before the byte that was requested."""
+    earlier" begins a range before the byte that was requested. ``length`` replaces the
+    stated one."""
 
     content: bytes = CONTENT
     kind: str = "application/octet-stream"
@@ -25,6 +26,7 @@ class Site:
     ranges: bool = True
     status: int = 200
     quirk: str = ""
+    length: str = ""
     cuts: list[int] = field(default_factory=list)
     ranges_requested: list[str] = field(default_factory=list)
     address: str = ""
@@ -51,7 +53,7 @@ def serving(site: Site) -> Iterator[Site]:
                 status = 416
             self.send_response(status)
             self.send_header("Content-Type", site.kind)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", site.length or str(len(body)))
             if site.etag:
                 self.send_header("ETag", site.etag)
             if start:

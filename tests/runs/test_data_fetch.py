@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import tarfile
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from helpers.file_site import CONTENT, Site, quiet, serving
 from wayword.cli.app import app
-from wayword.core.errors import UsageError
+from wayword.core.errors import DataError, UsageError
 from wayword.runs.fetching import download as downloading
 from wayword.runs.fetching import fetch as fetching
 from wayword.runs.fetching import table
@@ -334,3 +335,32 @@ def test_every_entry_of_the_table_is_complete(tmp_path: Path) -> None:
                 assert bool(file.archive) == bool(put.member)
     needed = [each.name for each in table.selected(["reverie:val_seen", "r2r"])]
     assert needed == ["connectivity", "r2r", "reverie"]
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("ithor_scenes", b'{"kitchens": [[5]]}'),
+        ("robothor_scenes", b'{"robothor": [[]]}'),
+        ("episodes", gzip.compress(b"P1\n.")),  # a reference to an object elsewhere
+        ("episodes", gzip.compress(b"h\x05.")),  # a value that was not stored
+        ("episodes", gzip.compress(b"")[:10] + b"\xff" * 20),
+    ],
+    ids=["object", "scenes", "elsewhere", "not stored", "damaged"],
+)
+def test_content_of_another_form_is_one_line_and_is_fetched_anew(
+    form: str, content: bytes, tmp_path: Path
+) -> None:
+    with serving(Site(content)) as site:
+        file = Download(site.address, (Put("a", form=form),))
+        small = Published("small", "", "", "", "", (file,))
+        for _ in range(2):
+            with pytest.raises(DataError) as raised:
+                list(bring(small, tmp_path, quiet))
+            assert "\n" not in str(raised.value)
+    assert len(site.ranges_requested) == 2
+
+
+def test_a_length_that_is_no_number_is_taken_as_unknown(tmp_path: Path) -> None:
+    with serving(Site(length="many")) as site:
+        assert fetched(site, tmp_path).read_bytes() == CONTENT

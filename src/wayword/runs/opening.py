@@ -249,8 +249,8 @@ def open_dataset(plan: Plan) -> Dataset:
                 opened[key] = opener(split, folder, settings)
     if opened[key].eyes is not None and opened[key].painter() is None:
         raise UsageError(
-            f"eyes={plan.eyes().eyes}: {plan.dataset_name} draws no pictures; remove the setting, "
-            "or choose a dataset that does: houses, towns, household, grounding"
+            f"eyes={plan.eyes().eyes}: {plan.on} draws no pictures; remove the setting, "
+            "or choose a dataset that does: houses, towns, household (generated), grounding"
         )
     return opened[key]
 

@@ -169,7 +169,7 @@ class _Transfer:
             start = 0
         with response:
             self._refuse_page(response)
-            length = int(response.headers.get("Content-Length") or 0)
+            length = _stated_length(response)
             self.total = start + length if length else self.expected.size
             self._refuse_full_disk(length)
             self.note.write_text(
@@ -290,6 +290,13 @@ class _Transfer:
         """Delete the partial file and its note."""
         self.partial.unlink(missing_ok=True)
         self.note.unlink(missing_ok=True)
+
+
+def _stated_length(response: HTTPResponse) -> int:
+    """The length that a response states, 0 if it states none or no number."""
+    stated = response.headers.get("Content-Length", "")
+    # More digits than any disk has bytes would take long to parse.
+    return int(stated) if re.fullmatch(r"[0-9]{1,18}", stated) else 0
 
 
 def _identity(response: HTTPResponse, total: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wayword.core.errors import UsageError, WaywordError, remedy_of
-from wayword.core.files import find_any, sha256
+from wayword.core.files import find_any, reading, sha256
 from wayword.runs.catalog import data_check
 from wayword.runs.codec import Appender
 from wayword.runs.fetching.download import (
@@ -176,7 +176,9 @@ def _place(
         if put.form:
             out = scratch / f"form-{number}"
             out.mkdir()
-            FORMS[put.form](source, out)
+            # Content of another form is one line, and is fetched anew.
+            with reading(each.address):
+                FORMS[put.form](source, out)
             result = out
             if not put.count:
                 [result] = out.iterdir()  # such a form writes one file

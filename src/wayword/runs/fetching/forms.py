@@ -9,13 +9,14 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import DataError
-from wayword.core.files import read_field, read_json
+from wayword.core.files import READER_ERRORS, describe_error, read_field, read_json
 
 SCENES = {
     "bathrooms": [f"FloorPlan{number}" for number in range(401, 431)],
@@ -93,9 +94,15 @@ def episodes(source: Path, out: Path) -> None:
     try:
         with gzip.open(source) as file:
             _write(out / "episodes", _PlainUnpickler(file).load())
-    except (pickle.UnpicklingError, EOFError, OSError, TypeError, ValueError) as error:
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        OSError,
+        zlib.error,
+        *READER_ERRORS,  # the unpickler's own, for a number or a key out of its range
+    ) as error:
         raise DataError(
-            source, "", f"is not a pickle of plain values ({error})"
+            source, "", f"is not a pickle of plain values ({describe_error(error)})"
         ) from None
 
 

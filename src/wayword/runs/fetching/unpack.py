@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import stat
 import tarfile
 import zipfile
@@ -83,7 +84,7 @@ def git_tree(folder: Path) -> str:
     """Return Git's object id of a folder of plain files, 40 hex digits. Raises ``OSError``."""
     entries = list[tuple[bytes, bytes, bytes]]()
     for path in folder.iterdir():
-        name = path.name.encode()
+        name = os.fsencode(path.name)  # also of bytes that are no text
         if path.is_dir():
             # Git sorts a folder as if its name ended with a slash.
             entry = (name + b"/", b"40000 " + name, bytes.fromhex(git_tree(path)))

@@ -35,7 +35,7 @@ Make = Callable[[Toolkit, str], Agent]
 def houses() -> Dataset:
     settings: Mapping[str, Any] = {
         "eyes": "pictures",
-        "picture_size": "320x240",
+        "picture_size": "160x120",
         "dataset": {"houses": 20, "episodes": 60},
     }
     return open_dataset(Plan("random", "houses", settings=settings))

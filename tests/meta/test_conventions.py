@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -57,15 +58,25 @@ FAMILIES.append("other")  # a family without words of its own
 PAGES = sorted((ROOT / "src").rglob("*.jinja"))
 
 
+@cache
+def source_texts() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in SOURCES}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def readers(page: Path) -> list[ast.Module]:
     """The modules next to a page of prompts, and in other packages those that import them."""
-    sources = {path: path.read_text(encoding="utf-8") for path in SOURCES}
+    sources = source_texts()
     folder = page.parent.parent if page.parent.name == "worlds" else page.parent
     of_agent = re.compile(rf"wayword\.agents\.{folder.name}\b")
     next_to_it = [path for path in SOURCES if path.parent == folder]
     next_to_it.append(ROOT / "src/wayword/agents/prompting.py")
     next_to_it += [path for path, text in sources.items() if of_agent.search(text)]
-    return [ast.parse(sources[path]) for path in next_to_it]
+    return [parsed(path) for path in next_to_it]
 
 
 def names_in(modules: list[ast.Module]) -> set[str]:
@@ -91,6 +102,7 @@ def names_in(modules: list[ast.Module]) -> set[str]:
     }
 
 
+@cache
 def outer_blocks(page: Path) -> list[str]:
     """The blocks of a page that are in no other block."""
     tree = jinja2.Environment().parse(page.read_text(encoding="utf-8"))

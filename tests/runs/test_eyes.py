@@ -39,7 +39,7 @@ def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
     if settings.get("eyes", "words") != "words":
         tree.setdefault("picture_size", SIZE)
     return Plan(
-        agent, "houses", "openai:looker", tree, limit=3, max_steps=5, out=out, retries=0
+        agent, "houses", "openai:looker", tree, limit=2, max_steps=4, out=out, retries=0
     )
 
 
@@ -72,7 +72,7 @@ def test_each_request_shows_what_the_world_draws(
     with looking() as server:
         chosen = plan(agent, server.address, tmp_path / "run", eyes=mode)
         outcome = run(chosen).outcome
-    assert (outcome.finished, outcome.failed, outcome.unusable) == (3, 0, "")
+    assert (outcome.finished, outcome.failed, outcome.unusable) == (2, 0, "")
     sent = []
     for body in server.asked:
         shown = pictures_of(body)
@@ -81,7 +81,7 @@ def test_each_request_shows_what_the_world_draws(
         sent.append([pixel_hash(picture) for picture in shown])
     # Episodes run at once, so the requests come in any order.
     assert sorted(sent) == sorted(drawn(tmp_path / "run", chosen))
-    assert len(sent) == 15
+    assert len(sent) == 8
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -121,7 +121,7 @@ def test_the_record_keeps_hashes_and_verify_draws_again(tmp_path: Path) -> None:
     assert '"data"' not in raw
     assert len(raw) < 200_000
     checked = list(verify(RunFolder.read(path)))
-    assert len(checked) == 3
+    assert len(checked) == 2
     assert all(difference == "" for _, difference in checked)
 
     # Another picture at one step is found.
@@ -153,12 +153,12 @@ def test_a_run_with_pictures_repeats_its_answers_without_a_model(
         "houses",
         f"replay:{path}",
         settings,
-        limit=3,
-        max_steps=5,
+        limit=2,
+        max_steps=4,
         out=tmp_path / "again",
     )
     outcome = run(again).outcome
-    assert (outcome.finished, outcome.failed) == (3, 0)
+    assert (outcome.finished, outcome.failed) == (2, 0)
 
 
 def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(

@@ -105,6 +105,8 @@ OPEN_NOTHING = {
     "task example": "writes a file",
     "data list": "the user's data folder",
     "doctor": "reads no folder",
+    "robot": "shows what a robot sends",
+    "data fetch": "a name, not a path; it writes into the data folder",
     "list": "reads no folder",
     "models list": "reads no folder",
     "models fetch": "a name, not a path",

@@ -92,6 +92,7 @@ OTHERS: Mapping[str, Any] = {
     "step_limit": "hidden",
     "history": False,
     "houses": 3,
+    "wording": 1,
     "episodes": 5,
     "rooms": 7,
     "length": 8,

@@ -69,7 +69,8 @@ def test_published_datasets_and_their_worlds(name: str, data: Path) -> None:
         found for split in cls.splits if (found := _opened(f"{name}:{split}", data))
     ]
     assert there, f"no split of {name} is in the data folder"
-    for dataset in there:
+    # Generated splits are tested without data, above.
+    for dataset in [each for each in there if each.files]:
         check_dataset(dataset, max_tasks=30)
         check_world(dataset, episodes=2)
 

@@ -22,6 +22,10 @@ from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 
 _EPISODES = int(os.environ.get("WAYWORD_TRUTH", "2"))
+# A detector looks at every step of these, so two episodes take longer than all other kinds.
+_SLOW = frozenset()
+if "WAYWORD_TRUTH" not in os.environ:
+    _SLOW = frozenset({"apartments, frontier", "robothor"})
 PLANS = {
     "houses": Plan("random", "houses"),
     "houses, cut off": Plan("random", "houses", max_steps=5),
@@ -70,13 +74,13 @@ def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize("kind", [kind for kind in PLANS if kind not in _SLOW])
 def test_pages_of_generated_episodes_are_true(kind: str, tmp_path: Path) -> None:
     assert differences(PLANS[kind], tmp_path) == []
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("kind", PUBLISHED)
+@pytest.mark.parametrize("kind", [kind for kind in PUBLISHED if kind not in _SLOW])
 def test_pages_of_published_episodes_are_true(
     kind: str, data: Path, tmp_path: Path
 ) -> None:

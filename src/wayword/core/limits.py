@@ -18,7 +18,7 @@ LEAST_MEMORY = 400 * MIB
 each thread of a linear algebra library up to 32 MiB more."""
 LEAST_STACK = 512 * 1024
 """Stack of the main thread: below 160 KiB, a nested JSON text ends the process before Python's own
-limit of the depth is reached. Python itself does not start below 80 KiB."""
+limit of the depth is reached. Python's own start may end a process below 96 KiB."""
 FEW_PROCESSES = 256  # with fewer, one thread per core of each library may be too many
 
 

@@ -28,7 +28,7 @@ COMMAND = "ulimit {limit} && exec {python} -m wayword run random --on houses --l
         ("-f 1", "ulimit -f"),
         ("-v 700000", ""),
         ("-s 512", ""),
-        ("-s 80", "ulimit -s"),
+        ("-s 128", "ulimit -s"),
         ("-s 256", "ulimit -s"),
     ],
 )

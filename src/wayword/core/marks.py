@@ -58,7 +58,7 @@ def draw_marks(
     # Small objects first: large ones have more places for their mark.
     for count, number in sorted(visible):
         if number in marks and count >= LEAST_PIXELS:
-            label = _label(marks[number].number, ids.shape[0])
+            label = _label(marks[number].number, *ids.shape)
             top, left = _place(ids == number, label.shape[:2], taken)
             bottom = top + label.shape[0]
             right = left + label.shape[1]
@@ -66,13 +66,15 @@ def draw_marks(
             taken[top:bottom, left:right] = True
 
 
-def _label(number: int, rows: int) -> NDArray[np.uint8]:
-    """Return a number as a picture, with a border of one dot."""
+def _label(number: int, rows: int, columns: int) -> NDArray[np.uint8]:
+    """Return a number as a picture, with a border of one dot, for a picture of that size."""
     digits = [FONT[int(digit)] for digit in str(number)]
     lines = [" ".join(rows) for rows in zip(*digits, strict=True)]
     dots = np.array([[dot == "#" for dot in line] for line in lines])
-    size = max(1, rows // ROWS_PER_DOT)
-    dots = np.pad(dots, 1).repeat(size, axis=0).repeat(size, axis=1)
+    dots = np.pad(dots, 1)
+    # A tall, narrow picture is narrower than a label of dots for its rows.
+    size = max(1, min(rows // ROWS_PER_DOT, columns // dots.shape[1]))
+    dots = dots.repeat(size, axis=0).repeat(size, axis=1)
     label = np.empty((*dots.shape, 3), np.uint8)
     label[:] = GROUND
     label[dots] = INK

@@ -7,6 +7,7 @@ one of ``grounding``, from above; in a kitchen of ``household``; and at a juncti
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,8 @@ def draw_town() -> bytes:
     task = towns.tasks[2]
     world = towns.world(task.episode)
     world.reset(task.episode)
-    for action in world.along("agent", task.reference.path)[:8]:
+    reference: Any = task.reference  # of a street, with a path
+    for action in world.along("agent", reference.path)[:8]:
         world.step("agent", action)
     eyes = Eyes(EyesSettings("pictures", "360x270"), towns.painter(), world, "agent")
     views = []

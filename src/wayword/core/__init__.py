@@ -19,8 +19,8 @@
 
 Also here: errors, files (readers with precise errors), geometry, loopback, secrets.
 
-This package uses only the standard library, numpy and the JSON parser of pydantic, and never touches
-the network.
+This package uses only the standard library, numpy and the JSON parser of pydantic, and never
+touches the network.
 
 The names in ``__all__`` are what extensions build on; they change only with a deprecation. Each is
 loaded from its module at its first use: ``wayword.core.Agent`` is ``wayword.core.agent.Agent``.

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from wayword.cli.app import app
 from wayword.core.errors import ModelError, RecordingError, UsageError
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.retelling import (
     FILE,
     Retelling,
@@ -59,6 +61,7 @@ def retold_walks(
     answers = folder / "answers.jsonl"
     drawing = json.dumps({"thought": "", "places": drawn})
     answers.write_text(f"{json.dumps(instruction)}\n{json.dumps(drawing)}\n")
+    (folder / "run" / FILE).unlink(missing_ok=True)  # told anew
     plan = Retelling(folder / "run", f"scripted:{answers}", {"repeat": True})
     return retell(plan, lambda each: None)[0]
 
@@ -155,6 +158,7 @@ def test_a_budget_ends_the_command_between_walks(tmp_path: Path) -> None:
     answers.write_text('"Go on."\n"No drawing."\n')
     spent = retold_walks(tmp_path, [[0, 0]])[0]
     both = spent.prompt_tokens + spent.completion_tokens
+    (tmp_path / "run" / FILE).unlink()
     plan = Retelling(
         tmp_path / "run", f"scripted:{answers}", {"repeat": True}, max_tokens=both
     )
@@ -164,6 +168,30 @@ def test_a_budget_ends_the_command_between_walks(tmp_path: Path) -> None:
     assert "budget of" in line
     content = json.loads((tmp_path / "run" / FILE).read_text())
     assert len(content["episodes"]) == 1
+
+
+def test_walks_told_before_are_kept_and_the_rest_is_added(tmp_path: Path) -> None:
+    first, second = walk_ids(walks(tmp_path))
+    answers = tmp_path / "answers.jsonl"
+
+    def told(instruction: str, episodes: Sequence[str] = ()) -> dict[str, str]:
+        answers.write_text(f'"{instruction}"\n"No drawing."\n')
+        plan = Retelling(
+            tmp_path / "run", f"scripted:{answers}", {"repeat": True}, episodes
+        )
+        retold, _ = retell(plan, lambda each: None)
+        content = json.loads((tmp_path / "run" / FILE).read_text())
+        written = {row["episode"]: row["instruction"] for row in content["episodes"]}
+        assert written == {each.episode: each.instruction for each in retold}
+        return written
+
+    assert told("Go on.", [first]) == {first: "Go on."}
+    assert told("Go back.") == {first: "Go on.", second: "Go back."}
+    assert told("Turn.", [first]) == {first: "Turn.", second: "Go back."}
+
+
+def walk_ids(folder: Path) -> list[str]:
+    return sorted(name for name, _ in RunFolder.read(folder).scores())
 
 
 def test_the_page_shows_the_retold_walk_as_text_and_its_drawing(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Start-up creates hundreds of thousands of permanent objects; with Python's default thresholds,
 the garbage collector scans them repeatedly, which takes a fifth of the start-up time."""
 RESUMES = "finished episodes are kept; run the same command to resume"
+ENDINGS = {
+    **dict.fromkeys(("view", "robot", "serve-env", "mcp"), ""),
+    "data": "what was fetched is kept; run the same command to resume",
+}
+"""What a stopped command leaves, where this is no finished episode; servers leave nothing."""
 
 
 def main() -> None:
@@ -109,8 +114,9 @@ def _usage(error: Any) -> str:
 
 def _end(stopped: list[int]) -> NoReturn:
     """Exit with the code of the signal in ``stopped``, or of Ctrl-C if it is empty."""
-    viewing = sys.argv[1:2] == ["view"]  # has nothing to resume
-    _say("stopped" if viewing else f"stopped; {RESUMES}")
+    command = "".join(sys.argv[1:2])
+    left = ENDINGS.get(command, RESUMES)
+    _say("; ".join(filter(None, ["stopped", left])))
     # Shells and schedulers expect 128 plus the number of the signal.
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
 

@@ -341,7 +341,7 @@ class Environment:
         if painter is None:
             raise UsageError(
                 f"{self.options.name} draws no pictures; use render_mode='ansi', or a dataset that "
-                "does: houses, towns, household, grounding"
+                "does: houses, towns, household:generated_test, grounding"
             )
         world = self.game.world
         settings = dataset.eyes or EyesSettings()

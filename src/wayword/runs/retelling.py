@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
@@ -163,9 +164,10 @@ def retell(
 ) -> tuple[list[Retold], list[str]]:
     """Tell walks again and write ``retold.json`` into the run folder after each walk.
 
-    ``on_episode`` is called with each result. Returns the results, and a line on each episode that
-    was left out; at the end of the budget, these are the remaining ones. Raises ``UsageError``,
-    ``DataError``, ``ModelError`` or ``RecordingError``.
+    Walks that the model has told before are kept, and are told anew only if ``episodes`` names
+    them. ``on_episode`` is called with each new result. Returns all results, and a line on each
+    episode that was left out; at the end of the budget, these are the remaining ones. Raises
+    ``UsageError``, ``DataError``, ``ModelError`` or ``RecordingError``.
     """
     run = RunFolder.read(plan.run)
     dataset = dataset_of(run, plan.data)
@@ -173,7 +175,10 @@ def retell(
     known = {episode for episode, _ in run.scores()}
     if unknown := sorted(chosen - known):
         raise UsageError(f"{plan.run}: has no finished episode {unknown[0]!r}")
-    tasks = of_ids(dataset.tasks, chosen or known)
+    kept = _told_before(plan)
+    for episode in chosen & kept.keys():
+        del kept[episode]
+    tasks = of_ids(dataset.tasks, (chosen or known) - kept.keys())
     walks: list[tuple[Task, Walk]] = []
     left_out: list[str] = []
     for record in run.records():
@@ -187,20 +192,30 @@ def retell(
             left_out.append(f"{record.episode_id}: has no move")
         else:
             walks.append((task, walk))
-    retold: list[Retold] = []
+    told: list[Retold] = []
 
     # Each result was paid for, so it is kept even if a later call fails.
     def keep(result: Retold) -> None:
-        retold.append(result)
-        _write(plan, retold)
+        told.append(result)
+        _write(plan, [*kept.values(), *told])
         on_episode(result)
 
     try:
         blocking(_retell(plan, walks, keep))
     except BudgetExhausted as error:
-        waiting = [task.episode.id for task, _ in walks[len(retold) :]]
+        waiting = [task.episode.id for task, _ in walks[len(told) :]]
         left_out += [f"{episode}: {error}" for episode in waiting]
-    return retold, left_out
+    return [*kept.values(), *told], left_out
+
+
+def _told_before(plan: Retelling) -> dict[str, Retold]:
+    """Return the walks that the same model has told before; none if they cannot be read."""
+    path = Path(plan.run) / FILE
+    with suppress(OSError, ValueError, RecordingError):
+        content = parse_untrusted(read_regular(path))
+        if isinstance(content, dict) and content.get("model") == plan.model:
+            return read_retold(Path(plan.run))
+    return {}
 
 
 def _write(plan: Retelling, retold: Sequence[Retold]) -> None:

@@ -36,6 +36,8 @@ SPARE_BYTES = 64 << 20
 """Space that stays free on the disk."""
 PAGE_STARTS = (b"<!doctype html", b"<html")
 """First bytes of a web page, which login forms and error pages are."""
+LARGEST_FILE = 20e9
+"""Bytes of a file without a published size; the largest of the table has less than 2 GB."""
 RESUME = "run the same command again to resume"
 BROKEN = (TimeoutError, ConnectionError, HTTPException)
 """A connection that ended early; another try may succeed."""
@@ -246,6 +248,8 @@ class _Transfer:
             # An endless answer would fill the disk.
             if self.expected.size and received > self.expected.size:
                 self._refuse(f"more than the published {self.expected.size:,} bytes")
+            if received > LARGEST_FILE:
+                self._refuse(f"more than {LARGEST_FILE / 1e9:.0f} GB")
             self.report(self.name, received, self.total)
 
     def _refuse_page(self, response: HTTPResponse) -> None:

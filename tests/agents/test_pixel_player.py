@@ -11,9 +11,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from helpers.pixel_player import Blank, Elsewhere, PixelPlayer
+from helpers.sampling import LONG
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
@@ -96,6 +98,7 @@ def test_a_blank_picture_leaves_it_to_chance() -> None:
     assert low <= 0.0 <= high
 
 
+@pytest.mark.skipif(not LONG, reason="half a minute: set WAYWORD_CHAOS=long")
 def test_the_picture_of_another_place_leaves_it_to_chance() -> None:
     own = houses().painter()
     assert own is not None

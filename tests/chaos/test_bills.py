@@ -92,7 +92,7 @@ class Case:
         return [signal.SIGKILL] * self.kills + [signal.SIGTERM] * self.terms
 
 
-SHORT = [Case(8, 5, 1, 1, 0.8, houses=2), Case(64, 1, 2, 0, 0.8, houses=2)]
+SHORT = [Case(8, 5, 1, 1, 0.8, houses=2)]
 LONG = [
     *(Case(1, 1, 7, 3, 1.0), Case(1, 5, 7, 3, 1.5)),
     *(Case(8, 1, 7, 3, 1.5), Case(8, 5, 7, 2, 3.0)),

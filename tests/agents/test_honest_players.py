@@ -90,7 +90,7 @@ def test_a_home_as_it_was_is_restored_and_nothing_else_disturbed() -> None:
 
 
 @pytest.mark.real
-def test_things_are_put_back_at_their_spots(data: Path) -> None:
+def test_objects_are_put_back_at_their_spots(data: Path) -> None:
     """Published rooms in which something moved along one piece of furniture."""
     dataset = Rearrangement("2021_val", data, Rearrangement.Settings())
     numbers = iter(range(len(dataset.tasks)))
@@ -177,7 +177,7 @@ def test_a_walk_by_its_instructions_clauses(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_thing_is_found_in_a_generated_apartment(number: int) -> None:
+def test_an_object_is_found_in_a_generated_apartment(number: int) -> None:
     dataset = Apartments(settings=Apartments.Settings(homes=3, episodes=3, rooms=3))
     task = dataset.tasks[number]
     model = honest.Honest(honest.search)

@@ -170,11 +170,11 @@ def test_a_budget_ends_the_command_between_walks(tmp_path: Path) -> None:
     assert len(content["episodes"]) == 1
 
 
-def test_walks_told_before_are_kept_and_the_rest_is_added(tmp_path: Path) -> None:
+def test_earlier_walks_are_kept_and_the_rest_is_added(tmp_path: Path) -> None:
     first, second = walk_ids(walks(tmp_path))
     answers = tmp_path / "answers.jsonl"
 
-    def told(instruction: str, episodes: Sequence[str] = ()) -> dict[str, str]:
+    def instructions(instruction: str, episodes: Sequence[str] = ()) -> dict[str, str]:
         answers.write_text(f'"{instruction}"\n"No drawing."\n')
         plan = Retelling(
             tmp_path / "run", f"scripted:{answers}", {"repeat": True}, episodes
@@ -185,9 +185,9 @@ def test_walks_told_before_are_kept_and_the_rest_is_added(tmp_path: Path) -> Non
         assert written == {each.episode: each.instruction for each in retold}
         return written
 
-    assert told("Go on.", [first]) == {first: "Go on."}
-    assert told("Go back.") == {first: "Go on.", second: "Go back."}
-    assert told("Turn.", [first]) == {first: "Turn.", second: "Go back."}
+    assert instructions("Go on.", [first]) == {first: "Go on."}
+    assert instructions("Go back.") == {first: "Go on.", second: "Go back."}
+    assert instructions("Turn.", [first]) == {first: "Turn.", second: "Go back."}
 
 
 def walk_ids(folder: Path) -> list[str]:

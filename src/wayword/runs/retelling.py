@@ -175,7 +175,7 @@ def retell(
     known = {episode for episode, _ in run.scores()}
     if unknown := sorted(chosen - known):
         raise UsageError(f"{plan.run}: has no finished episode {unknown[0]!r}")
-    kept = _told_before(plan)
+    kept = _earlier_walks(plan)
     for episode in chosen & kept.keys():
         del kept[episode]
     tasks = of_ids(dataset.tasks, (chosen or known) - kept.keys())
@@ -192,23 +192,23 @@ def retell(
             left_out.append(f"{record.episode_id}: has no move")
         else:
             walks.append((task, walk))
-    told: list[Retold] = []
+    results: list[Retold] = []
 
     # Each result was paid for, so it is kept even if a later call fails.
     def keep(result: Retold) -> None:
-        told.append(result)
-        _write(plan, [*kept.values(), *told])
+        results.append(result)
+        _write(plan, [*kept.values(), *results])
         on_episode(result)
 
     try:
         blocking(_retell(plan, walks, keep))
     except BudgetExhausted as error:
-        waiting = [task.episode.id for task, _ in walks[len(told) :]]
+        waiting = [task.episode.id for task, _ in walks[len(results) :]]
         left_out += [f"{episode}: {error}" for episode in waiting]
-    return [*kept.values(), *told], left_out
+    return [*kept.values(), *results], left_out
 
 
-def _told_before(plan: Retelling) -> dict[str, Retold]:
+def _earlier_walks(plan: Retelling) -> dict[str, Retold]:
     """Return the walks that the same model has told before; none if they cannot be read."""
     path = Path(plan.run) / FILE
     with suppress(OSError, ValueError, RecordingError):

@@ -35,12 +35,12 @@ from wayword.agents.legal import (
     pick,
     strip_marker,
 )
-from wayword.agents.written_calls import as_objects
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
 from wayword.models.parts.decoding import json_values, split_thought
+from wayword.models.parts.written_calls import as_objects
 
 READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit

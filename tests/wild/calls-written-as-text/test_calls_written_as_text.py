@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
 from wayword.agents.answers import StrategyRecipe, read_choice
 from wayword.agents.legal import Legal
 from wayword.core.action import STOP, Action, ActionSpace, Rejection
+from wayword.models.parts.calling import calls_in
+from wayword.models.parts.decoding import split_thought
 
 CASES = tomllib.loads(
     (Path(__file__).parent / "cases.toml").read_text(encoding="utf-8")
@@ -50,4 +53,16 @@ def test_the_argument_of_a_call_is_a_choice_of_a_viewpoint() -> None:
         result = reading_of_a_choice(case["answer"].replace("goto", "action_maker"))
         if result != case["reads"]:
             wrong[case["name"]] = result
+    assert not wrong
+
+
+def test_each_form_is_a_call_of_an_agent_that_was_offered_tools() -> None:
+    wrong = {}
+    for case in CASES:
+        if case["reads"] != "goto[pot_1]" or "</think>Action" in case["answer"]:
+            continue
+        calls = calls_in(split_thought(case["answer"])[0], ["goto"])
+        found = [(call.name, json.loads(call.arguments)) for call in calls]
+        if found != [("goto", {"object": "pot_1"})]:
+            wrong[case["name"]] = found
     assert not wrong

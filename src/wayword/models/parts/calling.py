@@ -7,8 +7,8 @@ Models without tool calls get the functions as text, write a call as a JSON obje
 result as the user's next message. Models that were offered tools may write a call as text, too, in
 the form of their training, where the server does not parse it.
 
-Source: https://platform.openai.com/docs/guides/function-calling; the forms of Hermes, Llama 3.1,
-Llama 4, Mistral and Qwen3-Coder are those of their chat templates.
+Source: https://platform.openai.com/docs/guides/function-calling. The forms of chat templates are in
+:mod:`~wayword.models.parts.written_calls`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, Tool, ToolCall, user
 from wayword.models.parts.decoding import json_values
+from wayword.models.parts.written_calls import written_calls
 
 # Results of calls, and calls, in OpenAI's form.
 
@@ -206,11 +207,6 @@ def _call_text(call: ToolCall) -> str:
 
 _NAME_KEYS = ("tool", "name", "function", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input")
-# ``<function=look>{"direction": "left"}</function>``, of Llama 3.1 and Qwen3-Coder
-_TAGGED = re.compile(r"<function=([\w.-]{1,64})>(.*?)(?:</function>|\Z)", re.DOTALL)
-_TAGGED_FIELD = re.compile(
-    r"<parameter=([\w.-]{1,64})>\s*(.*?)\s*</parameter>", re.DOTALL
-)
 # ``look(direction="left")``, of Llama 4
 _PYTHONIC = re.compile(
     r"\b([a-z_]\w{0,63})\(((?:\s*\w+\s*=\s*(?:\"[^\"]*\"|'[^']*')\s*,?)*)\)"
@@ -220,19 +216,21 @@ MOST_READ = 20_000  # characters of a text that are searched for calls
 
 
 def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
-    """Return the calls of the named tools that a text contains, without IDs. Between tags, a call
-    may have another name: agents take a verb that is called as a function for its action."""
+    """Return the calls of the named tools that a text contains, without IDs. In the form of a chat
+    template, a call may have another name: agents take a verb that is called as a function for its
+    action."""
     text = text[:MOST_READ]
     found = []
+    for call in written_calls(text):
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        found.append(ToolCall("", call.name, arguments))
+    if found:
+        return tuple(found)
     for value, _, _ in json_values(text, "{", lambda value: _named(value, names)):
         if named := _named(value, names):
             found.append(ToolCall("", *named))
     if found:
         return tuple(found)
-    for name, body in _TAGGED.findall(text):
-        fields = dict(_TAGGED_FIELD.findall(body))
-        arguments = json.dumps(fields, ensure_ascii=False) if fields else body.strip()
-        found.append(ToolCall("", name, arguments))
     for name, keywords in _PYTHONIC.findall(text):
         if name in names and (keywords or not found):
             fields = {key: one or two for key, one, two in _KEYWORD.findall(keywords)}

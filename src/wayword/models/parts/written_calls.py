@@ -24,6 +24,16 @@ _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call between two positions of a text."""
+
+    start: int
+    end: int
+    name: str
+    arguments: Json
+
+
+@dataclass(frozen=True, slots=True)
 class _TaggedCall:
     """A call between tags, with each argument between tags of its own.
 
@@ -33,13 +43,13 @@ class _TaggedCall:
     call: re.Pattern[str]
     argument: re.Pattern[str]
 
-    def objects(self, text: str) -> Iterator[tuple[int, int, str, dict[str, Json]]]:
+    def find(self, text: str) -> Iterator[WrittenCall]:
         for found in self.call.finditer(text):
             arguments: dict[str, Json] = {
                 argument["key"]: argument["value"].strip()
                 for argument in self.argument.finditer(found["body"])
             }
-            yield found.start(), found.end(), found["name"], arguments
+            yield WrittenCall(found.start(), found.end(), found["name"], arguments)
 
 
 def _tagged(call: str, argument: str) -> _TaggedCall:
@@ -69,6 +79,8 @@ _TAGGED = (
     ),
 )
 _BEFORE_JSON = (
+    # Llama 3.1
+    rf"<function={_NAME}>(?=\s*\{{)",
     # Mistral; the marks of gpt-oss are brought into this form as well
     rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]",
     # gpt-oss, without the marks of its channels
@@ -84,7 +96,7 @@ _BEFORE_JSON = (
 _HEADS = tuple(map(re.compile, _BEFORE_JSON))
 """The head of a call whose arguments follow as a JSON object."""
 _FRAME = re.compile(
-    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|<\|tool_call>|<tool_call\|>"
+    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|</function>|<\|tool_call>|<tool_call\|>"
     rf"|<(?:start|end)_function_call>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
     r"|<｜tool▁calls?▁(?:begin|end)｜>|(?<=\})\s*```(?=\s*<｜)"
 )
@@ -104,32 +116,36 @@ _BLANKS = re.compile(r"\s+")
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def as_objects(text: str) -> str:
-    """Return a text with each written call as a JSON object on a line of its own.
+def written_calls(text: str) -> list[WrittenCall]:
+    """Return the calls in a text, in order. A call that ends before it is complete is none."""
+    if not any(sign in text for sign in _SIGNS):
+        return []
+    found = [call for form in _TAGGED for call in form.find(text)]
+    found += _calls_before_json(text)
+    calls: list[WrittenCall] = []
+    for call in sorted(found, key=lambda call: (call.start, call.end)):
+        # Nothing inside another call is one.
+        if not calls or call.start >= calls[-1].end:
+            calls.append(call)
+    return calls
 
-    Other text stays as it is, and so do calls that end before they are complete.
-    """
+
+def as_objects(text: str) -> str:
+    """Return a text with each written call as a JSON object on a line of its own, and other text as
+    it is."""
     if not any(sign in text for sign in _SIGNS):
         return text
-    calls = sorted([*_tagged_calls(text), *_calls_before_json(text)])
     pieces = []
     end = 0
-    for start, call_end, written in calls:
-        if start < end:  # inside another call
-            continue
-        pieces += [text[end:start], written]
-        end = call_end
+    for call in written_calls(text):
+        named = {"name": call.name, "arguments": call.arguments}
+        pieces += [text[end : call.start], json.dumps(named, ensure_ascii=False)]
+        end = call.end
     pieces.append(text[end:])
     return _FRAME.sub("", "\n".join(pieces))
 
 
-def _tagged_calls(text: str) -> Iterator[tuple[int, int, str]]:
-    for form in _TAGGED:
-        for start, end, name, arguments in form.objects(text):
-            yield start, end, _object(name, arguments)
-
-
-def _calls_before_json(text: str) -> Iterator[tuple[int, int, str]]:
+def _calls_before_json(text: str) -> Iterator[WrittenCall]:
     for head in _HEADS:
         for found in head.finditer(text):
             blanks = _BLANKS.match(text, found.end())
@@ -138,8 +154,4 @@ def _calls_before_json(text: str) -> Iterator[tuple[int, int, str]]:
                 arguments, end = _DECODER.raw_decode(text, begin)
             except (ValueError, RecursionError):
                 continue
-            yield found.start(), end, _object(found["name"], arguments)
-
-
-def _object(name: str, arguments: Json) -> str:
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+            yield WrittenCall(found.start(), end, found["name"], arguments)

@@ -61,7 +61,7 @@ def retold_walks(
     answers = folder / "answers.jsonl"
     drawing = json.dumps({"thought": "", "places": drawn})
     answers.write_text(f"{json.dumps(instruction)}\n{json.dumps(drawing)}\n")
-    (folder / "run" / FILE).unlink(missing_ok=True)  # told anew
+    (folder / "run" / FILE).unlink(missing_ok=True)  # a new start
     plan = Retelling(folder / "run", f"scripted:{answers}", {"repeat": True})
     return retell(plan, lambda each: None)[0]
 

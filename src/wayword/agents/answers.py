@@ -557,7 +557,7 @@ _FLAT_ARGUMENTS = (
     "message",
     "text",
 )
-"""Keys of arguments beside the action, in the order in which actions take them:
+"""Keys of arguments next to the action, in the order in which actions take them:
 ``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 

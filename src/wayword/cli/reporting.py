@@ -199,7 +199,7 @@ def retell(
     The instruction is written from actions and observations, without the agent's thoughts. The
     drawn places are compared with the true ones: mean error in meters, that of the last place, and
     the mean in lengths of the walk. Results are written to retold.json in the run folder. A model
-    is asked twice per episode. Walks that it told before are kept; --episodes tells these anew.
+    is asked twice per episode. Walks that it has retold are kept; --episodes retells them.
 
     \b
     Examples:

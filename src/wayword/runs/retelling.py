@@ -164,9 +164,9 @@ def retell(
 ) -> tuple[list[Retold], list[str]]:
     """Tell walks again and write ``retold.json`` into the run folder after each walk.
 
-    Walks that the model has told before are kept, and are told anew only if ``episodes`` names
-    them. ``on_episode`` is called with each new result. Returns all results, and a line on each
-    episode that was left out; at the end of the budget, these are the remaining ones. Raises
+    Walks that the model has retold are kept, and are retold only if ``episodes`` names them.
+    ``on_episode`` is called with each new result. Returns all results, and a line on each episode
+    that was left out; at the end of the budget, these are the remaining ones. Raises
     ``UsageError``, ``DataError``, ``ModelError`` or ``RecordingError``.
     """
     run = RunFolder.read(plan.run)
@@ -209,7 +209,7 @@ def retell(
 
 
 def _earlier_walks(plan: Retelling) -> dict[str, Retold]:
-    """Return the walks that the same model has told before; none if they cannot be read."""
+    """Return the walks that the same model has retold; none if they cannot be read."""
     path = Path(plan.run) / FILE
     with suppress(OSError, ValueError, RecordingError):
         content = parse_untrusted(read_regular(path))

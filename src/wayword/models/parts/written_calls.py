@@ -5,8 +5,8 @@ r"""Tool calls that a model wrote as text, as one JSON object each.
     >>> as_objects("Go left.")
     'Go left.'
 
-Models that are trained on tools write a call in the form of their chat template, also where nobody
-offered them a tool. A server without a parser for that template leaves the call in the text. The
+Models that are trained on tools write a call in the form of their chat template, also where no
+tool was offered. A server without a parser for that template leaves the call in the text. The
 forms are those of the published templates; each is one row of a table below.
 """
 

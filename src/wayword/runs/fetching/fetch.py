@@ -176,7 +176,7 @@ def _place(
         if put.form:
             out = scratch / f"form-{number}"
             out.mkdir()
-            # Content of another form is one line, and is fetched anew.
+            # Content of another form is one line, and is fetched again.
             with reading(each.address):
                 FORMS[put.form](source, out)
             result = out

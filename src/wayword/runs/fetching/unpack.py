@@ -64,7 +64,7 @@ def unpack(
     except DAMAGED as error:
         raise UsageError(
             f"{name}: is not a readable {download.archive} archive ({error}); run the same command "
-            "again to fetch it anew"
+            "again to fetch it once more"
         ) from None
     for put, part in zip(download.puts, parts, strict=True):
         if not any(part.iterdir()):

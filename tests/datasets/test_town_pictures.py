@@ -87,6 +87,17 @@ def test_pictures_show_98_percent_of_the_landmarks_that_words_name() -> None:
     assert missing.total() <= 0.02 * named, missing
 
 
+def test_a_shop_between_two_streets_hides_no_landmark_of_either() -> None:
+    town = scene(0)
+    best = seen_from(town, 77, 329.0)
+    names = {
+        landmark.name
+        for landmark, number in zip(town.town.landmarks, town.numbers, strict=True)
+        if best[number] >= ENOUGH
+    }
+    assert {"Sunrise Deli", "a basketball court", "a traffic light"} <= names
+
+
 def test_no_other_building_has_a_landmarks_number() -> None:
     town = scene(0)
     numbers = set(town.numbers)

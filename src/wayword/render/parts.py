@@ -185,6 +185,22 @@ def town_look(kind: str) -> TownLook:
     return TownLook(_parts(row["shape"]), row["paint"], extents, row["sign"])
 
 
+@dataclass(frozen=True, slots=True)
+class TownSpace:
+    """Space of buildings along a street: ``clearance`` from the middle of any street in metres, and
+    ``scales``, the shares of a ground plan that are tried in turn."""
+
+    clearance: float
+    scales: tuple[float, ...]
+
+
+@cache
+def town_space() -> TownSpace:
+    """Return the space of the buildings of ``towns.toml``."""
+    row = _tables(TOWNS)["space"]
+    return TownSpace(row["clearance"], tuple(row["scales"]))
+
+
 LETTER_COLUMNS = 6
 """Dots from one letter of a sign to the next."""
 

@@ -31,8 +31,9 @@ from wayword.render.parts import (
     letter_runs,
     paint_of,
     town_look,
+    town_space,
 )
-from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.render.raster import Floats, Mesh, PinholeCamera, draw
 
 EYE = 2.0
 """Height of the eye in metres: that of a camera on a car, as in Street View."""
@@ -51,6 +52,8 @@ HOUSE_SPACE = 9.0
 """Least distance between the middles of buildings in metres."""
 STREET_SPACE = 8.4
 """Least distance of a house's middle from any panorama in metres."""
+STREET_STEP = 2.0
+"""Most metres between points of a street that stand for it."""
 HOUSE_PAINTS = ("brick", "plaster", "slate", "olive", "cream")
 HOUSE_HEIGHTS = (5.0, 9.0)  # metres
 POST_OFFSET = 7.0
@@ -105,11 +108,12 @@ class TownScene:
     @cached_property
     def pieces(self) -> list[TownPiece]:
         pieces = [_ground(self.town), *_streets(self.town)]
+        points = _street_points(self.town)
         for landmark, number in zip(self.town.landmarks, self.numbers, strict=True):
             if landmark.where == "light":
                 pieces += _light(self.town, landmark, number)
             else:
-                pieces += _building(self.town, landmark, number)
+                pieces += _building(self.town, landmark, number, points)
         pieces += _houses(self.town)
         return pieces
 
@@ -204,16 +208,26 @@ def kind_of_landmark(landmark: Landmark) -> str:
     return "shop"
 
 
-def _building(town: Town, landmark: Landmark, number: int) -> list[TownPiece]:
-    """Return a landmark that faces its panorama, with its signs."""
+def _building(
+    town: Town, landmark: Landmark, number: int, streets: Floats
+) -> list[TownPiece]:
+    """Return a landmark that faces its panorama, with its signs, clear of ``streets`` (P, 2)."""
     kind = kind_of_landmark(landmark)
     look = town_look(kind)
     spot = (round(landmark.x, 6), round(landmark.y, 6))
     front = _direction(spot, town.point(landmark.home))
-    deep = look.extents[1]
-    # Half of it stands in front of its spot; tall buildings stay behind the sidewalk.
-    back = _moved(spot, front, -deep + 1.6)
-    solid = partial(_solid_mesh, number, look, look.paint, back, front, look.extents)
+    # Where streets meet at a sharp angle, a building of full size would stand on the other street
+    # and hide what words name there.
+    space = town_space()
+    for scale in space.scales:
+        across = round(look.extents[0] * scale, 6)
+        deep = round(look.extents[1] * scale, 6)
+        # A part of it stands in front of its spot; tall buildings stay behind the sidewalk.
+        back = _moved(spot, front, 1.6 * scale - deep)
+        if _distance(streets, back, front, across, deep) >= space.clearance:
+            break
+    extents = (across, deep, look.extents[2])
+    solid = partial(_solid_mesh, number, look, look.paint, back, front, extents)
     pieces = [TownPiece(spot, SEEN_WITHIN, solid)]
     if not look.sign:
         return pieces
@@ -233,6 +247,30 @@ def _building(town: Town, landmark: Landmark, number: int) -> list[TownPiece]:
         pieces.append(TownPiece(spot, SEEN_WITHIN, boards))
         pieces.append(TownPiece(spot, READ_WITHIN, letters))
     return pieces
+
+
+def _street_points(town: Town) -> Floats:
+    """Return points (P, 2) in the middle of the streets, at most ``STREET_STEP`` apart."""
+    runs = []
+    for chain in town.chains:
+        for one, other in pairwise(chain):
+            count = math.ceil(math.dist(town.xy[one], town.xy[other]) / STREET_STEP)
+            runs.append(np.linspace(town.xy[one], town.xy[other], count + 1))
+    return np.concatenate(runs)
+
+
+def _distance(
+    streets: Floats, back: Point, front: Point, across: float, deep: float
+) -> float:
+    """Return the distance of a rectangle on the ground from the nearest of points (P, 2)."""
+    offsets = streets - np.array(back)
+    along = offsets[:, 1] * front[0] - offsets[:, 0] * front[1]
+    off = offsets[:, 0] * front[0] + offsets[:, 1] * front[1]
+    aside = np.maximum(np.abs(along) - across / 2, 0.0)
+    ahead = np.maximum(np.maximum(off - deep, -off), 0.0)
+    distances = np.hypot(aside, ahead)
+    # Rounded, so that the last bit of a position decides nothing.
+    return round(float(distances.min()), 6)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,10 +55,15 @@ LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
 _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
-_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+_CUT_OFF = frozenset(
+    {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
+)
 """Finish reasons of backends for an answer that ended at its token limit."""
 _WITHHELD = frozenset(
-    {"content_filter", "safety", "recitation", "prohibited_content", "refusal"}
+    {
+        *("content_filter", "safety", "recitation", "prohibited_content", "refusal"),
+        *("sensitive", "blocklist", "spii"),
+    }
 )
 """Finish reasons of backends for an answer that a filter held back, which may then be empty."""
 _TOKEN = re.compile(
@@ -924,6 +929,8 @@ _ONWARD = re.compile(
     r"\b(?:keep|continue|continuing|go|going|walk|walking|head|heading|move|moving|turn|turning"
     r"|proceed|proceeding|reach|arrive|further|still)\b"
 )
+_AHEAD = re.compile(r"\b(?:reach|arrive)\b")
+"""Words of the way there whose negation ends no walk, unlike that of "moving"."""
 _NOT_YET = re.compile(
     r"\b(?:yet|almost|nearly|soon|about to|until|when|once|if|unless|before|after)\b"
 )
@@ -952,7 +959,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         if is_positive and _NOT_YET.search(clause):
             is_positive = False
         elif is_negation(clause):  # "not there" goes on, "not moving" does not
-            is_positive = not is_positive
+            is_positive = not is_positive and not _AHEAD.search(clause)
         if not is_positive:
             return "no_action", f"the final answer does not end the walk; {form}"
         says_arrived = True

@@ -45,6 +45,51 @@ REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
         False,
         True,
     ),
+    "finish of the upstream": (
+        {
+            "choices": [
+                {
+                    "message": {"content": ""},
+                    "finish_reason": "stop",
+                    "native_finish_reason": "network_error",
+                }
+            ]
+        },
+        False,
+        True,
+    ),
+    "finish without resources": (
+        {
+            "choices": [
+                {
+                    "message": {"content": "half"},
+                    "finish_reason": "insufficient_system_resource",
+                }
+            ]
+        },
+        False,
+        True,
+    ),
+    "nothing generated": (
+        {
+            "choices": [
+                {
+                    "message": {"role": "assistant", "content": ""},
+                    "finish_reason": "stop",
+                }
+            ],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        },
+        False,
+        True,
+    ),
+    "detail": ({"detail": "Not authenticated"}, True, False),
+    "another API": (
+        {"type": "message", "content": [{"type": "text", "text": "hi"}]},
+        True,
+        False,
+    ),
+    "responses": ({"object": "response", "output": []}, True, False),
 }
 
 

@@ -29,6 +29,11 @@ READ = {
     "lone surrogate": (http(OK.replace(b"hi", b"h\\ud835i")), "h\ufffdi"),
     "a pair": (http(OK.replace(b"hi", b"\\ud83d\\ude00")), "\U0001f600"),
     "NaN": (http(OK.replace(b"null}", b'{"prompt_tokens": NaN}}')), "hi"),
+    "form of a stream": (http(OK.replace(b"message", b"delta")), "hi"),
+    "form of the other route": (
+        http(OK.replace(b'"message": {"content": "hi"}', b'"text": "hi"')),
+        "hi",
+    ),
     "gzip": (http(gzip.compress(OK), Content_Encoding="gzip"), "hi"),
 }
 

@@ -11,6 +11,8 @@ from helpers.loopback import refusal
 from helpers.served_runs import good, played
 from wayword.models.servers.connection import retry_after
 
+NOW = 1_767_225_600  # 2026-01-01 in seconds since 1970
+
 
 @pytest.mark.parametrize(
     ("headers", "text", "seconds"),
@@ -29,7 +31,31 @@ from wayword.models.servers.connection import retry_after
         ),
         ({}, "Too many tokens, please wait before trying again.", None),
         ({}, "slow down", None),
+        ({}, "The limit will reset in 45 seconds", 45.0),
+        ({}, "available again in 3 minutes and 20 seconds", 200.0),
+        ({}, "{'error': 'slow down', 'retry_after': 12.5}", 12.5),
+        ({}, "model is loading, estimated_time: 20.0", 20.0),
         ({"retry-after": "7"}, "try again in 20s", 7.0),
+        ({"Retry-After": "500ms"}, "", 0.5),
+        ({"retry-after": str(NOW + 7)}, "", 7.0),
+        ({"retry-after": str(NOW + 7) + "000"}, "", 7.0),
+        ({"retry-after": str(NOW - 7)}, "", 0.0),
+        ({"retry-after": "-7"}, "", None),
+        ({"X-RateLimit-Reset": "12", "X-RateLimit-Remaining": "0"}, "", 12.0),
+        ({"x-ratelimit-reset": str(NOW + 60), "x-ratelimit-remaining": "0"}, "", 60.0),
+        (
+            {
+                "anthropic-ratelimit-requests-reset": "2026-01-01T00:01:00Z",
+                "anthropic-ratelimit-requests-remaining": "0",
+            },
+            "",
+            60.0,
+        ),
+        (
+            {},
+            f"{{'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '{NOW + 60}000'}}",
+            60.0,
+        ),
         (
             {
                 "x-ratelimit-reset-requests": "1m0s",
@@ -48,7 +74,7 @@ from wayword.models.servers.connection import retry_after
 def test_a_wait_is_read(
     headers: dict[str, str], text: str, seconds: float | None
 ) -> None:
-    assert retry_after(headers, text) == (seconds and pytest.approx(seconds))
+    assert retry_after(headers, text, NOW) == (seconds and pytest.approx(seconds))
 
 
 def test_a_wrong_key_in_a_list_ends_the_run(tmp_path: Path) -> None:

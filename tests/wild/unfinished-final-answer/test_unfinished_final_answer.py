@@ -18,6 +18,8 @@ GOES_ON = (
     "No",
     "Keep walking to the kitchen",
     "I will stop once I reach the sofa",
+    "I did not reach it",
+    "I could not arrive at the sofa",
     "I have reached the hall. Next, go up the stairs.",
 )
 ENDS = (

@@ -9,7 +9,7 @@ from wayword.core.model import Completion, Sampling
 
 
 @pytest.mark.parametrize(
-    "finish", ["content_filter", "SAFETY", "RECITATION", "refusal"]
+    "finish", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]
 )
 def test_a_withheld_answer_names_the_filter(finish: str) -> None:
     (reply,) = replies(Completion(("",), finish=(finish,)), Sampling())

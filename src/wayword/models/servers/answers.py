@@ -73,12 +73,13 @@ _REASONING = (
 
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
-    text = _text(choice.get("text"))
+    raw = text = _text(choice.get("text"))
     reasoning = ""
     calls: tuple[ToolCall, ...] = ()
     verbatim = ""
     if request.chat:
-        message = _object(choice, "message")
+        # Some servers answer in the form of a stream, or of the other route.
+        message = _object(choice, "message") or _object(choice, "delta")
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         thoughts = [part for part in parts if _is_thought(part)]
@@ -88,7 +89,7 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
             calls, verbatim = read_calls(message, request.prompt)
         elif not text and "tools" in request.body and len(entries) == 1:
             text = _text(_object(entries[0], "function").get("arguments"))
-        text = text or _text(message.get("refusal"))
+        text = text or _text(message.get("refusal")) or raw
         text, inline = split_thought(redacted(text))
         reasons = (_text(message.get(name)) for name in _REASONING)
         reasoning = _text(thoughts) or next(filter(None, reasons), "") or inline
@@ -173,9 +174,10 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         prompt = max(prompt or 0, cap.prompt)
         completion = texts if shown else cap.completion
     uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion
-    completion += max(
-        0, uncounted, reasoning if reasoning and reasoning > completion else 0
-    )
+    if uncounted > 0:
+        completion += uncounted
+    elif reasoning and reasoning > completion:
+        completion += reasoning
     reasoning = min(thought_tokens if reasoning is None else reasoning, completion)
     reused = reused if reused <= prompt else 0
     written = min(written, prompt - reused)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
@@ -387,9 +388,15 @@ def _parsed(text: str) -> Json:
         return None
 
 
+# Finish reasons of an answer that the server could not end
+_FAILED = frozenset(
+    {"error", "network_error", "insufficient_system_resource", "abort", "aborted"}
+)
+
+
 def _error(reply: Json, status: int) -> Json:
     """Return the error in a reply, None if it is an answer. Routers send errors with the status
-    200, or inside a choice."""
+    200, or inside a choice; some only as the finish reason of their own server."""
     if status >= 300 or not isinstance(reply, Mapping):
         return reply if status >= 300 else None
     choices = reply.get("choices")
@@ -397,9 +404,21 @@ def _error(reply: Json, status: int) -> Json:
     if not isinstance(first, Mapping):
         return reply.get("error") or reply
     error = reply.get("error") or first.get("error")
-    if first.get("finish_reason") == "error":
+    names = ("finish_reason", "native_finish_reason")
+    reasons = {str(first.get(name)).lower() for name in names}
+    if reasons & _FAILED or _is_nothing(reply, first):
         return error or {"message": "the answer ended with an error", "code": 500}
     return error or None
+
+
+def _is_nothing(reply: Mapping[str, Json], choice: Mapping[str, Json]) -> bool:
+    """True for an empty message for which the server counts no token: the model did not answer."""
+    counts = reply.get("usage")
+    message = choice.get("message")
+    if not isinstance(counts, Mapping) or not isinstance(message, Mapping):
+        return False
+    fields = (value for name, value in message.items() if name != "role")
+    return counts.get("total_tokens") == 0 and not any(fields)
 
 
 def _code(error: Json) -> int:
@@ -464,43 +483,59 @@ def _redirect(status: int, headers: Mapping[str, str], address: str) -> ModelErr
     return ModelError(f"{line}; set model.base_url to that address", fatal=True)
 
 
-_WAIT = re.compile(
-    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?)\W{0,4}"
-    r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?)+)",
-    re.IGNORECASE,
+_DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?(?:and )?)+)"
+_WAITS = (
+    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?"
+    rf"|(?:reset|available)s?(?: again)? in)\W{{0,4}}{_DURATION}",
+    r"(?:retry.?after(?:.seconds)?|estimated_time)['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)",
 )
-"""A wait in the text of an error: ``Please try again in 1m2.5s``, ``"retryDelay": "5s"``."""
+"""Waits in the text of an error: ``try again in 1m2.5s``, ``"retryDelay": "5s"``."""
+_LIMIT_IN_TEXT = re.compile(
+    r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
+)
+"""A header of a limit that a router repeats in the text of its error."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
 
 
 def retry_after(
     headers: Mapping[str, str], text: str = "", now: float | None = None
 ) -> float | None:
-    """Return the wait that a server requests, in seconds: ``retry-after-ms``, or ``retry-after`` as
-    a number or a date, or in the text of its error; None if there is none."""
+    """Return the wait that a server requests, in seconds; None if there is none.
+
+    It is in ``retry-after-ms`` or ``retry-after``, else in the text of the error, or in the headers
+    of the limits that are reached: a number, a duration, or the moment at which it ends.
+    """
+    now = time.time() if now is None else now
+    fields = {name.lower(): value for name, value in headers.items()}
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        with suppress(KeyError, ValueError):
-            seconds = float(headers[name]) * unit
-            if 0 <= seconds < math.inf:
-                return seconds
-    # a date may be absent, unreadable, or in the year 99999
-    with suppress(KeyError, TypeError, ValueError, OverflowError):
-        moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
-        return max(0.0, moment - (time.time() if now is None else now))
-    found = _WAIT.search(text)
-    waits = [found[1]] if found else []
-    # The limits that are reached: when each is reset
-    for (
-        name,
-        value,
-    ) in headers.items():
-        left = headers.get(re.sub("reset", "remaining", name, flags=re.IGNORECASE))
-        if "ratelimit" in name.lower() and left == "0" and "reset" in name.lower():
+        wait = _wait(fields.get(name, ""), now, unit)
+        if wait is not None:
+            return wait
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in _WAITS)
+    waits = [match[1] for match in found if match][:1]
+    fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
+    for name, value in fields.items():
+        is_reset = "ratelimit" in name and "reset" in name
+        if is_reset and fields.get(name.replace("reset", "remaining")) == "0":
             waits.append(value)
-    return max(filter(None, map(_seconds, waits)), default=None)
+    seconds = (_wait(wait, now) for wait in waits)
+    return max(filter(None, seconds), default=None)
 
 
-def _seconds(text: str) -> float | None:
-    """Return a duration in seconds: ``1m2.5s``, None for other texts."""
+def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
+    """Return the seconds of a wait: ``7``, ``1m2.5s``, or a moment as a date or as a time since
+    1970; None for other texts."""
+    with suppress(ValueError):
+        seconds = float(text) * unit
+        if seconds > 1000 * _MOMENT:
+            seconds /= 1000
+        if seconds > _MOMENT:
+            seconds = max(0.0, seconds - now)
+        return seconds if 0 <= seconds < math.inf else None
+    # A date may be unreadable, or in the year 99999.
+    for read_date in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(TypeError, ValueError, OverflowError):
+            return max(0.0, read_date(text).timestamp() - now)
     parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s)", text, re.IGNORECASE)
-    return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts) or None
+    return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None

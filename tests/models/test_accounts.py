@@ -25,6 +25,13 @@ from wayword.models.middleware.prices import Price
 from wayword.models.scripted import ScriptedModel
 
 
+def pay(
+    account: Account, tokens: int, dollars: float | None, call: Call | None = None
+) -> None:
+    """Add a bill to an account."""
+    account.pay(LedgerRow(tokens, dollars), call)
+
+
 def started_episode(account: Account) -> Context:
     """An episode under way, in a context of its own."""
     context = copy_context()
@@ -35,19 +42,19 @@ def started_episode(account: Account) -> Context:
 def played(account: Account, tokens: int, whole: bool = True) -> None:
     """An episode that took so many tokens and ended."""
     episode = started_episode(account)
-    episode.run(account.pay, tokens, 0.0)
+    episode.run(pay, account, tokens, 0.0)
     episode.run(account.end, whole)
 
 
 def test_the_tighter_limit_counts() -> None:
     account = Account(max_tokens=100, max_dollars=1.0)
-    account.pay(20, 0.5)
+    pay(account, 20, 0.5)
     assert account.used == 0.5
-    account.pay(60, 0.0)
+    pay(account, 60, 0.0)
     assert account.used == 0.8
     assert (account.calls, account.tokens, account.dollars) == (2, 80, 0.5)
     boundless = Account()
-    boundless.pay(10**9, 1e6)
+    pay(boundless, 10**9, 1e6)
     assert boundless.used == 0.0
 
 
@@ -61,14 +68,14 @@ def test_a_limit_of_nothing_is_spent_at_once(limit: dict[str, int]) -> None:
 
 def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -> None:
     account = Account(max_tokens=1000)
-    account.pay(999, None)
+    pay(account, 999, None)
     account.check()
-    account.pay(1, None)
+    pay(account, 1, None)
     with pytest.raises(
         BudgetExhausted, match=r"of 1,000 tokens is spent \(1,000 used\)$"
     ):
         account.check()
-    account.pay(10, None)
+    pay(account, 10, None)
     assert (account.late, account.unpriced) == (1, 3)
     with pytest.raises(
         BudgetExhausted, match=r"\(1,010 used; calls pending at that time: 1\)"
@@ -78,13 +85,13 @@ def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -
 
 def test_a_limit_is_reported_in_its_own_unit() -> None:
     both = Account(max_tokens=1000, max_dollars=0.005)
-    both.pay(10, 0.006)
+    pay(both, 10, 0.006)
     with pytest.raises(
         BudgetExhausted, match=r"the budget of \$0.005 is spent \(\$0.0060 used\)"
     ):
         both.check()
     dear = Account(max_dollars=2.0)
-    dear.pay(10, 2.5)
+    pay(dear, 10, 2.5)
     with pytest.raises(
         BudgetExhausted, match=r"the budget of \$2.00 is spent \(\$2.5000 used\)"
     ):
@@ -113,7 +120,7 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
     played(account, 10)
     played(account, 30)
     third = started_episode(account)
-    third.run(account.pay, 5, 0.0)
+    third.run(pay, account, 5, 0.0)
     # 45 are spent, 20 more are owed to the third, and 25 to the fourth: 90 in all.
     fourth = started_episode(account)
     with pytest.raises(
@@ -121,7 +128,7 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
     ):
         started_episode(account)  # it would be 115
     # More than was kept: nothing is owed to it, nor by it
-    fourth.run(account.pay, 40, 0.0)
+    fourth.run(pay, account, 40, 0.0)
     third.run(account.end, True)
     assert account.estimate.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
@@ -144,7 +151,7 @@ def test_an_episode_that_just_fits_begins(spent: int, fits: bool) -> None:
 
 def test_no_episode_begins_once_all_is_spent() -> None:
     account = Account(max_tokens=10)
-    account.pay(10, None)
+    pay(account, 10, None)
     with pytest.raises(BudgetExhausted, match="is spent"):
         started_episode(account)
 
@@ -172,7 +179,7 @@ async def _admitted(account: Account, episodes: Sequence[Context]) -> int:
 def test_without_a_limit_of_turns_the_one_that_took_most_may_be_at_its_half() -> None:
     account = Account(max_tokens=100)
     episodes = [started_episode(account) for _ in range(3)]
-    episodes[0].run(account.pay, 20, 0.0)
+    episodes[0].run(pay, account, 20, 0.0)
     # Each may take 40: 20 are spent, 20 + 40 owed, and 40 more do not fit.
     assert asyncio.run(_admitted(account, episodes[1:])) == 1
 
@@ -182,16 +189,16 @@ def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
     account = Account(max_tokens=100_000)
     account.estimate.limit = 10
     episodes = [started_episode(account) for _ in range(11)]
-    episodes[0].run(account.pay, 400, 0.0)
+    episodes[0].run(pay, account, 400, 0.0)
     episodes[0].run(account.stepped)
     # 20,000 an episode, 18,000 of the first one's left: four more fit, less what is spent
     assert asyncio.run(_admitted(account, episodes[1:])) == 4
     for _ in range(3):
-        episodes[0].run(account.pay, 400, 0.0)
+        episodes[0].run(pay, account, 400, 0.0)
         episodes[0].run(account.stepped)
     # four turns deep: twice that more, 12,000 an episode, 7,200 of the first one's left
     assert asyncio.run(_admitted(account, episodes[1:])) == 7
-    episodes[0].run(account.pay, 8000, 0.0)
+    episodes[0].run(pay, account, 8000, 0.0)
     episodes[0].run(account.stepped)
     # 1,920 a turn, 53,500 an episode, 26,800 of the first one's left
     assert asyncio.run(_admitted(account, episodes[1:])) == 1
@@ -203,7 +210,7 @@ def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
     for tokens in range(10, 19):
         episode = started_episode(account)
         for _ in range(5):
-            episode.run(account.pay, tokens / 5, 0.0)
+            episode.run(pay, account, tokens / 5, 0.0)
             episode.run(account.stepped)
         episode.run(account.end, True)
     rest = account.estimate.remaining_need([])
@@ -227,14 +234,14 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
     first = started_episode(account)
     second = started_episode(account)
     third = started_episode(account)
-    first.run(account.pay, 10, 0.0)
+    first.run(pay, account, 10, 0.0)
 
     async def run() -> None:
         younger = asyncio.create_task(call_of(account), context=second)
         youngest = asyncio.create_task(call_of(account), context=third)
         await _settle()
         assert not younger.done()
-        first.run(account.pay, 40, 0.0)
+        first.run(pay, account, 40, 0.0)
         first.run(account.end, True)  # 50 tokens an episode, and 62.5 kept for the next
         for waiting in (younger, youngest):
             with pytest.raises(BudgetExhausted, match="does not cover another episode"):
@@ -250,15 +257,15 @@ def test_an_episode_s_calls_are_its_own() -> None:
     first = started_episode(account)
     second = started_episode(account)
     for episode, tokens in ((first, 20), (second, 5), (first, 20)):
-        episode.run(account.pay, tokens, 0.0)
+        episode.run(pay, account, tokens, 0.0)
     shares = [episode.run(EPISODE.get).share for episode in (first, second)]  # type: ignore[union-attr]
     assert shares == pytest.approx([0.4, 0.05])
     first.run(account.end, True)
     assert (account.estimate.ended, first.run(EPISODE.get)) == ([0.4], None)
-    first.run(account.pay, 1, 0.0)
+    first.run(pay, account, 1, 0.0)
     assert account.estimate.ended == [0.4]
     first.run(EPISODE.set, second.run(EPISODE.get))
-    first.run(account.pay, 10, 0.0)
+    first.run(pay, account, 10, 0.0)
     second.run(account.end, True)
     assert account.estimate.ended == pytest.approx([0.05 + 0.1, 0.4])
 
@@ -281,7 +288,7 @@ def test_alongside_a_call_of_unknown_cost_no_other_is_made(
         await _settle()
         assert (other.done(), account.pending) == (False, 1)
         # A tenth; two more at five times that would just fill the budget
-        account.pay(1, 0.1)
+        pay(account, 1, 0.1)
         account.landed(first_call.name)
         await _settle()
         assert (other.done(), account.pending) == (True, 1)
@@ -293,12 +300,12 @@ def test_alongside_a_call_of_unknown_cost_no_other_is_made(
 def test_a_call_is_as_expensive_as_its_requests_together(requests: list[int]) -> None:
     account = Account(max_tokens=1000)
     for _ in range(100):
-        account.pay(1, 0.0)
+        pay(account, 1, 0.0)
 
     async def run() -> None:
         expensive = await call_of(account)
         for tokens in requests:
-            account.pay(tokens, 0.0, expensive)
+            pay(account, tokens, 0.0, expensive)
         account.landed(expensive.name)
         await call_of(account)
         # 400 tokens are spent; two more calls of 300 and a margin are too much
@@ -321,7 +328,7 @@ def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
         await _settle()
         older = asyncio.create_task(call_of(account), context=first)
         await _settle()
-        account.pay(60, 0.0)  # as dear as that, one call at a time
+        pay(account, 60, 0.0)  # as dear as that, one call at a time
         account.landed(first_call.name)
         await _settle()
         assert (older.done(), younger.done()) == (True, False)
@@ -339,8 +346,8 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
     account.expect([(40, 0.0)])
     first = started_episode(account)
     second = started_episode(account)
-    first.run(account.pay, 30, 0.0)
-    account.pay(25, 0.0)
+    first.run(pay, account, 30, 0.0)
+    pay(account, 25, 0.0)
 
     async def run() -> None:
         younger = asyncio.create_task(call_of(account), context=second)
@@ -380,13 +387,13 @@ class Listed:
 def test_what_is_spent_and_queried_again_is_reported_as_it_happens() -> None:
     again: list[int] = []
     account = Account(ledger=(ledger := Listed()), on_retried=again.append)
-    account.pay(7, None)
-    account.pay(-7, 0.25)
+    pay(account, 7, None)
+    pay(account, -7, 0.25)
     account.retried()
     account.retried()
     # All but the time, which depends on the machine
     rows = [replace(row, at=0.0) for row in ledger.rows]
-    assert rows == [LedgerRow(7, 0.0), LedgerRow(0, 0.25)]
+    assert rows == [LedgerRow(7, None), LedgerRow(0, 0.25)]
     assert (again, account.retries) == ([1, 2], 2)
 
 

@@ -268,6 +268,13 @@ def rows(*entries: tuple[str, int, float, str]) -> Totals:
     return totals
 
 
+def lost(totals: Totals, row: LedgerRow) -> tuple[int, float | None]:
+    """The probable tokens and dollars of a request whose answer was lost."""
+    totals.add(row)
+    row = totals.probable(row)
+    return row.tokens, row.dollars
+
+
 def finished_rows(
     count: int, cost: Callable[[int], int]
 ) -> list[tuple[str, int, float, str]]:
@@ -304,17 +311,17 @@ def test_rows_that_are_no_evidence_change_no_estimate() -> None:
 
 def test_a_failure_whose_bill_is_an_estimate_is_no_evidence() -> None:
     totals = rows(*finished_rows(50, lambda number: 60))
-    plain = totals.lose(LedgerRow(800, 0.0, "c-1", True, seconds=5.0))
+    plain = lost(totals, LedgerRow(800, 0.0, "c-1", True, seconds=5.0))
     failing = rows(*finished_rows(50, lambda number: 60), ("b-1", 800, 0.0, "open"))
     failing.add(LedgerRow(800, 0.0008, "b-1", at=9.0, lost="error"))
-    assert failing.lose(LedgerRow(800, 0.0, "c-1", True, seconds=5.0)) == plain
+    assert lost(failing, LedgerRow(800, 0.0, "c-1", True, seconds=5.0)) == plain
 
 
 def test_dollars_and_tokens_are_estimated_apart() -> None:
     totals = rows(*finished_rows(200, lambda number: 60))
-    tokens, dollars = totals.lose(LedgerRow(800, 800e-6, "c-1", True, seconds=5.0))
+    tokens, dollars = lost(totals, LedgerRow(800, 800e-6, "c-1", True, seconds=5.0))
     assert (tokens, dollars) == (60, pytest.approx(60e-6, rel=1e-2))
-    free = totals.lose(LedgerRow(800, 0.0, "c-2", True, seconds=5.0))
+    free = lost(totals, LedgerRow(800, 0.0, "c-2", True, seconds=5.0))
     assert free == (60, 0.0)
 
 

@@ -13,6 +13,7 @@ import pytest
 from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import Account, PaidModel
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.middleware.rate import (
     Limiter,
@@ -435,8 +436,8 @@ def test_useless_answers_are_on_the_bill_of_the_answer_that_follows(clock: Any) 
 
 def test_a_negative_bill_earns_nothing() -> None:
     account = Account(max_tokens=10)
-    account.pay(-500, -3.0)
+    account.pay(LedgerRow(-500, -3.0))
     assert (account.tokens, account.dollars) == (0, 0.0)
-    account.pay(10, 0.0)
+    account.pay(LedgerRow(10, 0.0))
     with pytest.raises(BudgetExhausted):
         account.check()

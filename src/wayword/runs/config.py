@@ -216,7 +216,7 @@ class Spending:
         """Return a row as a line; zeros are left out."""
         values = {name: getattr(row, name) for name in _LEDGER_FIELDS}
         # A billionth of a dollar, less than any token costs.
-        values["dollars"] = round(row.dollars, 9)
+        values["dollars"] = round(row.dollars or 0.0, 9)
         values["seconds"] = round(row.seconds, 3)
         # Tokens and dollars are always written, so that a line is never empty.
         kept = {k: v for k, v in values.items() if v or k in ("tokens", "dollars")}

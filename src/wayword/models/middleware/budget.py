@@ -23,7 +23,8 @@ import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf, sqrt
 from operator import itemgetter, neg
 from typing import Any
@@ -164,6 +165,7 @@ EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
 """Meter of the current episode, which pays for calls. Tasks that an agent starts inherit it."""
 
 
+@dataclass(eq=False, repr=False)
 class Account:
     """The budget of a run and its spending, over all models and episodes.
 
@@ -186,23 +188,16 @@ class Account:
     the youngest wait.
     """
 
-    def __init__(
-        self,
-        max_tokens: int | None = None,
-        max_dollars: float | None = None,
-        tokens: int = 0,
-        dollars: float = 0.0,
-        ledger: Ledger | None = None,
-        on_retried: Callable[[int], None] | None = None,
-        desk: Any = None,
-    ) -> None:
-        self.max_tokens = max_tokens
-        self.max_dollars = max_dollars
-        self.tokens = tokens
-        self.dollars = dollars
-        self.ledger = ledger
-        self.on_retried = on_retried
-        self.desk = desk or self
+    max_tokens: int | None = None
+    max_dollars: float | None = None
+    tokens: int = 0
+    dollars: float = 0.0
+    ledger: Ledger | None = None
+    on_retried: Callable[[int], None] | None = None
+    desk: Any = None
+
+    def __post_init__(self) -> None:
+        self.desk = self.desk or self
         # Bills, and the episodes and calls in progress.
         self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
@@ -317,9 +312,7 @@ class Account:
                 self._wake()
         self._calls[call.name] = call
 
-    async def reserve(
-        self, name: str, tokens: int, dollars: float, samples: int
-    ) -> LedgerRow:
+    async def reserve(self, name: str, row: LedgerRow) -> LedgerRow:
         """Record the maximum cost of a call's next request, before it is sent. Raises
         ``BudgetExhausted`` for a repeated request, which is billed again."""
         call = self._calls[name]
@@ -327,56 +320,23 @@ class Account:
             self.check()
         # Names begin with the session's, so that they differ from those of earlier ones.
         self._requests += 1
-        row = LedgerRow(
-            tokens,
-            dollars,
-            f"{self._session}-{self._requests}",
-            open=True,
-            at=self._now(),
-            samples=samples,
-        )
-        call.requests.append(row)
+        request = f"{self._session}-{self._requests}"
+        row = replace(row, call=request, open=True, at=self._now())
+        call.requests[request] = row
         self.write(row)
         return row
 
-    async def settle(
-        self,
-        name: str,
-        request: LedgerRow,
-        tokens: int | None,
-        dollars: float | None,
-        failed: bool = False,
-    ) -> None:
-        """Record a request's bill; ``tokens`` is None if it was not billed."""
-        call = self._calls[name]
-        call.requests.remove(request)
-        if tokens is None:
-            self.write(LedgerRow(0, 0.0, request.call, at=self._now()))
-        else:
-            if failed:
-                request = replace(request, lost="error")
-            self.pay(tokens, dollars, call, request)
+    async def settle(self, name: str, row: LedgerRow) -> LedgerRow:
+        """Record the end of a request of a call, and return it at its cost. A row that is still
+        open counts at its probable cost, because its answer was lost."""
+        return self._settle(self._calls[name], row)
 
-    async def lose(
-        self, name: str, request: LedgerRow, lost: Lost
-    ) -> tuple[int, float]:
-        """Count a request whose answer was lost, and return its probable tokens and US dollars."""
-        return self._lose(self._calls[name], request, lost)
-
-    def _lose(
-        self, call: Call, request: LedgerRow, lost: Lost = ""
-    ) -> tuple[int, float]:
-        call.requests.remove(request)
+    def _settle(self, call: Call, row: LedgerRow) -> LedgerRow:
         now = self._now()
-        row = replace(request, seconds=now - request.at, at=now, lost=lost)
-        tokens, dollars = self.totals.lose(row)
-        if call.price is None:
-            self._count(call, tokens, None)
-        else:
-            self._count(call, tokens, dollars)
-        if self.ledger is not None:
-            self.ledger.write(row)
-        return tokens, dollars
+        reserved = call.requests.pop(row.call)
+        if row.open:
+            row = replace(row, seconds=now - reserved.at)
+        return self.pay(replace(row, at=now), call)
 
     def landed(self, name: str) -> None:
         """End a call. Requests that it has not settled were cancelled, and may have been billed."""
@@ -384,8 +344,8 @@ class Account:
         if call is None:
             return  # its process died, and with it the call
         try:
-            for request in [*call.requests]:
-                self._lose(call, request)
+            for request in [*call.requests.values()]:
+                self._settle(call, request)
         finally:
             self._wake()
 
@@ -409,46 +369,35 @@ class Account:
         if self.ledger is not None:
             self.ledger.write(row)
 
-    def pay(
-        self,
-        tokens: int,
-        dollars: float | None,
-        call: Call | None = None,
-        request: LedgerRow | None = None,
-    ) -> None:
-        """Add a billed request; ``dollars`` is None if the price is unknown. Without ``call``, the
-        current episode pays.
+    def pay(self, row: LedgerRow, call: Call | None = None) -> LedgerRow:
+        """Add the end of a request, and return it at its cost. Without ``call``, the current
+        episode pays.
 
         Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
         """
+        call = call or Call()
         # a server may send negative counts
-        tokens = max(0, tokens)
-        if dollars is not None:
-            dollars = max(0.0, dollars)
-        self._count(call or Call(), tokens, dollars)
-        request = request or LedgerRow(0, 0.0)
-        self.write(
-            LedgerRow(
-                tokens,
-                dollars or 0.0,
-                request.call,
-                at=self._now(),
-                lost=request.lost,
-            )
-        )
+        row = replace(row, tokens=max(0, row.tokens))
+        if row.dollars is not None:
+            row = replace(row, dollars=max(0.0, row.dollars))
+        self.write(row)
+        if row.open:
+            row = self.totals.probable(row)
+        if row.tokens or row.dollars != 0.0:
+            self._count(call, row)
+        return row
 
-    def _count(self, call: Call, tokens: int, dollars: float | None) -> None:
+    def _count(self, call: Call, cost: LedgerRow) -> None:
         if self.used >= 1.0 and not call.late:
             call.late = True
             self.late += 1
         if not call.billed:
             call.billed = True
             self.calls += 1
-        self.tokens += tokens
-        self.dollars += dollars or 0.0
-        if dollars is None:
-            self.unpriced += 1
-        share = self._share(tokens, dollars or 0.0)
+        self.tokens += cost.tokens
+        self.dollars += cost.dollars or 0.0
+        self.unpriced += cost.dollars is None
+        share = self._share(cost.tokens, cost.dollars or 0.0)
         call.share += share
         self._max_call_share = max(call.share, self._max_call_share or 0.0)
         if call.episode is not None:
@@ -545,68 +494,33 @@ class Account:
         return f"{limit} is spent ({used})"
 
 
+@dataclass(eq=False)
 class Call:
     """A model call, from its admission to its last bill: the one object that all of them share.
 
     ``episode`` pays for it, and ``price`` is that of its tokens. ``cost`` is the sum of its bills
-    in US dollars so far, None if the price is unknown. ``requests`` are in progress, and ``share``
-    is the spent share of the budget. ``total`` reserves the cost of the call of a model that does
-    not announce its requests.
+    in US dollars so far, ``share`` that of the budget, and ``requests`` are in progress, by their
+    names. ``total`` reserves the cost of the call of a model that does not announce its requests.
     """
 
-    def __init__(self, price: Price | None = None) -> None:
-        self.name = secrets.token_hex(6)
-        self.price = price
-        self.cost: float | None = None
-        if price is not None:
-            self.cost = 0.0
-        self.episode = EPISODE.get()
-        self.requests: list[LedgerRow] = []
-        self.share = 0.0
-        self.billed = False
-        self.late = False
-        # The account that admitted the call. It is set later, because another process's account
-        # admits a copy, which must not contain a handle.
-        self.desk: Any = None
-        self.total: sending | None = None
+    price: Price | None = None
+    name: str = field(default_factory=lambda: secrets.token_hex(6))
+    episode: Meter | None = field(default_factory=EPISODE.get)
+    requests: dict[str, LedgerRow] = field(default_factory=dict)
+    cost: float = 0.0
+    share: float = 0.0
+    billed: bool = False
+    late: bool = False
+    # The account that admitted the call. It is set later, because another process's account
+    # admits a copy, which must not contain a handle.
+    desk: Any = None
+    total: sending | None = None
 
-    async def reserve(self, request: sending) -> LedgerRow:
-        """Reserve the most that a request may cost. Raises ``BudgetExhausted``."""
-        if self.total not in (None, request):
-            await self.total.settle(None)
-            self.total = None
-        dollars = 0.0
-        if self.price is not None:
-            dollars = self.price.of(request.cap)
-        tokens = request.cap.prompt + request.cap.completion
-        row: LedgerRow = await self.desk.reserve(
-            self.name, tokens, dollars, request.samples
-        )
-        return row
-
-    async def settle(
-        self, request: sending, billed: Usage | None, failed: bool
-    ) -> None:
-        """Pay a request's bill; None if there is none. Its cost is the price of its tokens, unless
-        the model knows it."""
-        if billed is None:
-            await self.desk.settle(self.name, request.row, None, None)
-            return
-        cost = request.cost
+    def priced(self, usage: Usage, cost: float | None = None) -> LedgerRow:
+        """Return the row of a usage: at its ``cost`` if that is known, else at the call's price."""
         if cost is None and self.price is not None:
-            cost = self.price.of(billed)
-        if self.cost is not None:
-            self.cost += cost or 0.0
-        tokens = billed.prompt + billed.completion
-        await self.desk.settle(self.name, request.row, tokens, cost, failed)
-
-    async def lose(self, request: sending, most: Usage, lost: Lost) -> Usage:
-        """Leave a request open in the ledger, and return its probable usage."""
-        tokens, dollars = await self.desk.lose(self.name, request.row, lost)
-        if self.cost is not None:
-            self.cost += dollars
-        prompt = min(most.prompt, tokens)
-        return Usage(prompt, tokens - prompt, estimated=True)
+            cost = self.price.of(usage)
+        return LedgerRow(usage.prompt + usage.completion, cost)
 
 
 # The call that a model backend is making. The methods of models, which users write too, do not
@@ -635,13 +549,16 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         self.billed: Usage | None = cap
         self.cost: float | None = None
         """US dollars, for a backend that knows them; by default, the price of ``billed``."""
-        self.row: LedgerRow | None = None
         self._call: Call | None = None  # until the bill is settled
 
     async def __aenter__(self) -> sending:
-        self._call = _CALL.get()
-        if self._call is not None:
-            self.row = await self._call.reserve(self)
+        self._call = call = _CALL.get()
+        if call is not None:
+            if call.total not in (None, self):
+                await call.total.settle(None)
+                call.total = None
+            row = replace(call.priced(self.cap), samples=self.samples)
+            self._row = await call.desk.reserve(call.name, row)
         return self
 
     async def __aexit__(
@@ -650,18 +567,30 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         if error is None:
             await self.settle(self.billed)
         elif isinstance(error, ModelError):
-            if not (error.lost and error.billed):
-                await self.settle(error.billed, failed=True)
-            elif self._call is not None:
-                error.billed = await self._call.lose(self, error.billed, error.lost)
+            call = self._call
+            if call is not None and error.lost and error.billed:
+                # It stays open in the ledger, and counts at its probable cost.
+                lost = await self._end(call, replace(self._row, lost=error.lost))
+                prompt = min(error.billed.prompt, lost.tokens)
+                error.billed = Usage(prompt, lost.tokens - prompt, estimated=True)
+            else:
+                await self.settle(error.billed, "error")
         # any other error leaves the request open: Account.landed counts it as cancelled
 
-    async def settle(self, billed: Usage | None, failed: bool = False) -> None:
-        """Record the bill, unless it has been recorded."""
-        call = self._call
+    async def settle(self, billed: Usage | None, lost: Lost = "") -> None:
+        """Record the bill, unless it has been recorded; None if there is none. ``lost`` marks one
+        that is no evidence."""
+        if self._call is not None:
+            row = LedgerRow(0, 0.0)
+            if billed is not None:
+                row = replace(self._call.priced(billed, self.cost), lost=lost)
+            await self._end(self._call, replace(row, call=self._row.call))
+
+    async def _end(self, call: Call, row: LedgerRow) -> LedgerRow:
         self._call = None
-        if call is not None:
-            await call.settle(self, billed, failed)
+        row = await call.desk.settle(call.name, row)
+        call.cost += row.dollars or 0.0
+        return row
 
 
 class PaidModel(Wrapper):
@@ -678,28 +607,24 @@ class PaidModel(Wrapper):
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        cap = Usage(
-            rough_tokens(prompt) * sampling.n,
-            sampling.max_tokens * sampling.n,
-            estimated=True,
-        )
-        total = sending(cap, sampling.n)
-        return await self._paid(total, lambda: self._inner.complete(prompt, sampling))
+        n = sampling.n
+        cap = Usage(rough_tokens(prompt) * n, sampling.max_tokens * n, estimated=True)
+        work = partial(self._inner.complete, prompt, sampling)
+        return await self._paid(sending(cap, n), work)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        option_characters = sum(map(len, options))
-        cap = Usage(
-            rough_tokens(prompt) * len(options), option_characters, estimated=True
-        )
-        total = sending(cap)
-        return await self._paid(total, lambda: self._inner.choose(prompt, options))
+        characters = sum(map(len, options))
+        cap = Usage(rough_tokens(prompt) * len(options), characters, estimated=True)
+        work = partial(self._inner.choose, prompt, options)
+        return await self._paid(sending(cap), work)
 
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         call = Call(self._account.prices[self._inner.name])
-        await self._account.desk.admit(call)
-        call.desk = self._account.desk
+        desk = self._account.desk
+        await desk.admit(call)
+        call.desk = desk
         token = _CALL.set(call)
         try:
             if self._announces:
@@ -709,17 +634,15 @@ class PaidModel(Wrapper):
                 call.total = total
                 async with total:
                     answer = await ask()
-                    total.billed = answer.usage
                     total.cost = answer.cost
-                    if answer.cached:
-                        total.billed = None
-            if answer.cost is None:
+                    total.billed = None if answer.cached else answer.usage
+            if answer.cost is None and call.price is not None:
                 answer = replace(answer, cost=call.cost)
             return answer
         finally:
             self._announces = call.total is None
             _CALL.reset(token)
-            call.desk.landed(call.name)
+            desk.landed(call.name)
 
 
 def rough_tokens(prompt: Prompt) -> int:

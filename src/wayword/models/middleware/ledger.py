@@ -20,9 +20,9 @@ bills leave. Later requests improve these estimates.
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import correlation, fmean, median, pstdev
 from typing import NamedTuple, Protocol
@@ -46,10 +46,11 @@ _OUTLIERS = 100
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """Row of a run's ledger; see the module's docstring."""
+    """Row of a run's ledger; see the module's docstring. ``dollars`` is None if the price is
+    unknown."""
 
     tokens: int
-    dollars: float
+    dollars: float | None
     call: str = ""
     open: bool = False
     at: float = 0.0
@@ -77,9 +78,8 @@ class Totals:
         self._tokens = 0
         self._dollars = 0.0
         self._open: dict[str, LedgerRow] = {}
-        self._finished = deque[tuple[BilledRequest, BilledRequest]](
-            maxlen=_MAX_REMEMBERED
-        )
+        # Reservations of finished requests, with their seconds, and their bills
+        self._finished = deque[tuple[LedgerRow, LedgerRow]](maxlen=_MAX_REMEMBERED)
         self._last: dict[str, float] = {}  # time of each session's last row
 
     def add(self, row: LedgerRow) -> None:
@@ -90,36 +90,43 @@ class Totals:
             self._open[row.call] = row
             return
         self._tokens += row.tokens
-        self._dollars += row.dollars
+        self._dollars += row.dollars or 0.0
         # refused requests cost nothing, and the bills of other failures are estimates
         if reserved is not None and row.tokens and not row.lost:
-            seconds = row.at - reserved.at
-            self._finished.append(_requests(reserved, seconds, row.tokens, row.dollars))
+            reserved = replace(reserved, seconds=row.at - reserved.at)
+            self._finished.append((reserved, row))
 
     @property
     def tokens(self) -> int:
         """Tokens paid, and those expected of open calls."""
-        return self._tokens + round(sum(self._expected(0)))
+        return self._tokens + round(sum(self._expected("tokens")))
 
     @property
     def dollars(self) -> float:
         """Dollars paid, and those expected of open calls."""
-        return self._dollars + sum(self._expected(1))
+        return self._dollars + sum(self._expected("dollars"))
 
-    def lose(self, row: LedgerRow) -> tuple[int, float]:
-        """Add a request whose answer was lost, and return its probable tokens and US dollars."""
-        self.add(row)  # as the last open one
-        latest = _MAX_REMEMBERED
-        return round(self._expected(0, latest)[-1]), self._expected(1, latest)[-1]
+    def probable(self, row: LedgerRow) -> LedgerRow:
+        """Return the row that was added last, an open one, at its probable cost."""
+        tokens = round(self._expected("tokens", _MAX_REMEMBERED)[-1])
+        if row.dollars is None:
+            return replace(row, tokens=tokens)
+        dollars = self._expected("dollars", _MAX_REMEMBERED)[-1]
+        return replace(row, tokens=tokens, dollars=dollars)
 
-    def _expected(self, unit: int, latest: int = 0) -> list[float]:
-        """Expected costs of the open requests, or the latest ones, in tokens (0) or dollars (1)."""
+    def _expected(self, unit: str, latest: int = 0) -> list[float]:
+        """Expected costs of the open requests, or the latest ones, in a unit: a field of rows."""
         lost = []
         for row in [*self._open.values()][-latest:]:
             # That of a killed process took until the last row of its session, at least.
             seconds = row.seconds or max(0.0, self._last[row.session] - row.at)
-            lost.append(_requests(row, seconds)[unit])
-        return expected_costs(lost, [pair[unit] for pair in self._finished])
+            reserved = getattr(row, unit) or 0.0
+            lost.append(BilledRequest(seconds, reserved, 0.0, row.samples, row.lost))
+        finished = []
+        for row, bill in self._finished:
+            amounts = getattr(row, unit) or 0.0, getattr(bill, unit) or 0.0
+            finished.append(BilledRequest(row.seconds, *amounts))
+        return expected_costs(lost, finished)
 
 
 class BilledRequest(NamedTuple):
@@ -142,19 +149,6 @@ class BilledRequest(NamedTuple):
         return 1.0 + (_WORKS_ON - 1.0) / sqrt(max(1, self.samples))
 
 
-def _requests(
-    row: LedgerRow,
-    seconds: float,
-    tokens: int = 0,
-    dollars: float = 0.0,
-) -> tuple[BilledRequest, BilledRequest]:
-    """A request in tokens, and in dollars."""
-    return (
-        BilledRequest(seconds, row.tokens, tokens, row.samples, row.lost),
-        BilledRequest(seconds, row.dollars, dollars, row.samples, row.lost),
-    )
-
-
 def expected_costs(
     lost: Sequence[BilledRequest],
     finished: Sequence[BilledRequest],
@@ -164,138 +158,114 @@ def expected_costs(
     The bill of a lost request never arrives: what it may have cost depends on the reason.
 
     - The server replied with an error: the mean, because it fails at answers of any length.
-    - The answer was cut off: more than the longest that passed (:func:`_cost_cut_off`).
+    - The answer was cut off: more than the longest that passed (:meth:`_Evidence.cut_off`).
     - It was killed, cancelled, or waited for in vain: the mean of those that took longer than it
       had until then, which may be lost ones, too (Kaplan-Meier estimate).
 
     Without any finished requests, all of the reservation counts, and for the first few a part of
     it. The sum has a margin of two standard errors.
     """
-    # Only requests of one kind, a model and a token limit, are alike.
-    finished = [request for request in finished if request.reserved]
-    by_kind = defaultdict[int, list[BilledRequest]](list)
-    for request in finished:
-        by_kind[request.kind].append(request)
-    numbers_by_kind = defaultdict[int, list[int]](list)
-    for number, request in enumerate(lost):
-        if request.reserved:
-            numbers_by_kind[request.kind].append(number)
-
     # By default, a lost request costs all that was reserved for it.
     costs = [request.reserved for request in lost]
+    finished = [request for request in finished if request.reserved]
+    if not finished:
+        return costs
+    # Only requests of one kind, a model and a token limit, are alike.
     estimates = 0
-    for kind, numbers in numbers_by_kind.items():
-        similar = by_kind.get(kind, finished)
-        if not similar:
-            continue
-        expected = _costs_of_kind([lost[number] for number in numbers], similar)
-        deviation = pstdev(request.cost for request in similar)
-        for number, cost in zip(numbers, expected, strict=True):
+    for kind in sorted({request.kind for request in lost if request.reserved}):
+        numbers = [
+            n for n, each in enumerate(lost) if each.reserved and each.kind == kind
+        ]
+        similar = [each for each in finished if each.kind == kind] or finished
+        evidence = _Evidence(similar, [lost[number] for number in numbers])
+        for number, cost in zip(numbers, evidence.costs(), strict=True):
             estimates += 1
             reserved = lost[number].reserved
             # The first few requests prove little: a part of the reservation counts, 1/n².
             cost += max(0.0, reserved - cost) / len(similar) ** 2
             # The margins add up to two standard errors: the sum of 1/sqrt(k) is 2 sqrt(n).
-            costs[number] = min(reserved, cost + deviation / sqrt(estimates))
+            cost += evidence.deviation / sqrt(estimates)
+            costs[number] = min(reserved, cost)
     return costs
 
 
-def _costs_of_kind(
-    lost: Sequence[BilledRequest],
-    finished: Sequence[BilledRequest],
-) -> list[float]:
-    """Expected costs of lost requests of one kind, without a margin."""
-    # After an error of the server: the mean.
-    mean = fmean(request.cost for request in finished)
-    costs = [mean] * len(lost)
-    # seconds and costs of all requests that have ended
-    known = [(request.seconds, request.cost) for request in finished]
-    trend = _Trend(finished)
+class _Evidence:
+    """What the finished requests of a kind say of the lost ones.
 
-    # Cut off: those count as ended when they were cut off, at the cost estimated here.
-    cut_off = [request for request in lost if request.lost == "cut off"]
-    if cut_off:
-        cost_cut_off = _cost_cut_off(cut_off, finished, trend)
-        for number, request in enumerate(lost):
-            if request.lost == "cut off":
-                costs[number] = cost_cut_off(request)
-                known.append((request.seconds, costs[number]))
-    average = fmean(cost for _, cost in known)
-
-    # Killed, cancelled, or waited for in vain: the mean of those that took longer. From the longest
-    # to the shortest, the costs of longer ones are summed up.
-    known.sort(reverse=True)
-    censored = [n for n, each in enumerate(lost) if each.lost in ("", "time limit")]
-    censored.sort(key=lambda number: lost[number].seconds, reverse=True)
-    longer = 0
-    longer_cost = 0.0
-    remaining = deque(known)
-    for number in censored:
-        request = lost[number]
-        while remaining and remaining[0][0] > request.seconds:
-            longer_cost += remaining.popleft()[1]
-            longer += 1
-        if longer:
-            cost = longer_cost / longer
-        else:
-            cost = average + trend.beyond(request)  # none took as long
-        costs[number] = min(cost, request.reserved)
-        longer_cost += costs[number]
-        longer += 1
-    return costs
-
-
-class _Trend:
-    """How the cost of finished requests depends on their duration.
-
-    ``strength`` is their correlation: 1 if the duration shows the cost, 0 if waiting times hide it.
+    ``strength`` is the correlation of durations and costs: 1 if the duration shows the cost, 0 if
+    waiting times hide it.
     """
 
-    def __init__(self, finished: Sequence[BilledRequest]) -> None:
-        times = [request.seconds for request in finished]
-        costs = [request.cost for request in finished]
-        self.strength = 0.0
+    def __init__(
+        self, finished: Sequence[BilledRequest], lost: Sequence[BilledRequest]
+    ) -> None:
+        self._lost = lost
+        self._ended = [(request.seconds, request.cost) for request in finished]
+        seconds = [request.seconds for request in finished]
+        costs = sorted(request.cost for request in finished)
+        self._mean = fmean(costs)
+        self._mean_seconds = fmean(seconds)
+        self.deviation = pstdev(costs)
+        strength = 0.0
         self._slope = 0.0
-        self._mean_time = fmean(times)
-        if len({*times}) > 1 and len({*costs}) > 1:
-            self.strength = max(0.0, correlation(times, costs))
-            slope = self.strength * pstdev(costs) / pstdev(times)
+        if self.deviation and len({*seconds}) > 1:
+            strength = max(0.0, correlation(*zip(*self._ended, strict=True)))
             # A weak trend of usual durations says little of much longer ones.
-            self._slope = self.strength * slope
+            self._slope = strength**2 * self.deviation / pstdev(seconds)
 
-    def beyond(self, request: BilledRequest) -> float:
-        """What a request that has taken so long, and goes on, probably costs above the mean."""
-        above = self._slope * (request.seconds - self._mean_time)
+        # An answer is cut off because it took too long, or its connection broke for another reason.
+        # Of the latter, one half take longer than usual, of the former all, if durations show
+        # costs. Otherwise, it is taken for one of the former, because requests cost too little to
+        # be lost for nothing.
+        usual = median(seconds)
+        cut_off = [request for request in lost if request.lost == "cut off"]
+        late = sum(request.seconds > usual for request in cut_off)
+        share_late = (late + 1) / (len(cut_off) + 2)  # a few prove little
+        self._too_long = 1.0 - strength * (1.0 - max(0.0, 2.0 * share_late - 1.0))
+        self._shortest = costs[0]
+        self._longest = costs[-1 - len(costs) // _OUTLIERS]
+
+    def costs(self) -> list[float]:
+        """Return the expected costs of the lost requests, without a margin."""
+        # After an error of the server: the mean.
+        costs = [self._mean] * len(self._lost)
+        # Those cut off count as ended at that time, at the cost estimated here.
+        for number, request in enumerate(self._lost):
+            if request.lost == "cut off":
+                costs[number] = self.cut_off(request)
+                self._ended.append((request.seconds, costs[number]))
+        average = fmean(cost for _, cost in self._ended)
+
+        # Killed, cancelled, or waited for in vain: the mean of those that took longer. From the
+        # longest to the shortest, the costs of longer ones are summed up.
+        longer = 0
+        longer_cost = 0.0
+        remaining = sorted(self._ended)
+        for number, request in sorted(
+            enumerate(self._lost), key=lambda each: -each[1].seconds
+        ):
+            if request.lost not in ("", "time limit"):
+                continue
+            while remaining and remaining[-1][0] > request.seconds:
+                longer_cost += remaining.pop()[1]
+                longer += 1
+            if longer:
+                cost = longer_cost / longer
+            else:
+                cost = average + self._beyond(request)  # none took as long
+            costs[number] = min(cost, request.reserved)
+            longer_cost += costs[number]
+            longer += 1
+        return costs
+
+    def cut_off(self, request: BilledRequest) -> float:
+        """Return the cost of an answer that was cut off: between the mean and that of the longest
+        that passed and beyond."""
+        final = self._shortest + request.works_on * (self._longest - self._shortest)
+        above = self._too_long * (final - self._mean)
+        return min(request.reserved, self._mean + max(above, self._beyond(request)))
+
+    def _beyond(self, request: BilledRequest) -> float:
+        """Return what a request that has taken so long, and goes on, costs above the mean."""
+        above = self._slope * (request.seconds - self._mean_seconds)
         return request.works_on * max(0.0, above)
-
-
-def _cost_cut_off(
-    cut_off: Sequence[BilledRequest],
-    finished: Sequence[BilledRequest],
-    trend: _Trend,
-) -> Callable[[BilledRequest], float]:
-    """Return a function that estimates the cost of a request whose answer was cut off.
-
-    It was cut off because it took too long, or its connection broke for another reason. Of the
-    latter, one half take longer than usual, of the former all, if durations show costs. Otherwise,
-    it is taken for one of the former, because requests cost too little to be lost for nothing.
-    """
-    # Of connections that broke by chance, half are later than usual.
-    usual = median(request.seconds for request in finished)
-    late = sum(request.seconds > usual for request in cut_off)
-    share_late = (late + 1) / (len(cut_off) + 2)  # a few prove little
-    too_long = 1.0 - trend.strength * (1.0 - max(0.0, 2.0 * share_late - 1.0))
-
-    # From the shortest answer to the longest that passed, and beyond it.
-    costs = sorted(request.cost for request in finished)
-    mean = fmean(costs)
-    shortest = costs[0]
-    longest = costs[-1 - len(costs) // _OUTLIERS]
-
-    def estimate(request: BilledRequest) -> float:
-        """Return the estimated cost of an open request, at most its reservation."""
-        final_cost = shortest + request.works_on * (longest - shortest)
-        cost = mean + max(too_long * (final_cost - mean), trend.beyond(request))
-        return min(request.reserved, cost)
-
-    return estimate

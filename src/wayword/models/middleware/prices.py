@@ -20,6 +20,10 @@ from wayword.models.servers.profile import read_table
 from wayword.settings import load_shipped, make
 
 SHIPPED = Path(__file__).parent.parent / "prices.yaml"
+
+# Prices of prompt tokens without one of their own, as multiples of ``input``; see ``Price``.
+_MULTIPLES = {"cached": 1.0, "write": 1.25, "write_hour": 2.0}
+
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 
 
@@ -47,52 +51,43 @@ class Price:
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; an estimated one is priced at the dearer rate."""
-        cached, write, write_hour = self._cache_prices
         fresh = self.input
         if usage.estimated and self.write is not None:
             fresh = max(self.input, self.write)
         total = (
             (usage.prompt - usage.reused - usage.written) * fresh
-            + usage.reused * cached
-            + (usage.written - usage.written_hour) * write
-            + usage.written_hour * write_hour
+            + usage.reused * self._of("cached")
+            + (usage.written - usage.written_hour) * self._of("write")
+            + usage.written_hour * self._of("write_hour")
             + usage.completion * self.output
         )
         if usage.tier == "flex":
-            total *= self._flex_share
+            total *= self._of("flex")
         return total / 1e6
 
-    @property
-    def _flex_share(self) -> float:
-        # The rates of the Batch API, at which OpenAI and Gemini bill this tier
-        return 0.5 if self.flex is None else self.flex
-
-    @property
-    def _cache_prices(self) -> tuple[float, float, float]:
-        """Prices of prompt tokens from the cache, written to it, and written for an hour."""
-        # (set price, its price without one as a multiple of the input's); see the class
-        rules = ((self.cached, 1.0), (self.write, 1.25), (self.write_hour, 2.0))
-        cached, write, write_hour = (
-            factor * self.input if price is None else price for price, factor in rules
-        )
-        return cached, write, write_hour
+    def _of(self, field: str) -> float:
+        """Return the value of a field; without one, what providers charge."""
+        value: float | None = getattr(self, field)
+        if value is not None:
+            return value
+        if field == "flex":
+            # The rates of the Batch API, at which OpenAI and Gemini bill this tier
+            return 0.5
+        return _MULTIPLES[field] * self.input
 
     def higher(self, other: Price) -> Price:
-        """Return the higher one of each of the prices."""
-        write: float | None
-        cached, write, write_hour = map(max, self._cache_prices, other._cache_prices)
-        if self.write is other.write is None:
-            write = None  # with a price, prompts without counts would count as written
-        input_price = max(self.input, other.input)
-        output_price = max(self.output, other.output)
-        flex: float | None = max(self._flex_share, other._flex_share)
-        if self.flex is other.flex is None:
-            flex = None
-        return Price(input_price, output_price, cached, write, write_hour, flex)
+        """Return the higher one of each of the prices that either of them states."""
+        stated = self._stated() | other._stated()
+        return Price(
+            **{field: max(self._of(field), other._of(field)) for field in stated}
+        )
+
+    def _stated(self) -> dict[str, float]:
+        return {field: v for field, v in asdict(self).items() if v is not None}
 
     def __str__(self) -> str:
-        set_prices = {k: v for k, v in asdict(self).items() if v is not None}
-        return ", ".join(f"{name} {value:g}" for name, value in set_prices.items())
+        stated = self._stated().items()
+        return ", ".join(f"{field} {value:g}" for field, value in stated)
 
 
 @dataclass(frozen=True, slots=True)

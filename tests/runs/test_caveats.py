@@ -53,6 +53,10 @@ def test_simulated_detectors_state_their_quality_and_the_upper_bound(
     )
 
 
+def test_an_agent_that_looks_at_nothing_in_a_world_has_no_caveat_of_its_sight() -> None:
+    assert listed("lgx", "two_phase") == ""
+
+
 def test_velma_without_landmarks_says_so() -> None:
     towns = {"towns": 1, "episodes": 2}
     assert listed("velma", "towns", dataset=towns) == ""

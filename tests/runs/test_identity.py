@@ -167,8 +167,10 @@ def test_another_server_is_another_run_and_another_port_of_this_machine_is_not(
         return identity(plan, dataset, agent, models, "")["model_identity"]
 
     here = identity_at("http://127.0.0.1:8000/v1")
-    assert identity_at("http://127.0.0.1:9000/v1") == here
-    assert identity_at("https://models.example/v1") != here
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert identity_at(f"http://{host}:9000/v1") == here
+    for address in ("https://models.example/v1", "http://localhost.example:8000/v1"):
+        assert identity_at(address) != here
 
 
 def test_a_mistyped_model_leaves_no_folder_behind(tmp_path: Path) -> None:

@@ -145,13 +145,9 @@ def source_checksum(kind: registry.Kind, name: str) -> str:
         # A class in a notebook has no file; its bytecode and constants do not depend on positions.
         content = []
         for base in cls.__mro__[:-1]:
-            functions = [
-                each for each in vars(base).values() if isinstance(each, FunctionType)
-            ]
-            codes = [function.__code__ for function in functions]
-            content += [
-                (each.co_code, _constants(each), each.co_names) for each in codes
-            ]
+            for each in vars(base).values():
+                if isinstance(each, FunctionType):
+                    content.append(_content(each.__code__))
         return hashlib.sha256(repr(content).encode()).hexdigest()
     if not registry.is_path(name):
         return ""
@@ -168,17 +164,17 @@ def source_checksum(kind: registry.Kind, name: str) -> str:
     return Checksums().of(path)
 
 
-def _constants(code: CodeType) -> list[Any]:
-    """The constants of a function and its inner ones, without positions in the source."""
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What a function and its inner ones do, without positions in the source."""
     constants: list[Any] = []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            constants.append(_constants(constant))
+            constants.append(_content(constant))
         elif isinstance(constant, frozenset):
             constants.append(sorted(map(repr, constant)))
         else:
             constants.append(constant)
-    return constants
+    return code.co_code, constants, code.co_names
 
 
 def _files_checksum(settings: Mapping[str, Any], except_: str = "") -> str:

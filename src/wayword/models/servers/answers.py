@@ -11,6 +11,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wayword.core.errors import ModelError
@@ -203,7 +204,8 @@ _WRITTEN = (
     "cache_write_input_tokens",
 )
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
-_LIFETIME = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_SHORT = "ephemeral_5m_input_tokens"
+_HOUR = "ephemeral_1h_input_tokens"
 
 
 def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int]:
@@ -221,10 +223,9 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int
     places = [*details, counts]
     reused = max(_first_count(place, _REUSED) or 0 for place in places)
     written = max(_first_count(place, _WRITTEN) or 0 for place in places)
-    lifetimes = [_object(place, name) for place in places for name in _LIFETIMES]
-    short, hour = (
-        max(_count(each, name) or 0 for each in lifetimes) for name in _LIFETIME
-    )
+    lifetimes = [_object(place, name) for place, name in product(places, _LIFETIMES)]
+    short = max(_count(each, _SHORT) or 0 for each in lifetimes)
+    hour = max(_count(each, _HOUR) or 0 for each in lifetimes)
     written = max(written, short + hour)
     prompt = _count(counts, "prompt_tokens")
     if prompt is None:

@@ -22,7 +22,7 @@ class Mine(Agent):
 def checksum(monkeypatch: pytest.MonkeyPatch, source: str) -> str:
     """The checksum of the class that a cell defines."""
     names = {"Agent": Agent}
-    exec(compile(source, "<cell>", "exec"), names)  # noqa: S102 - as a notebook does
+    exec(compile(source, "<cell>", "exec"), names)
     monkeypatch.setitem(registry.CLASSES, ("agent", "mine"), names["Mine"])
     return source_checksum("agent", "mine")
 

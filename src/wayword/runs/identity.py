@@ -145,9 +145,10 @@ def source_checksum(kind: registry.Kind, name: str) -> str:
         # A class in a notebook has no file; its bytecode and constants do not depend on positions.
         content = []
         for base in cls.__mro__[:-1]:
-            for each in vars(base).values():
-                if isinstance(each, FunctionType):
-                    content.append(_content(each.__code__))
+            functions = [
+                each for each in vars(base).values() if isinstance(each, FunctionType)
+            ]
+            content += [_content(function.__code__) for function in functions]
         return hashlib.sha256(repr(content).encode()).hexdigest()
     if not registry.is_path(name):
         return ""

@@ -11,8 +11,10 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 INTERRUPTED = 130
 """Exit code of a command stopped with Ctrl-C."""
@@ -42,6 +44,7 @@ def main() -> None:
             if getattr(sys, stream) is None:  # closed by `>&-`
                 mode = "r" if stream == "stdin" else "w"
                 setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        sys.stderr = cast(TextIO, _Messages(sys.stderr))
         from wayword.cli.app import app
 
         # In standalone mode Typer would print errors and exit by itself.
@@ -69,6 +72,36 @@ def main() -> None:
             raise
         _say(problem)
         sys.exit(2)
+
+
+class _Messages:
+    """The error stream, without an error where a log cannot be written: on a full disk a run plays
+    on and is complete."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with _unless_full():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with _unless_full():
+            self._stream.flush()
+
+
+@contextmanager
+def _unless_full() -> Iterator[None]:
+    """Ignore that there is no room for a message; a closed pipe stays an error."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            raise
 
 
 def _problem(error: Exception) -> str | None:

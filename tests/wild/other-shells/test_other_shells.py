@@ -84,3 +84,16 @@ def test_records_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         played.append(without_times(records(tmp_path / out)))
     assert played[0] == played[1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_on_a_full_disk_ends_no_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wayword", *RUN]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full, check=False
+        )
+    assert done.returncode == 0
+    assert b"random" in done.stdout, "the table is printed"
+    (run,) = (tmp_path / "runs").iterdir()
+    assert len(records(run)) == 2

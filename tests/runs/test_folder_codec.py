@@ -107,6 +107,19 @@ def test_other_types_have_one_plain_form(held: Any, written: Any) -> None:
     assert json.loads(dump({"": [held], "$": ""})) == {"": [written], "$$": ""}
 
 
+@pytest.mark.parametrize(
+    "held",
+    [
+        [b"ab", "$5"],
+        {"$bytes": "YWI="},
+        [b"ab", {"$bytes": "YWI="}],
+        [bytearray(b"ab"), math.inf, {"a": (b"", 1.5)}],
+    ],
+)
+def test_a_line_keeps_bytes_apart_from_what_looks_like_them(held: Any) -> None:
+    assert json.loads(dump(held)) == plain(held)
+
+
 def test_nan_stays_nan() -> None:
     assert math.isnan(restore(through_text(plain({"ne": math.nan})))["ne"])
     assert math.isnan(restore(json.loads(dump({"ne": math.nan})))["ne"])

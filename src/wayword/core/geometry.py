@@ -309,9 +309,9 @@ def grid_lookup(
     j = np.floor((y - origin[1]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-    # Clipped for the lookup, masked for the answer.
-    nearest = cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
-    return np.asarray(inside & nearest)
+    found = np.zeros(inside.shape, dtype=np.bool_)
+    found[inside] = cells[j[inside], i[inside]]
+    return found
 
 
 def string_pull(

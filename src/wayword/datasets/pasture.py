@@ -282,7 +282,7 @@ class Pasture(Robothor):
 
     def _task(self, number: int) -> Task:
         """Return a task with PASTURE's words for its target."""
-        scene, index = self._order[number]
+        scene, index = self._entry(number)
         plain = super()._task(number)
         record = json.loads(self._records(scene)[index])
         label = str(record["object_type"])

@@ -11,6 +11,9 @@ from math import gcd
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
@@ -151,8 +154,8 @@ class Robothor(SolvableSearches):
         return {name: path_of_scene[name] for name in sorted(path_of_scene, key=order)}
 
     @cached_property
-    def _order(self) -> list[tuple[str, int]]:
-        """Scene and index within its file, for each task."""
+    def _order(self) -> NDArray[np.intp]:
+        """(N, 2) number of the scene and index within its file, for each task."""
 
         def survey() -> dict[str, int]:
             """Return the number of episodes of each scene."""
@@ -166,24 +169,25 @@ class Robothor(SolvableSearches):
             self._scenes.values(),
             survey,
         )
-        numbered: list[tuple[str, int]] = []
-        for scene, episodes in counts.items():
-            numbered += [(scene, number) for number in range(episodes)]
-        if self.settings.order == "file":
-            return numbered
+        sizes = np.fromiter(counts.values(), np.intp)
+        scenes = np.repeat(np.arange(len(sizes)), sizes)
+        numbers = np.arange(len(scenes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        if self.settings.order == "spread":
+            # One episode per scene, then the next, spread over each file.
+            by_number = np.argsort(numbers, kind="stable")
+            scenes = scenes[by_number]
+            strides = np.array([_stride(size) for size in counts.values()])
+            numbers = (numbers[by_number] + scenes) * strides[scenes] % sizes[scenes]
+        return np.stack((scenes, numbers), axis=1)
 
-        # One episode per scene, then the next (the sort is stable), spread over each file.
-        numbered.sort(key=lambda entry: entry[1])
-        place = {scene: number for number, scene in enumerate(counts)}
-        stride = {scene: _stride(episodes) for scene, episodes in counts.items()}
-        return [
-            (scene, (number + place[scene]) * stride[scene] % counts[scene])
-            for scene, number in numbered
-        ]
+    def _entry(self, number: int) -> tuple[str, int]:
+        """Return the scene of a task, and its index within the scene's file."""
+        scene, index = self._order[number].tolist()
+        return list(self._scenes)[scene], index
 
     def _task(self, number: int) -> Task:
         """Return the task of an episode record. Raises ``DataError`` naming it."""
-        scene, index = self._order[number]
+        scene, index = self._entry(number)
         path = self._scenes[scene]
         where = f"record {index}"
         records = self._records(scene)

@@ -154,32 +154,35 @@ _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b6
 def dump(value: Any) -> bytes:
     """A line of JSON in UTF-8, without newline, with registered secrets redacted and unpaired
     surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
+    marks = 0
+
+    def simplify(value: Any) -> Any:
+        """Convert a value that JSON does not support; count those that get a mark."""
+        nonlocal marks
+        write = _writer(value.__class__)  # first, as most are dataclasses
+        if write is not None:
+            return write(value)
+        if isinstance(value, bytes | bytearray):
+            marks += 1
+            return plain(value)
+        return dict(value) if isinstance(value, Mapping) else _simplify(value)
+
     try:
-        text = _encoder.encode(value)
-    except (ValueError, TypeError):  # nan, infinity, bytes, keys of other types
+        text = _encoder(default=simplify).encode(value)
+    except (ValueError, TypeError):  # nan, infinity, keys of other types
         text = ""
-    if not text or '"$' in text:  # marks, and keys that look like them
-        text = _encoder.encode(plain(value))
+    # Written again if a text or key looks like a mark.
+    if not text or text.count('"$') != marks:
+        text = _encoder().encode(plain(value))
     return redacted(text).encode(errors="backslashreplace")
 
 
-def _unmarked(value: Any) -> Any:
-    """Convert a value that JSON does not support. Raises ``TypeError`` if it needs a mark."""
-    write = _writer(value.__class__)  # first, as most are dataclasses
-    if write is not None:
-        return write(value)
-    # The caller writes the whole value again, with marks.
-    if isinstance(value, bytes | bytearray):
-        raise TypeError
-    return dict(value) if isinstance(value, Mapping) else _simplify(value)
-
-
-_encoder = json.JSONEncoder(
+_encoder = partial(
+    json.JSONEncoder,
     ensure_ascii=False,
     check_circular=False,
     allow_nan=False,
     separators=(",", ":"),
-    default=_unmarked,
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -334,15 +334,19 @@ def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
     return segments
 
 
-def _runs_of_edges(wall: Bools) -> Iterator[tuple[float, float, float]]:
-    """Yield the edges along the rows of a mask: across, from, to, in metres from the center of the
+def _runs_of_edges(wall: Bools) -> list[tuple[float, float, float]]:
+    """Return the edges along the rows of a mask: across, from, to, in metres from the center of the
     first cell."""
     # Everything outside the grid is wall, which closes the outline.
     padded = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
     edges = padded[:-1] != padded[1:]  # edge j is below cell j
-    for j in np.flatnonzero(edges.any(axis=1)).tolist():
-        for first, last in _true_runs(edges[j]):
-            yield (j - 0.5) * SPACING, (first - 0.5) * SPACING, (last + 0.5) * SPACING
+    # Padding makes a run at the edge start and end like any other.
+    steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    rows, firsts = np.nonzero(steps == 1)
+    _, ends = np.nonzero(steps == -1)
+    metres = (np.stack((rows, firsts, ends), axis=1) - 0.5) * SPACING
+    runs: list[tuple[float, float, float]] = metres.tolist()
+    return runs
 
 
 METADATA = "robothor_scene_objects_75.json"
@@ -436,9 +440,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     for a, b in outline(floors, number):
         builder.wall(a, b)
     free_rows, free_columns = np.nonzero(free)
-    xs = (west + free_columns * SPACING).tolist()
-    ys = (south + free_rows * SPACING).tolist()
-    builder.floor(list(zip(xs, ys, strict=True)), SPACING)
+    xs = west + free_columns * SPACING
+    ys = south + free_rows * SPACING
+    builder.floor(np.stack((xs, ys), axis=1), SPACING)
     thor.add_objects(builder, records_of(folder, name))
     return builder.build()
 

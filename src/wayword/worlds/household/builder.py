@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wayword.core.geometry import inside_polygon, leftover, polygon_distance
 from wayword.worlds.household.scene import (
@@ -160,11 +161,12 @@ class SceneBuilder:
         self._objects[obj.id] = obj
         return obj.id
 
-    def floor(self, cells: Iterable[Point], spacing: float) -> None:
-        """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
+    def floor(self, cells: ArrayLike, spacing: float) -> None:
+        """Set the positions (N, 2) where a body may stand: points of a grid with that spacing
+        (metres)."""
         # Published positions are rounded, so they are snapped to the grid that they
         # came from.
-        points = np.array(list(cells))
+        points = np.asarray(cells)
         corner = points.min(axis=0)
         columns, rows = np.rint((points - corner) / spacing).astype(np.intp).T
         # Single bytes: rows become text without a loop over cells.

@@ -345,8 +345,9 @@ def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     """Return an (H, W) mask of a floor's walkable cells."""
     # Short rows are filled up as blocked.
     columns = max(len(row) for row in floor.rows)
-    marks = np.array([list(row.ljust(columns, "#")) for row in floor.rows])
-    return np.asarray(marks == ".")
+    rows = [row.ljust(columns, "#") for row in floor.rows]
+    marks = np.frombuffer("".join(rows).encode("ascii", "replace"), "S1")
+    return np.asarray(marks.reshape(len(rows), columns) == b".")
 
 
 MAX_TRIES = 400

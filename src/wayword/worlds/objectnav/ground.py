@@ -38,7 +38,6 @@ from wayword.worlds.household.scene import Scene
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow doors stay open
-MOST_FIELDS = 16  # cached distance fields; each takes a megabyte in a large home
 
 
 @dataclass(eq=False)
@@ -53,9 +52,9 @@ class Ground:
     y: float
     free: Bools
     spacing: float = SPACING
-    _fields: dict[int, tuple[Floats, NDArray[np.int32]]] = field(
-        default_factory=dict,
-        repr=False,
+    # Start and distance field of the last path: each takes a megabyte in a large home.
+    _last: tuple[int, tuple[Floats, NDArray[np.int32]]] | None = field(
+        default=None, repr=False
     )
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
@@ -169,17 +168,10 @@ class Ground:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
         number: Any = self._cell_number(place)
-        # Emptied as a whole: a walk asks for fields from ever new places and returns to
-        # few.
-        if number not in self._fields:
-            if len(self._fields) >= MOST_FIELDS:
-                self._fields.clear()
-            self._fields[number] = dijkstra(
-                self._graph,
-                indices=number,
-                return_predecessors=True,
-            )
-        return self._fields[number]
+        if self._last is None or self._last[0] != number:
+            metres = dijkstra(self._graph, indices=number, return_predecessors=True)
+            self._last = (number, metres)
+        return self._last[1]
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], Floats, Floats]:
@@ -202,7 +194,8 @@ def grid_graph(free: Bools, spacing: float) -> Any:
 
     # Cells from which a step to the east, north, north-east and north-west is free. The offset
     # leads to the flat index of the other cell.
-    number = np.arange(free.size).reshape(free.shape)
+    # 32 bits, as scipy's searches convert all others at each call.
+    number = np.arange(free.size, dtype=np.int32).reshape(free.shape)
     columns = free.shape[1]
     # A diagonal crosses the corner that four cells share, so all four must be free.
     diagonal = math.sqrt(2)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,46 +106,44 @@ class Surfaces:
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
-    def fractions(self, eye: Floats, numbers: NDArray[np.intp]) -> Floats:
-        """Return (N,) the visible share of each object's nine points from the ``eye`` (3,)."""
-        if not len(numbers):
-            return np.zeros(0)
+    def fractions(self, eyes: Floats, numbers: NDArray[np.intp]) -> Floats:
+        """Return (N,) the visible share of each object's nine points from ``eyes`` (N, 3), or from
+        one eye (1, 3)."""
         # All nine points of all objects in one pass.
-        ends = self.points[numbers].reshape(-1, 3)
-        rays = ends - eye
-        is_clear = self._first_wall(eye, rays) >= 1 - RAY_SLACK
+        eyes = eyes[:, None]
+        ends = self.points[numbers]
+        rays = ends - eyes
+        is_clear = self._first_wall(eyes, rays) >= 1 - RAY_SLACK
         # Glass and other see-through furniture stops bodies and depth, not sight.
         boxes = np.flatnonzero(self.is_opaque)
         if len(boxes):
-            near, far = box_crossings(
-                rays[:, None],
-                self.low[boxes] - eye,
-                self.high[boxes] - eye,
-            )
+            low = self.low[boxes]
+            high = self.high[boxes]
+            seat = eyes[:, None]
+            near, far = box_crossings(rays[..., None, :], low - seat, high - seat)
             # Boxes that contain the point or the eye, or carry the object, hide nothing.
-            is_inside = is_in_boxes(ends, self.low[boxes], self.high[boxes])
-            is_inside |= is_in_boxes(eye[None], self.low[boxes], self.high[boxes])
-            is_inside |= np.repeat(self.is_ignored[numbers][:, boxes], 9, axis=0)
+            is_inside = is_in_boxes(ends, low, high) | is_in_boxes(eyes, low, high)
+            is_inside |= self.is_ignored[numbers][:, None, boxes]
             is_hit = (near < far) & (near < 1 - RAY_SLACK) & (far > 0) & ~is_inside
-            is_clear &= ~is_hit.any(axis=1)
+            is_clear &= ~is_hit.any(axis=2)
         # The share of nine points that are clear.
-        return np.asarray(is_clear.reshape(-1, 9).mean(axis=1))
+        return np.asarray(is_clear.mean(axis=1))
 
-    def _first_wall(self, eye: Floats, rays: Floats) -> Floats:
-        """Return (R,) fractions of rays, (R, 2) or (R, 3), at which they meet the first wall."""
-        if not len(self.walls):
-            return np.full(len(rays), np.inf)
+    def _first_wall(self, eyes: Floats, rays: Floats) -> Floats:
+        """Return (…) fractions of rays, (…, 2) or (…, 3), at which they meet the first wall."""
         # The crossing of two lines: t along the ray, u along the wall. Parallel ones give no hit.
         sx = self.walls[:, 2] - self.walls[:, 0]
         sy = self.walls[:, 3] - self.walls[:, 1]
-        dx = self.walls[:, 0] - eye[0]
-        dy = self.walls[:, 1] - eye[1]
-        cross = rays[:, :1] * sy - rays[:, 1:2] * sx  # (R, W)
+        dx = self.walls[:, 0] - eyes[..., :1]
+        dy = self.walls[:, 1] - eyes[..., 1:2]
+        rx = rays[..., :1]
+        ry = rays[..., 1:2]
+        cross = rx * sy - ry * sx  # (…, W)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (dx * sy - dy * sx) / cross
-            u = (dx * rays[:, 1:2] - dy * rays[:, :1]) / cross
+            u = (dx * ry - dy * rx) / cross
         is_hit = (t > RAY_SLACK) & (u >= -RAY_SLACK) & (u <= 1 + RAY_SLACK)
-        return np.asarray(np.where(is_hit, t, np.inf).min(axis=1))
+        return np.asarray(np.min(t, axis=-1, initial=np.inf, where=is_hit))
 
 
 def surfaces_of(scene: Scene) -> Surfaces:
@@ -208,8 +206,8 @@ def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
 
 
 def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the fractions of rays (…, 1, D) at which they enter and leave boxes with corners (B,
-    D) relative to the ray's origin: (…, B) each."""
+    """Return the fractions of rays (…, 1, D) at which they enter and leave boxes with corners
+    (…, B, D) relative to the ray's origin: (…, B) each."""
     # For rays parallel to a face, a tiny number avoids 0 / 0 in the slab test.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
     one = low / safe
@@ -222,10 +220,10 @@ def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floa
 
 
 def is_in_boxes(points: Floats, low: Floats, high: Floats) -> Bools:
-    """Return a (P, B) mask of points in a box or within ``CONTACT_GAP`` of it."""
-    after = points[:, None, :] >= low - CONTACT_GAP
-    before = points[:, None, :] <= high + CONTACT_GAP
-    return np.asarray((after & before).all(axis=2))
+    """Return a (…, B) mask of points (…, 3) in a box or within ``CONTACT_GAP`` of it."""
+    after = points[..., None, :] >= low - CONTACT_GAP
+    before = points[..., None, :] <= high + CONTACT_GAP
+    return functools.reduce(np.logical_and, np.moveaxis(after & before, -1, 0))
 
 
 # One counted motion, as in RoboTHOR.
@@ -259,9 +257,15 @@ class SimulatedScene:
     ) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
         # A cheap test of angles first: it leaves few objects for the rays.
-        numbers = self._in_view(camera, x, y, heading)
-        eye = np.array((x, y, camera.eye))
-        fractions = self.surfaces.fractions(eye, numbers)
+        middles = self.surfaces.points[:, 0]
+        off = geo.angles_apart(
+            geo.bearings(middles[:, 0] - x, middles[:, 1] - y), heading
+        )
+        # The tolerance is for rounding at the edge of the view.
+        is_in_view = off <= camera.field_of_view / 2 + 1e-9
+        eyes = np.array([(x, y, camera.eye)])
+        numbers = np.flatnonzero(is_in_view & in_range(camera, eyes, middles))
+        fractions = self.surfaces.fractions(eyes, numbers)
         shown = []
         pose = (x, y, heading)
         for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
@@ -277,36 +281,24 @@ class SimulatedScene:
         # Ids break ties, so that equal scenes give equal observations.
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
-    def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
-        """True if a camera at (x, y) sees an object (by index) when facing it."""
-        obj = self.surfaces.objects[number]
-        # Facing the object, so that only its elevation, range and obstacles decide.
-        heading = geo.bearing((x, y), (obj.x, obj.y))
-        if number not in self._in_view(camera, x, y, heading):
-            return False
-        eye = np.array((x, y, camera.eye))
-        (fraction,) = self.surfaces.fractions(eye, np.array([number]))
-        return bool(fraction > 0)
+    def sees(self, camera: Camera, places: Sequence[Point], number: int) -> Bools:
+        """Return a (P,) mask: True if a camera at (x, y) sees an object (by index) when facing it,
+        so that only its elevation, range and obstacles decide."""
+        eyes = np.array([(x, y, camera.eye) for x, y in places]).reshape(-1, 3)
+        is_seen = in_range(camera, eyes, self.surfaces.points[number, 0])
+        numbers = np.full(np.count_nonzero(is_seen), number)
+        is_seen[is_seen] = self.surfaces.fractions(eyes[is_seen], numbers) > 0
+        return is_seen
 
-    def _in_view(
-        self,
-        camera: Camera,
-        x: float,
-        y: float,
-        heading: float,
-    ) -> NDArray[np.intp]:
-        """Return the objects whose center is within the camera's angles and range."""
-        middles = self.surfaces.points[:, 0]
-        dx = middles[:, 0] - x
-        dy = middles[:, 1] - y
-        dz = middles[:, 2] - camera.eye
-        away = np.hypot(dx, dy)
-        off = geo.angles_apart(geo.bearings(dx, dy), heading)
-        up = geo.elevations(dz, np.maximum(away, 1e-6))  # not of a point at the eye
-        # The tolerance is for rounding at the edge of the view.
-        is_in_view = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
-        is_in_view &= (up >= camera.floor) & (up <= camera.top)
-        return np.flatnonzero(is_in_view)
+
+def in_range(camera: Camera, eyes: Floats, middles: Floats) -> Bools:
+    """Return a (N,) mask of points (N, 3) within a camera's range and elevations; either of
+    ``eyes`` and ``middles`` may be one for all."""
+    east, north, up = np.moveaxis(middles - eyes, -1, 0)
+    away = np.hypot(east, north)
+    up = geo.elevations(up, np.maximum(away, 1e-6))  # not of a point at the eye
+    is_near = away <= camera.sight
+    return np.asarray(is_near & (up >= camera.floor) & (up <= camera.top))
 
 
 class SimulatedBase:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import compress, product
 from typing import Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
@@ -89,12 +89,13 @@ def places_to_see(
             continue
         ys = _grid_between(obj.y, obj.depth / 2 + max_distance)
         xs = _grid_between(obj.x, obj.width / 2 + max_distance)
-        for y, x in product(ys, xs):
-            # The cheap tests first.
-            if not place.ground.at(x, y) or floor_distance(obj, x, y) > max_distance:
-                continue
-            if place.sees(camera, x, y, number):
-                places.append((x, y))
+        # The cheap tests first.
+        near = [
+            (x, y)
+            for y, x in product(ys, xs)
+            if place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
+        ]
+        places += compress(near, place.sees(camera, near, number))
     return places
 
 

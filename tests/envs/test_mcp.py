@@ -77,6 +77,28 @@ def test_another_environment_does_not_write_into_a_folder_with_episodes(
         AssistantSession(make("two_phase", max_steps=3), tmp_path / "run")
 
 
+def test_an_assistant_gets_one_try_at_an_episode(tmp_path: Path) -> None:
+    session = AssistantSession(make("two_phase", episodes=2), tmp_path / "run")
+    with closing(session):
+        session.begin(EPISODE)
+        session.act("go[hallway]")
+        with pytest.raises(UsageError, match="was played before"):
+            session.begin(EPISODE)
+        # The refusal did not end the try.
+        assert "the task is not done" in session.act("stop")
+
+
+def test_an_assistant_cannot_come_back_to_an_episode_that_it_left(
+    tmp_path: Path,
+) -> None:
+    session = AssistantSession(make("two_phase", episodes=2), tmp_path / "run")
+    with closing(session):
+        session.begin(EPISODE)
+        session.begin()
+        with pytest.raises(UsageError, match="was played before"):
+            session.begin(EPISODE)
+
+
 EPISODE = "red_bull_can_from_living_room_0"
 
 

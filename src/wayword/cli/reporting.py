@@ -376,7 +376,8 @@ def export(
         Option(
             "--as",
             help="Strategy whose prompts to write (act, react …); calls: recorded prompts and "
-            "answers of any agent; mcap: a log of each episode for Foxglove.",
+            "answers of any agent; mcap: a log of each episode for Foxglove; harbor: tasks for "
+            "Harbor.",
             autocompletion=completing.agents,
         ),
     ] = "act",
@@ -405,7 +406,8 @@ def export(
     Each line has a strategy's prompts and the answers that lead to the recorded actions, with
     --thoughts also the model's thoughts or the expert's reasons. `OUT.card.json` describes the
     file. With --as calls, OUT is a folder of recorded prompts and answers for SFT, DPO and KTO;
-    with --as mcap, a folder of MCAP files.
+    with --as mcap, a folder of MCAP files; with --as harbor, a folder of tasks whose worlds run in
+    containers.
 
     \b
     Examples:
@@ -415,16 +417,18 @@ def export(
       wayword export runs/react --as react --thoughts --out thoughts.jsonl
       wayword export runs/gold --format hub --out gold-dataset
       wayword export runs/a runs/b --as calls --set by=spl --set least=0.8 --out calls
+      wayword export runs/gold --as harbor --out tasks
     """
     from wayword.core.errors import RecordingError, UsageError
     from wayword.runs.calls import export_calls
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
+    from wayword.runs.harbor import export_harbor
     from wayword.runs.mcap import export_mcap
     from wayword.settings import parse
 
-    # These two have a layout of their own.
-    if strategy in ("calls", "mcap") and (form != "chat" or parquet):
+    # These have a layout of their own.
+    if strategy in ("calls", "mcap", "harbor") and (form != "chat" or parquet):
         raise UsageError(
             f"--as {strategy} has no other format; remove --format and --parquet"
         )
@@ -448,6 +452,10 @@ def export(
 
         if strategy == "mcap":
             show.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
+            return
+        if strategy == "harbor":
+            written = export_harbor(runs, out, data, trusted or (), report)
+            show.echo(f"{out}: {written.line}")
             return
         if strategy == "calls":
             values = {**options.settings, "actors": options.actors}

@@ -192,26 +192,31 @@ class AssistantSession:
         self._folder = RunFolder.open(out, config_of(plan, env.dataset, agent, {}))
         self._observation = ""
         self._playing = False
+        self._begun = set[str]()
 
     def begin(self, episode: ToolText = "") -> str:
         """Begin an episode: the one of that id, else the next that was not played yet. Returns the
         rules, the task and what you see."""
         tasks = self._env.tasks
         ids = [task_id(tasks, number) for number in range(len(tasks))]
-        # The next episode that this folder lacks.
-        name = episode or next((each for each in ids if each not in self._folder), None)
+        # The next episode that this folder lacks, and that this session did not leave.
+        fresh = (
+            each for each in ids if each not in self._folder and each not in self._begun
+        )
+        name = episode or next(fresh, None)
         if name is None:
             raise UsageError(
                 "all episodes have been played; the run folder is complete"
             )
-        # A run folder holds each episode once.
-        if name in self._folder:
+        # A run folder holds each episode once; and a second try would know the first one's world.
+        if name in self._folder or name in self._begun:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
         if name not in ids:
             raise UsageError(f"no episode {name!r}; {suggest(name, ids[:2000])}")
         # An episode that was left is recorded as failed, never silently lost.
         self._abandon("another episode was started")
         observation, _ = self._env.reset(episode=name)
+        self._begun.add(name)
         self._observation = str(observation)
         self._playing = True
         return f"{self._env.view.rules()}\n\n{observation}"

@@ -261,7 +261,7 @@ class _World:
             raise UsageError(f"{run.path}: tasks cannot be perturbed; {remedy}")
         dataset = dataset_of(run, data, trusted)
         # Only what differs from the defaults, as a person would write it.
-        settings: Any = type(dataset).Settings  # type: ignore[attr-defined]
+        settings: Any = type(dataset).Settings
         usual = {each.name: default_of(each) for each in fields(settings)}
         values = plan_of(identity, data, trusted).settings["dataset"]
         options = []

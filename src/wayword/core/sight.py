@@ -140,7 +140,11 @@ class Eyes:
         al. 2024), section 2.1."""
         rows, columns = self.settings.size
         patches = -(-rows // PATCH) * -(-columns // PATCH)
-        return patches * len(self.painter.views(self.world, self.actor))
+        return patches * len(self.views())
+
+    def views(self) -> Sequence[PictureView]:
+        """Return the directions of the actor's pictures."""
+        return self.painter.views(self.world, self.actor)
 
     def look(self) -> list[tuple[str, Image]]:
         """Draw the actor's views, each with its label."""
@@ -158,7 +162,7 @@ class Eyes:
         if not self.reads_words:
             marks = self.painter.marks(self.world, self.actor)
         drawn = []
-        for view in self.painter.views(self.world, self.actor):
+        for view in self.views():
             frame = self.painter.frame(self.world, self.actor, view, size)
             draw_marks(frame.color, frame.ids, marks)
             drawn.append((view, frame))

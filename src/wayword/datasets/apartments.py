@@ -22,7 +22,15 @@ from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.procedural.tables import Table
 from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
+from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.picture import spread_out
+from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
+from wayword.worlds.objectnav.picture import (
+    SearchPainter,
+    picture_camera,
+    seen_pixels,
+)
 from wayword.worlds.objectnav.simulated import STEP, TURN, SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
     ObjectNavReference,
@@ -67,6 +75,13 @@ class ApartmentsSettings(Checked):
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
+PAINTABLE = "paintable"
+"""The split whose objects have looks that pictures can show."""
+LEAST_PIXELS = 200
+"""Pixels of a target in a picture from the end of the shortest path, in that split."""
+_PAINTER = SearchPainter()
+
+
 class Apartments(SolvableSearches):
     """Object-goal navigation by free descriptions in generated homes: "Find the cat-shaped mug."
 
@@ -78,12 +93,15 @@ class Apartments(SolvableSearches):
     Each portable object has a distinguishing look, so a description matches exactly one object
     although other objects share its type. All doors are open and the target is not inside anything
     closed. The nearest point within 1 m of the visible target is at least 2 m from the start.
+
+    Split ``paintable``, for ``eyes``: pictures can show its looks, no objects overlap, small ones
+    hide others, and what no picture of the default size shows is in no words.
     """
 
     Settings = ApartmentsSettings
     family = objectnav.family
     clusters = Clusters("scene", r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
-    splits = ("test", "train")
+    splits = ("test", "train", PAINTABLE)
     max_steps = 500
     settings: ApartmentsSettings
 
@@ -98,9 +116,22 @@ class Apartments(SolvableSearches):
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         """Return a simulated base in the episode's apartment."""
-        return ObjectNavWorld(
-            SimulatedBase(self.place(episode.scene), self.settings.camera)
-        )
+        return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.camera))
+
+    @property
+    def camera(self) -> Camera:
+        """Camera of the split."""
+        settings = self.settings
+        if self.split == PAINTABLE:
+            return picture_camera(settings.field_of_view, settings.depth)
+        return settings.camera
+
+    def painter(self) -> SearchPainter | None:
+        """Return the painter of the split ``paintable``; other splits have looks that cannot be
+        drawn, such as "half-used"."""
+        if self.split == PAINTABLE:
+            return _PAINTER
+        return None
 
     def place(self, scene: str) -> SimulatedScene:
         """Return a home with its small objects; cached."""
@@ -120,7 +151,7 @@ class Apartments(SolvableSearches):
 
     def _task(self, number: int) -> Task:
         """Return a task by its number, with the budget of searches in its episode."""
-        task = _task(*self._scene(number), self.settings.camera, self.settings.length)
+        task = _task(*self._scene(number), self.camera, self.settings.length)
         episode = replace(task.episode, extra={**task.episode.extra, **self.budget()})
         return Task(episode, task.reference)
 
@@ -134,6 +165,12 @@ def _build_scene(scene: str) -> SimulatedScene:
     doors = tuple(replace(door, open=True) for door in home_scene.doors)
     home_scene = replace(home_scene, name=scene, doors=doors)
     unused_looks: dict[str, list[str]] = {}
+    # The split is part of a home's name.
+    is_paintable = f"-{PAINTABLE}-" in scene
+    adjectives = LOOKS["adjectives"]
+    if is_paintable:
+        adjectives = LOOKS["paintable"]
+        home_scene = _spread(home_scene)
     words: dict[str, str] = {}  # unique in the home
     for item in home_scene.objects:
         if "pickupable" in item.affordances:
@@ -141,9 +178,17 @@ def _build_scene(scene: str) -> SimulatedScene:
             if looks:
                 looks += []
             else:
-                looks += rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
+                looks += rng.sample(adjectives, len(adjectives))
             words[item.id] = f"{looks.pop()} {item.type.replace('_', ' ')}"
-    return SimulatedScene(home_scene, words)
+    return SimulatedScene(home_scene, words, all_hide=is_paintable)
+
+
+def _spread(scene: Scene) -> Scene:
+    """Return a scene whose small objects lie next to each other."""
+    objects = list(scene.objects)
+    for number, (x, y) in spread_out(Entities(scene, 0)).items():
+        objects[number] = replace(objects[number], x=round(x, 3), y=round(y, 3))
+    return replace(scene, objects=tuple(objects))
 
 
 def _episode_id(scene: str, turn: int, length: int) -> str:
@@ -185,6 +230,8 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
             if length
             else path_length(path) >= SHORTEST_PATH
         ):
+            if not _can_be_seen(place, camera, path[-1], target):
+                continue
             corners = [(round(x, 3), round(y, 3)) for x, y in path]
             name = _episode_id(scene, turn, length)
             words = place.words[target]
@@ -196,6 +243,14 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
     raise UsageError(
         f"{scene} has no target{least}; change dataset.seed or raise dataset.rooms"
     )
+
+
+def _can_be_seen(place: SimulatedScene, camera: Camera, at: Point, target: str) -> bool:
+    """True if a picture from a point shows the target well; where there are no pictures, always."""
+    if not place.all_hide:
+        return True
+    (goal,) = [each for each in place.scene.objects if each.id == target]
+    return seen_pixels(place, camera, at, goal) >= LEAST_PIXELS
 
 
 def count_motions(corners: Sequence[Point], heading: float) -> int:

@@ -5,7 +5,8 @@ shape is a list of parts in fractions of the object's box. An object's name may 
 change its proportions: "red sofa", "tall mirror".
 
 ``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open"; and
-``towns.toml`` of what stands along streets, with the letters of its signs.
+``towns.toml`` of what stands along streets, with the letters of its signs. ``looks.toml`` has the
+paints of adjectives.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class _Part:
 PARTS = "parts.toml"
 HOMES = "homes.toml"
 TOWNS = "towns.toml"
+LOOKS = "looks.toml"
 
 
 @cache
@@ -164,6 +166,12 @@ def home_look(kind: str, states: tuple[str, ...] = ()) -> HomeLook:
     return HomeLook(parts, paint, tables["lifts"].get(kind), stands_out)
 
 
+@cache
+def look_paint(adjective: str) -> str:
+    """Return the paint of an adjective of ``looks.toml``, empty for others."""
+    return str(_tables(LOOKS)["looks"].get(adjective, ""))
+
+
 @dataclass(frozen=True, slots=True)
 class TownLook:
     """The look of a kind along a street: ``parts``, ``paint``, ``extents`` across, off its back and
@@ -238,7 +246,9 @@ def home_kinds() -> frozenset[str]:
 def paint_of(name: str, table: str = "paints") -> Paint:
     """Return a paint of the table; grey if there is none of that name."""
     tables = _tables()
-    more = {**_tables(HOMES)["paints"], **_tables(TOWNS)["paints"]}
+    more: dict[str, Any] = {}
+    for file in (HOMES, TOWNS, LOOKS):
+        more |= _tables(file)["paints"]
     row = tables[table].get(name) or more.get(name) or tables["paints"]["grey"]
     # One color, which extends all the way.
     if not isinstance(row, Mapping):

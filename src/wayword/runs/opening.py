@@ -112,7 +112,7 @@ def _parts(
         raise UsageError(
             f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "
             "that looks at pictures: mapgpt, navgpt, navcot, velma, act, react, react_emmem, "
-            "reflexion, reflexion_emmem"
+            "reflexion, reflexion_emmem, lgx, frontier_llm"
         )
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
@@ -250,7 +250,8 @@ def open_dataset(plan: Plan) -> Dataset:
     if opened[key].eyes is not None and opened[key].painter() is None:
         raise UsageError(
             f"eyes={plan.eyes().eyes}: {plan.on} draws no pictures; remove the setting, "
-            "or choose a dataset that does: houses, towns, household (generated), grounding"
+            "or choose a dataset that does: houses, towns, household (generated), grounding, "
+            "apartments:paintable"
         )
     return opened[key]
 

@@ -35,8 +35,10 @@ from wayword.agents.search.lgx import ListingSettings
 from wayword.agents.search.searcher import NextPoint, point_ahead
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
+from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, absolute, bearing, sector
-from wayword.core.model import user
+from wayword.core.model import Image, Message
+from wayword.core.sight import Mode
 from wayword.core.trajectory import ASKED
 from wayword.verbalize.generic import COMPASS
 from wayword.worlds.objectnav.observation import View
@@ -99,9 +101,19 @@ class FrontierLLM(FrontierAgent):
 
     Settings: ClassVar[type[FrontierLLMSettings]] = FrontierLLMSettings
     needs_model: ClassVar[bool] = True
+    has_eyes: ClassVar[bool] = True
 
     def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        self._eyes = toolkit.eyes
+        self._sight: Mode = "words"
+        if self._eyes is not None:
+            self._sight = self._eyes.settings.eyes
+            if settings.decoding == "choose":
+                raise UsageError(
+                    f"frontier_llm: eyes={self._sight} needs decoding=constrained or free; "
+                    "ranked words have no pictures"
+                )
         self._prompts = Prompts(__file__, settings.prompts, "frontier_llm.jinja")
         self._objects: list[tuple[str, Point]] = []
         self._visits: dict[str, None] = {}
@@ -165,29 +177,37 @@ class FrontierLLM(FrontierAgent):
         for number, frontier in enumerate(listed, 1):
             names = self._near(frontier.point)
             near.append(", ".join(names[:MOST_OBJECTS]) or "nothing yet")
+            objects = [likely_room(names), f"near: {near[-1]}"]
+            if self._sight == "pictures":
+                objects = []
             position = (self.view.x, self.view.y)
             to = COMPASS[sector(bearing(position, frontier.middle))]
             parts = [
                 f"{frontier.metres:.1f} m to the {to}",
                 f"{frontier.width:.1f} m wide",
-                likely_room(names),
-                f"near: {near[-1]}",
+                *objects,
             ]
             lines.append(f"{number}. {', '.join(filter(None, parts))}")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
+        labels, images = self._pictures()
+        visits = list(self._visits)[-MOST_VISITS:]
+        if self._sight == "pictures":
+            visits = []  # they name objects
         text = self._prompts.fill(
             "frontiers",
+            sight=self._sight,
+            images=labels,
             target=self.target,
             near=f"{self.settings.near:g}",
             frontiers="\n".join(lines),
-            visits="\n".join(list(self._visits)[-MOST_VISITS:]),
+            visits="\n".join(visits),
             left=self.actions_left(),
         )
         rejection = None
         answer = numbers[0]
         if len(listed) > 1:
             metres = [frontier.metres for frontier in listed]
-            picked = await self._ask(text, numbers, metres)
+            picked = await self._ask(Message("user", text, images), numbers, metres)
             if isinstance(picked, Rejection):
                 rejection = picked
                 answer = picked.said[:200]
@@ -204,9 +224,24 @@ class FrontierLLM(FrontierAgent):
         thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
         return NextPoint(listed[index].point, thought, rejection)
 
+    def _pictures(self) -> tuple[str, tuple[Image, ...]]:
+        """Return the pictures around and their labels, with the direction on the map of each;
+        nothing in words."""
+        if self._eyes is None:
+            return "", ()
+        seen = self._eyes.look()
+        headings = [view.heading for view in self._eyes.views()]
+        labels = [
+            f"image {number}: {label}, {COMPASS[sector(heading)]}"
+            for number, ((label, _), heading) in enumerate(
+                zip(seen, headings, strict=True), 1
+            )
+        ]
+        return "; ".join(labels), tuple(image for _, image in seen)
+
     async def _ask(
         self,
-        text: str,
+        question: Message,
         numbers: Sequence[str],
         metres: Sequence[float],
     ) -> str | Rejection:
@@ -215,7 +250,7 @@ class FrontierLLM(FrontierAgent):
         model = self.toolkit.model()
         if settings.decoding == "choose":
             ranked = await model.choose(
-                f"{text}\nAnswer:",
+                f"{question.text}\nAnswer:",
                 [f" {number}" for number in numbers],
             )
             scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(
@@ -226,7 +261,7 @@ class FrontierLLM(FrontierAgent):
         if settings.temperature:
             seed = self.toolkit.rng.getrandbits(31)
         limits = settings.max_tokens, settings.temperature, seed
-        reply = await ask(model, [user(text)], numbers, settings.decoding, *limits)
+        reply = await ask(model, [question], numbers, settings.decoding, *limits)
         return read_pick(reply, numbers)
 
 

@@ -20,13 +20,13 @@ from annotated_types import Ge, Le
 
 from wayword.agents.answers import Decoding, ask, read_pick
 from wayword.agents.pages import Prompts
-from wayword.agents.prompting import Temperature
+from wayword.agents.prompting import Temperature, pictures_around
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative
-from wayword.core.model import user
+from wayword.core.model import Image, Message
 from wayword.core.perceiver import Detection, Perceiver
 from wayword.core.trajectory import ASKED
 from wayword.perception.detectors import caption, detector_called
@@ -228,14 +228,22 @@ class LGX(ListingSearcher):
 
     After each full turn the model is asked once which of the listed objects to go towards, or which
     of four described directions. If the answer names none of them, it is recorded and a random
-    direction is taken. The two-phase test asks the same question about its own lists.
+    direction is taken. The two-phase test asks the same question about its own lists. With
+    ``eyes=pictures``, it is asked which of the pictures shows the way.
     """
 
     Settings: ClassVar[type[LGXSettings]] = LGXSettings
     needs_model: ClassVar[bool] = True
+    has_eyes: ClassVar[bool] = True
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        self._eyes = toolkit.eyes
+        if self._eyes is not None and settings.prompt != "robot":
+            raise UsageError(
+                f"lgx: eyes={self._eyes.settings.eyes} has a prompt of its own; remove "
+                f"prompt={settings.prompt}"
+            )
         self._prompts = Prompts(__file__, settings.prompts, "lgx.jinja")
         self.captions: Mapping[str, str] = {}
         """Direction -> its sentence, for ``prompt=captions``."""
@@ -252,10 +260,19 @@ class LGX(ListingSearcher):
         slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
         slots |= _released_slots(self.target, names)
-        text = self._prompts.fill(settings.prompt, **slots)
+        page: str = settings.prompt
+        labels = ""
+        images: tuple[Image, ...] = ()
+        if self._eyes is not None:
+            labels, images = pictures_around(self._eyes)
+            if not self._eyes.reads_words:
+                page = "pictures"
+        text = self._prompts.fill(page, images=labels, **slots)
+        if self._eyes is not None and self._eyes.reads_words:
+            text = f"{self._prompts.fill('pictures_too', images=labels)}\n{text}"
         if left := self.actions_left():
             text = f"{self._prompts.fill('steps_left', left=left)}\n{text}"
-        question = user(text)
+        question = Message("user", text, images)
         model = self.toolkit.model()
         limits = settings.max_tokens, settings.temperature
         seed = None
@@ -266,7 +283,13 @@ class LGX(ListingSearcher):
         return read_pick(reply, names)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Return a point towards the object or the quarter that was picked."""
+        """Return a point towards the object, the picture or the quarter that was picked."""
+        if self._eyes is not None and not self._eyes.reads_words:
+            headings = {view.label: view.heading for view in self._eyes.views()}
+            picked = await self.decide(list(headings))
+            if isinstance(picked, Rejection):
+                return self.random_direction("No valid answer.", picked)
+            return NextPoint(self.point_towards(headings[picked]), f"To go: {picked}.")
         if self.settings.prompt != "captions":
             return await super().choose(views)
         self.captions = quarter_captions(self.scene_detector, views)

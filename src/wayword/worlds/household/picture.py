@@ -74,9 +74,9 @@ class HouseholdPainter(Painter):
     has_marks = True
 
     def __init__(self) -> None:
-        self._walls = lru_cache(maxsize=MESHES)(_room_mesh)
-        self._fronts = lru_cache(maxsize=MESHES)(_fronts)
-        self._object = lru_cache(maxsize=OBJECT_MESHES)(_object_mesh)
+        self._walls = lru_cache(maxsize=MESHES)(room_mesh)
+        self._fronts = lru_cache(maxsize=MESHES)(find_fronts)
+        self._object = lru_cache(maxsize=OBJECT_MESHES)(object_mesh)
         self._mesh = lru_cache(maxsize=MESHES)(_join)
 
     @property
@@ -132,26 +132,12 @@ class HouseholdPainter(Painter):
         return draw(self._mesh((walls, *objects)), camera, size)
 
     def _placements(self, house: House, me: Actor) -> list[Placement]:
-        """Return everything that can be seen: objects that are not in closed containers, doors and
-        other actors."""
+        """Return everything that can be seen, other actors and what is in the hands included."""
         t = house.entities
-        fronts = self._fronts(house.layout.scene)
-        shifts: dict[int, tuple[float, float, float]] = {}
-        placed = []
-        spread: dict[int, Point] = {}
-        for holder in sorted(set(t.inside[: t.objects].tolist())):
-            if 0 <= holder < t.objects:
-                spread |= _spread_out(t, holder)
-        for i in _holders_first(t):
-            holder = int(t.inside[i])
-            if t.is_exposed[i]:
-                place = spread.get(i, (float(t.x[i]), float(t.y[i])))
-                placed.append(_placement(t, i, place, fronts, shifts))
-            elif holder == me.number:
-                placed.append(_in_hand(t, i, me))
-        for i in range(t.objects, t.first_actor):
-            door = house.layout.scene.doors[i - t.objects]
-            placed.append(_door_placement(door, i, bool(t.open[i])))
+        scene = house.layout.scene
+        placed = placements(t, scene, self._fronts(scene))
+        held = [i for i in range(t.objects) if t.inside[i] == me.number]
+        placed += [_in_hand(t, i, me) for i in held]
         others = [other for other in house.actors.values() if other is not me]
         placed += [_person(other) for other in others]
         return placed
@@ -161,7 +147,7 @@ class HouseholdPainter(Painter):
 class Placement:
     """An object in its place: ``number`` in pictures, ``kind`` and ``states``, the middle of its
     ``back``, its ``front`` (unit vector), ``extents`` across, off its back and up, and the height
-    of its ``underside``, in metres."""
+    of its ``underside``, in metres. ``paint``: its own, empty for that of its kind."""
 
     number: int
     kind: str
@@ -170,6 +156,7 @@ class Placement:
     front: Point
     extents: tuple[float, float, float]
     underside: float
+    paint: str = ""
 
 
 def _house(world: World) -> House:
@@ -181,18 +168,37 @@ def _actor(world: World, actor: str) -> Actor:
     return _house(world).actors[actor]
 
 
+def placements(
+    t: Entities, scene: Scene, fronts: Mapping[int, tuple[Point, int]]
+) -> list[Placement]:
+    """Return the doors, and the objects that are not in closed containers or hands. ``fronts``:
+    those of :func:`find_fronts`."""
+    shifts: dict[int, tuple[float, float, float]] = {}
+    spread = spread_out(t)
+    placed = []
+    for i in _holders_first(t):
+        if t.is_exposed[i]:
+            place = spread.get(i, (float(t.x[i]), float(t.y[i])))
+            placed.append(_placement(t, i, place, fronts, shifts))
+    for i in range(t.objects, t.first_actor):
+        door = scene.doors[i - t.objects]
+        placed.append(_door_placement(door, i, bool(t.open[i])))
+    return placed
+
+
 def _holders_first(t: Entities) -> list[int]:
     """Return all objects, each after what holds it."""
     return sorted(range(t.objects), key=lambda i: (len(t.holders(i)), i))
 
 
-def _object_mesh(look: Placement) -> Mesh:
+def object_mesh(look: Placement) -> Mesh:
+    """Return the mesh of an object in its place."""
     builder = MeshBuilder()
     home = home_look(look.kind, look.states)
     builder.add_parts(
         look.number,
         home.parts,
-        home.paint,
+        look.paint or home.paint,
         look.back,
         look.front,
         look.extents,
@@ -257,7 +263,16 @@ def _placement(
     )
 
 
-def _spread_out(t: Entities, holder: int) -> dict[int, Point]:
+def spread_out(t: Entities) -> dict[int, Point]:
+    """Return places (x, y) for what lies in or on objects, so that none hides in another."""
+    places: dict[int, Point] = {}
+    for holder in sorted(set(t.inside[: t.objects].tolist())):
+        if 0 <= holder < t.objects:
+            places |= _spread_on(t, holder)
+    return places
+
+
+def _spread_on(t: Entities, holder: int) -> dict[int, Point]:
     """Return places (x, y) for what lies in or on an object, so that none hides in another: the
     world lets small objects overlap. Each goes to the nearest free place on its holder."""
     base = t.specs[holder]
@@ -400,7 +415,7 @@ def _bounds(room: Room) -> tuple[float, float, float, float]:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
+def find_fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
     """Return the front of each object and the piece that it is built into, -1 for none."""
     fronts: dict[int, tuple[Point, int]] = {}
     pieces = [(i, each) for i, each in enumerate(scene.objects) if each.solid]
@@ -436,7 +451,7 @@ def _away_from_wall(scene: Scene, piece: HouseObject) -> Point:
     return (0.0, -1.0)
 
 
-def _room_mesh(
+def room_mesh(
     rooms: tuple[Room, ...],
     walls: tuple[Wall, ...],
     doors: tuple[Door, ...],

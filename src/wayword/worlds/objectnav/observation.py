@@ -101,7 +101,8 @@ class Camera:
     ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range of depth and
     ``sight`` of object recognition, in metres. ``column`` is the width of a depth column in degrees
     and ``rows`` the elevations of the depth rows. Vertically the view extends from ``floor`` to
-    ``top`` degrees, as if the camera tilted up and down.
+    ``top`` degrees, as if the camera tilted up and down. Objects are recognized from a visible area
+    of ``least_area`` square degrees.
     """
 
     field_of_view: float = 80.0
@@ -112,6 +113,7 @@ class Camera:
     rows: tuple[float, ...] = (0, -5, -10, -13, -16, -20, -26, -32, -40, -52)
     floor: float = -60.0
     top: float = 40.0
+    least_area: float = 0.0
 
     @property
     def bearings(self) -> tuple[float, ...]:

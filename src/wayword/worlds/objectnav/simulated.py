@@ -146,8 +146,9 @@ class Surfaces:
         return np.asarray(np.min(t, axis=-1, initial=np.inf, where=is_hit))
 
 
-def surfaces_of(scene: Scene) -> Surfaces:
-    """Return the surfaces of a scene in its current state, including closed doors."""
+def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
+    """Return the surfaces of a scene in its current state, including closed doors. ``all_hide``:
+    every box hides what is behind it, as in a picture."""
     # A closed door stops sight like a wall; an open one leaves its gap.
     lines = [(*wall.a, *wall.b) for wall in scene.walls]
     lines += [(*door.a, *door.b) for door in scene.doors if not door.open]
@@ -171,7 +172,9 @@ def surfaces_of(scene: Scene) -> Surfaces:
     low = [(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes]
     high = [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
     # Things to carry are too small to hide what is behind them.
-    is_opaque = [o.opaque and "pickupable" not in o.affordances for o in boxes]
+    is_opaque = [
+        all_hide or (o.opaque and "pickupable" not in o.affordances) for o in boxes
+    ]
 
     # Objects, and the boxes that do not hide them: their own, and those that hold them.
     # What is in a closed receptacle is invisible, at any depth of nesting.
@@ -234,11 +237,12 @@ TURN = 30.0  # degrees
 @dataclass(frozen=True, eq=False)
 class SimulatedScene:
     """A scene with its ground and surfaces, shared by all episodes. ``words`` maps an object's id
-    to its description, if that is more than its type."""
+    to its description, if that is more than its type. ``all_hide``: small objects hide others."""
 
     scene: Scene
     words: Mapping[str, str]
     radius: float = 0.2
+    all_hide: bool = False
 
     @cached_property
     def ground(self) -> Ground:
@@ -246,7 +250,7 @@ class SimulatedScene:
 
     @cached_property
     def surfaces(self) -> Surfaces:
-        return surfaces_of(self.scene)
+        return surfaces_of(self.scene, self.all_hide)
 
     def visible_from(
         self,
@@ -272,14 +276,20 @@ class SimulatedScene:
             # One of nine points is enough: annotators name objects of which little
             # shows.
             if fraction > 0:
-                o = self.surfaces.objects[i]
-                words = self.words.get(o.id, o.type.replace("_", " "))
-                box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
-                shown.append(
-                    sighting(o.id, o.type, words, box, pose, camera.eye, fraction)
-                )
+                seen = self._sighting(i, pose, camera.eye, fraction)
+                if visible_area(seen) >= camera.least_area:
+                    shown.append(seen)
         # Ids break ties, so that equal scenes give equal observations.
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
+
+    def _sighting(
+        self, i: int, pose: tuple[float, float, float], eye: float, fraction: float
+    ) -> Shown:
+        """Return an object (by index) as seen from a pose (x, y, heading)."""
+        o = self.surfaces.objects[i]
+        words = self.words.get(o.id, o.type.replace("_", " "))
+        box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
+        return sighting(o.id, o.type, words, box, pose, eye, fraction)
 
     def sees(self, camera: Camera, places: Sequence[Point], number: int) -> Bools:
         """Return a (P,) mask: True if a camera at (x, y) sees an object (by index) when facing it,
@@ -287,8 +297,21 @@ class SimulatedScene:
         eyes = np.array([(x, y, camera.eye) for x, y in places]).reshape(-1, 3)
         is_seen = in_range(camera, eyes, self.surfaces.points[number, 0])
         numbers = np.full(np.count_nonzero(is_seen), number)
-        is_seen[is_seen] = self.surfaces.fractions(eyes[is_seen], numbers) > 0
+        fractions = self.surfaces.fractions(eyes[is_seen], numbers)
+        enough = fractions > 0
+        if camera.least_area:
+            seen = np.flatnonzero(is_seen).tolist()
+            for row, place in enumerate(seen):
+                pose = (*places[place], 0.0)
+                shown = self._sighting(number, pose, camera.eye, float(fractions[row]))
+                enough[row] = visible_area(shown) >= camera.least_area
+        is_seen[is_seen] = enough
         return is_seen
+
+
+def visible_area(seen: Shown) -> float:
+    """Return the visible area of an object in square degrees."""
+    return seen.width * seen.height * seen.fraction
 
 
 def in_range(camera: Camera, eyes: Floats, middles: Floats) -> Bools:

@@ -1,0 +1,120 @@
+"""Pictures of simulated searches: the home around the robot, where each object shows its look.
+
+A search names its target by a look, "bright red mug", which no other object of the home has.
+``looks.toml`` says how each look is painted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from wayword.core.geometry import Point, bearing
+from wayword.core.sight import Frame, Painter, PictureView
+from wayword.core.world import World
+from wayword.render.parts import HOMES, LOOKS, PARTS, checksum, joined, look_paint
+from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.picture import (
+    find_fronts,
+    object_mesh,
+    placements,
+    room_mesh,
+)
+from wayword.worlds.household.scene import HouseObject
+from wayword.worlds.objectnav.observation import Camera
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
+from wayword.worlds.objectnav.world import ObjectNavWorld
+
+ELEVATION = -20.0
+"""Tilt of the views in degrees: what is on tables and on the floor."""
+VIEW_WIDTH = 60.0
+"""Width of a view in degrees: wider ones show a mug across a room as a few pixels."""
+VIEW_SIZE = (360, 480)
+"""Rows and columns of the default size, by which the rules of sight are set."""
+LABELS = ("ahead", "right ahead", "right behind", "behind", "left behind", "left ahead")
+"""Names of the six views, clockwise from the heading."""
+MESHES = 8
+"""Most homes in memory; each takes about 5 MB."""
+
+
+def picture_camera(field_of_view: float, reach: float) -> Camera:
+    """Return the camera of searches with pictures: high enough to see what lies on counters, and
+    blind to what no picture of the default size shows."""
+    return Camera(
+        field_of_view,
+        eye=1.4,
+        reach=reach,
+        floor=-42.0,
+        top=3.0,
+        least_area=2.5,
+    )
+
+
+class SearchPainter(Painter):
+    """Draws what a robot sees in a full turn, which it makes before each choice."""
+
+    @property
+    def name(self) -> str:
+        return f"schematic:{checksum(PARTS, HOMES, LOOKS)}"
+
+    def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        heading = _base(world).pose()["heading"]
+        return [
+            PictureView(
+                label,
+                (heading + number * VIEW_WIDTH) % 360.0,
+                ELEVATION,
+                VIEW_WIDTH,
+            )
+            for number, label in enumerate(LABELS)
+        ]
+
+    def frame(
+        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+    ) -> Frame:
+        base = _base(world)
+        pose = base.pose()
+        camera = PinholeCamera(
+            (pose["x"], pose["y"], base.camera.eye),
+            view.heading,
+            view.elevation,
+            view.width,
+        )
+        return draw(scene_mesh(base.place), camera, size)
+
+
+def seen_pixels(
+    place: SimulatedScene, camera: Camera, at: Point, target: HouseObject
+) -> int:
+    """Return the pixels of an object in a picture from a point that faces it."""
+    heading = bearing(at, (target.x, target.y))
+    pinhole = PinholeCamera((*at, camera.eye), heading, ELEVATION, VIEW_WIDTH)
+    number = place.scene.objects.index(target) + 1
+    return int((draw(scene_mesh(place), pinhole, VIEW_SIZE).ids == number).sum())
+
+
+@lru_cache(maxsize=MESHES)
+def scene_mesh(place: SimulatedScene) -> Mesh:
+    """Return the mesh of a home. Objects have the number of their place in ``Scene.objects``, from
+    1."""
+    scene = place.scene
+    entities = Entities(scene, 0)
+    meshes = [room_mesh(scene.rooms, scene.walls, scene.doors)]
+    for each in placements(entities, scene, find_fronts(scene)):
+        number = each.number - 1
+        # Doors are open, and no rule of sight knows of their leaves.
+        if number >= entities.objects:
+            continue
+        spec = scene.objects[number]
+        words = place.words.get(spec.id, "")
+        adjective = words.removesuffix(spec.type.replace("_", " ")).strip()
+        meshes.append(object_mesh(replace(each, paint=look_paint(adjective))))
+    return joined(meshes)
+
+
+def _base(world: World) -> SimulatedBase:
+    assert isinstance(world, ObjectNavWorld)
+    assert isinstance(world.base, SimulatedBase)
+    return world.base

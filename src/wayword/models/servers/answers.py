@@ -24,25 +24,19 @@ from wayword.core.model import (
 )
 from wayword.core.secrets import redacted
 from wayword.models.parts.calling import calls_in, read_calls
-from wayword.models.parts.decoding import cut, matched, split_thought
+from wayword.models.parts.decoding import cut, json_values, matched, split_thought
 from wayword.models.servers.requests import ANSWER, Request
 
 # Per call: a larger count is a server's error, and would use up any budget
 _MAX_TOKENS = 10**9
-# JSON objects read per answer: one that repeats the field more is unclear
-_MAX_OBJECTS = 20
 # Longer texts are estimated from this many characters, for speed
 _ESTIMATED_CHARACTERS = 10_000
 
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
     """Return the samples of a reply. Raises a retryable ``ModelError`` if there are none."""
-    rows = answer.get("choices") if isinstance(answer, Mapping) else None
-    if (
-        not isinstance(rows, list)
-        or not rows
-        or not all(isinstance(c, Mapping) for c in rows)
-    ):
+    rows = as_list(field(answer, "choices"))
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
         shown = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
     return rows
@@ -70,30 +64,32 @@ _REASONING = (
     *("reasoning_text", "reasoning_details", "thinking_blocks"),
 )
 """Fields of a message with its reasoning."""
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+"""Types of the parts of a content that are reasoning."""
 
 
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
-    raw = text = _text(choice.get("text"))
+    text = _text(choice.get("text"))
     reasoning = ""
     calls: tuple[ToolCall, ...] = ()
     verbatim = ""
     if request.chat:
         # Some servers answer in the form of a stream, or of the other route.
-        message = _object(choice, "message") or _object(choice, "delta")
+        message = mapping(choice, "message") or mapping(choice, "delta")
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
-        thoughts = [part for part in parts if _is_thought(part)]
-        text = _text([part for part in parts if part not in thoughts])
-        entries = _as_list(message.get("tool_calls"))
+        thoughts = [part for part in parts if field(part, "type") in _THOUGHTS]
+        answer = _text([part for part in parts if part not in thoughts])
+        entries = as_list(message.get("tool_calls"))
         if request.calls and entries and not isinstance(request.prompt, str):
             calls, verbatim = read_calls(message, request.prompt)
-        elif not text and "tools" in request.body and len(entries) == 1:
-            text = _text(_object(entries[0], "function").get("arguments"))
-        text = text or _text(message.get("refusal")) or raw
-        text, inline = split_thought(redacted(text))
-        reasons = (_text(message.get(name)) for name in _REASONING)
-        reasoning = _text(thoughts) or next(filter(None, reasons), "") or inline
+        elif not answer and "tools" in request.body and len(entries) == 1:
+            answer = _text(mapping(entries[0], "function").get("arguments"))
+        answer = answer or _text(message.get("refusal")) or text
+        text, inline = split_thought(redacted(answer))
+        listed = [_text(thoughts), *(_text(message.get(name)) for name in _REASONING)]
+        reasoning = next(filter(None, listed), inline)
     text = redacted(text)
     if request.worded:
         calls = calls_in(text, request.calls)
@@ -103,11 +99,6 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         text = matched(text, request.options) or text
     text, finish = cut(text, str(choice.get("finish_reason") or ""), request.stops)
     return Sample(text, redacted(reasoning), finish, calls, verbatim)
-
-
-def _is_thought(part: object) -> bool:
-    kind = part.get("type") if isinstance(part, Mapping) else ""
-    return kind in ("thinking", "reasoning", "redacted_thinking")
 
 
 def _text(value: object) -> str:
@@ -123,24 +114,9 @@ def _text(value: object) -> str:
 def _unwrap(text: str) -> str:
     """Return the value of ``{"answer": …}``, which may be inside prose or a code fence; a text
     without such an object, or with two that differ, unchanged: the agent rejects it."""
-    decoder = json.JSONDecoder()
-    key = f'"{ANSWER}"'
-    values: set[str] = set()
-    at = text.find(key)
-    for _ in range(_MAX_OBJECTS):
-        if at < 0:
-            break
-        end = at + len(key)
-        start = text.rfind("{", 0, at)
-        try:
-            value, after = decoder.raw_decode(text, max(0, start))
-        except (ValueError, RecursionError):
-            value = None
-            after = end
-        if isinstance(value, dict) and isinstance(value.get(ANSWER), str):
-            values.add(value[ANSWER])
-        at = text.find(key, max(end, after))
-    return values.pop() if len(values) == 1 and at < 0 else text
+    found = json_values(text, "{", lambda value: isinstance(field(value, ANSWER), str))
+    values = {value[ANSWER] for value, _, _ in found}
+    return values.pop() if len(values) == 1 else text
 
 
 def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Usage:
@@ -150,12 +126,11 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     completion are added to the completion. An impossible count of cached tokens, which are cheaper,
     is ignored.
     """
-    counts = _object(answer, "usage")
+    counts = mapping(answer, "usage")
     prompt, reused, written, written_hour = _prompt_tokens(counts)
-    completion = _first_count(counts, ("completion_tokens", "output_tokens"))
-    details = [_object(counts, f"{name}_tokens_details") for name in _WRITTEN_BY_MODEL]
-    listed = (_count(place, "reasoning_tokens") for place in (*details, counts))
-    reasoning = next((count for count in listed if count is not None), None)
+    completion = _first([counts], "completion_tokens", "output_tokens")
+    details = [mapping(counts, f"{name}_tokens_details") for name in _WRITTEN_BY_MODEL]
+    reasoning = _first([*details, counts], "reasoning_tokens")
     samples: list[Sample] = []
     if not completion or reasoning is None:
         # without readable samples, the whole reply is estimated
@@ -163,34 +138,30 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
             ModelError, TypeError, AttributeError, ValueError, RecursionError
         ):
             samples = [sample(choice, request) for choice in choices(answer)]
-    thought_tokens = sum(_tokens(each.reasoning) for each in samples)
-    if not completion and any(each.written for each in samples):
-        completion = None
-    estimated = not prompt or completion is None
-    if not prompt or completion is None:
+    thoughts = sum(_tokens(each.reasoning) for each in samples)
+    texts = sum(_tokens(each.written) for each in samples)
+    # An answer of no tokens is not counted.
+    estimated = not prompt or completion is None or (completion == 0 and texts > 0)
+    if estimated:
         cap = estimate()
-        # hidden reasoning may be as long as the request allows
-        shown = samples and (thought_tokens or not request.thinking)
-        texts = thought_tokens + sum(_tokens(each.written) for each in samples)
-        prompt = max(prompt or 0, cap.prompt)
-        completion = texts if shown else cap.completion
-    uncounted = (_count(counts, "total_tokens") or 0) - prompt - completion
+        prompt = max(prompt, cap.prompt)
+        # Hidden reasoning may be as long as the request allows.
+        is_shown = samples and (thoughts or not request.thinking)
+        completion = thoughts + texts if is_shown else cap.completion
+    completion = completion or 0
+    uncounted = (_first([counts], "total_tokens") or 0) - prompt - completion
     if uncounted > 0:
         completion += uncounted
     elif reasoning and reasoning > completion:
         completion += reasoning
-    reasoning = min(thought_tokens if reasoning is None else reasoning, completion)
+    reasoning = min(thoughts if reasoning is None else reasoning, completion)
     reused = reused if reused <= prompt else 0
     written = min(written, prompt - reused)
     written_hour = min(written_hour, written)
     counted = (prompt, completion, reused, reasoning, estimated, written, written_hour)
-    return Usage(*counted, tier=_tier(answer))
-
-
-def _tier(answer: object) -> str:
-    """Return the tier by which a reply is billed, empty for the usual one."""
-    named = answer.get("service_tier") if isinstance(answer, Mapping) else None
-    return "flex" if named == "flex" else ""
+    # The tier by which a reply is billed; empty for the usual one.
+    tier = "flex" if field(answer, "service_tier") == "flex" else ""
+    return Usage(*counted, tier=tier)
 
 
 _WRITTEN_BY_MODEL = ("completion", "output")
@@ -208,8 +179,8 @@ _SHORT = "ephemeral_5m_input_tokens"
 _HOUR = "ephemeral_1h_input_tokens"
 
 
-def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int]:
-    """Return the prompt's tokens (None without a count), and the parts of them that were read from
+def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """Return the prompt's tokens (0 without a count), and the parts of them that were read from
     the prefix cache, written to it, and written for an hour.
 
     OpenAI, and the gateways that follow it, report both parts in ``prompt_tokens_details``, as
@@ -219,24 +190,20 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int | None, int, int, int
     Source: https://platform.openai.com/docs/api-reference/chat/object and
     https://platform.claude.com/docs/en/api/messages
     """
-    details = [_object(counts, name) for name in _DETAILS]
+    details = [mapping(counts, name) for name in _DETAILS]
     places = [*details, counts]
-    reused = max(_first_count(place, _REUSED) or 0 for place in places)
-    written = max(_first_count(place, _WRITTEN) or 0 for place in places)
-    lifetimes = [_object(place, name) for place, name in product(places, _LIFETIMES)]
-    short = max(_count(each, _SHORT) or 0 for each in lifetimes)
-    hour = max(_count(each, _HOUR) or 0 for each in lifetimes)
-    written = max(written, short + hour)
-    prompt = _count(counts, "prompt_tokens")
-    if prompt is None:
-        prompt = _count(counts, "input_tokens")
-        is_rest = not any(details)
-    else:
+    reused = max(_counts(places, *_REUSED), default=0)
+    lifetimes = [mapping(place, name) for place, name in product(places, _LIFETIMES)]
+    hour = max(_counts(lifetimes, _HOUR), default=0)
+    short = max(_counts(lifetimes, _SHORT), default=0)
+    written = max(*_counts(places, *_WRITTEN), short + hour, 0)
+    if prompt := _first([counts], "prompt_tokens"):
         # a proxy that has renamed ``input_tokens`` only: the parts do not fit into it
-        is_rest = _first_count(counts, _WRITTEN) is not None and (
-            reused + written > prompt
-        )
-    if is_rest and prompt is not None:
+        is_rest = bool(_counts([counts], *_WRITTEN)) and reused + written > prompt
+    else:
+        prompt = _first([counts], "input_tokens") or 0
+        is_rest = prompt > 0 and not any(details)
+    if is_rest:
         prompt += reused + written
     return prompt, reused, written, hour
 
@@ -251,64 +218,62 @@ def upward(tokens: float) -> int:
     return math.ceil(1.2 * tokens)
 
 
-def _object(outer: object, name: str) -> Mapping[str, Any]:
+def field(outer: object, name: str) -> Any:
+    """Return the value of a field; None if there is none."""
+    return outer.get(name) if isinstance(outer, Mapping) else None
+
+
+def mapping(outer: object, name: str) -> Mapping[str, Any]:
     """Return the object in a field; empty if there is none."""
-    inner = outer.get(name) if isinstance(outer, Mapping) else None
+    inner = field(outer, name)
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _first_count(counted: Mapping[str, Any], names: Sequence[str]) -> int | None:
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _counts(places: Sequence[Mapping[str, Any]], *names: str) -> list[int]:
+    """Return the counts of tokens under these names, without impossible ones."""
+    values: list[Any] = [place.get(name) for place, name in product(places, names)]
+    numbers = [value for value in values if type(value) in (int, float)]
+    return [int(n) for n in numbers if 0 <= n < _MAX_TOKENS and n == int(n)]
+
+
+def _first(places: Sequence[Mapping[str, Any]], *names: str) -> int | None:
     """Return the first of these counts that is present."""
-    counts = (_count(counted, name) for name in names)
-    return next((count for count in counts if count is not None), None)
-
-
-def _count(counted: Mapping[str, Any], name: str) -> int | None:
-    """Return a count of tokens, None if it is missing or impossible."""
-    value = counted.get(name)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value < _MAX_TOKENS else None
+    return next(iter(_counts(places, *names)), None)
 
 
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     """Return a sample's tokens with their log-probabilities; empty if the server sends none. NaN is
     left out: it would win or lose every comparison."""
-    container = _object(choice, "logprobs")
-    rows = list[tuple[object, Any, Any]]()
-    if isinstance(container.get("content"), list):
-        for entry in container["content"]:
-            if isinstance(entry, Mapping):
-                top = [
-                    o
-                    for o in _as_list(entry.get("top_logprobs"))
-                    if isinstance(o, Mapping)
-                ]
-                alternatives = {str(o.get("token")): o.get("logprob") for o in top}
-                rows.append((entry.get("token"), entry.get("logprob"), alternatives))
-    else:
-        tokens = _as_list(container.get("tokens"))
-        values = _as_list(container.get("token_logprobs"))
-        # The first token has none
+    container = mapping(choice, "logprobs")
+    rows: list[Sequence[Any]] = [
+        (field(row, "token"), field(row, "logprob"), field(row, "top_logprobs"))
+        for row in as_list(container.get("content"))
+    ]
+    if container.get("content") is None:
+        tokens, values, top = (as_list(container.get(name)) for name in _COLUMNS)
+        # The first token has no value.
         values = [0.0 if value is None else value for value in values]
-        top = _as_list(container.get("top_logprobs")) or [{}] * len(tokens)
-        rows = list(zip(tokens, values, top, strict=False))
-    found = list[TokenLogprob]()
-    for token, value, alternatives in rows:
-        if _is_logprob(value):
-            if isinstance(alternatives, Mapping):
-                others: Any = alternatives.items()
-            else:
-                others = ()
-            listed = {
-                str(name): float(each) for name, each in others if _is_logprob(each)
-            }
-            found.append(TokenLogprob(str(token), float(value), listed))
-    return tuple(found)
+        rows = [*zip(tokens, values, top or [{}] * len(tokens), strict=False)]
+    return tuple(
+        TokenLogprob(str(token), float(value), _alternatives(top))
+        for token, value, top in rows
+        if _is_logprob(value)
+    )
 
 
-def _as_list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+_COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
+
+
+def _alternatives(top: object) -> dict[str, float]:
+    """Return the log-probability of each listed token, from a list or an object."""
+    pairs = [(field(each, "token"), field(each, "logprob")) for each in as_list(top)]
+    if isinstance(top, Mapping):
+        pairs = [*top.items()]
+    return {str(token): float(value) for token, value in pairs if _is_logprob(value)}
 
 
 def _is_logprob(value: object) -> bool:

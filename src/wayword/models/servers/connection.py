@@ -30,6 +30,7 @@ from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
+from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.refusals import ServerRefusal, read, window
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
@@ -157,17 +158,15 @@ class Connection:
                     self._url(request.route), data=body, allow_redirects=False
                 ) as response:
                     read_bytes, is_complete = await _read_body(response)
-        except TimeoutError:
-            line = f"{self.address} did not reply within {self._settings.seconds:g} s"
-            billed = self._estimate(request)
-            raise ModelError(
-                line, retryable=True, billed=billed, lost="time limit"
-            ) from None
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            failure = model_error(error, self.address, self._proxy)
-            if not failure.fatal:  # the server may have received the request
-                failure.billed = self._estimate(request)
+            limit = self._settings.seconds
+            failure = model_error(error, self.address, self._proxy, limit)
+            if isinstance(error, TimeoutError):
+                failure.lost = "time limit"
+            elif not failure.fatal:
                 failure.lost = "cut off"
+            if failure.lost:  # the server may have received the request
+                failure.billed = self._estimate(request)
             raise failure from None
         status = response.status
         if status < 300 and not is_complete:
@@ -180,7 +179,7 @@ class Connection:
         if problem is None:
             return reply
         if 300 <= status < 400:
-            raise _redirect(status, response.headers, self.address)
+            problem = {"message": f"it redirects to {_target(response.headers)}"}
         status = _code(problem) or status
         refusal = read(status, problem, request.fields)
         if problem is reply and refusal.kind == "unknown" and status < 300:
@@ -196,8 +195,24 @@ class Connection:
         text: str,
     ) -> ModelError:
         """Return the error for a refusal, with its remedy and its bill."""
-        error = self._error(status, refusal, headers, text)
         is_unreadable = status < 300 and refusal.kind == "unknown"
+        line = f"{self.address} replied {status}: {refusal.message}"
+        if is_unreadable:
+            line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
+        elif refusal.kind == "wrong key":
+            line = f"{self.address} refused the key ({status}): {refusal.message}"
+        if refusal.remedy:
+            remedy = refusal.remedy.format(
+                field="".join(refusal.fields[:1]),
+                key_env=self._settings.key_env,
+                v1=self._supposed_address,
+            )
+            line += f"; {remedy}"
+        error: ModelError = Refused(line, refusal)
+        if is_unreadable or refusal.kind == "overloaded":
+            wait = retry_after(headers, text)
+            away = status in _AWAY_CODES
+            error = ModelError(line, retryable=True, retry_after=wait, away=away)
         if status in _WORKED_CODES or refusal.billed or is_unreadable:
             error.billed = self._estimate(request)
             if status in GAVE_UP_CODES:
@@ -205,32 +220,6 @@ class Connection:
             elif refusal.billed != "limit":
                 error.lost = "error"
         return error
-
-    def _error(
-        self,
-        status: int,
-        refusal: ServerRefusal,
-        headers: Mapping[str, str],
-        text: str,
-    ) -> ModelError:
-        line = f"{self.address} replied {status}: {refusal.message}"
-        if refusal.kind == "overloaded":
-            wait = retry_after(headers, text)
-            away = status in _AWAY_CODES
-            return ModelError(line, retryable=True, retry_after=wait, away=away)
-        if status < 300 and refusal.kind == "unknown":
-            line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
-            return ModelError(line, retryable=True)
-        if refusal.kind == "wrong key":
-            line = f"{self.address} refused the key ({status}): {refusal.message}"
-        slots = {
-            "field": "".join(refusal.fields[:1]),
-            "key_env": self._settings.key_env,
-            "v1": self._supposed_address,
-        }
-        if refusal.remedy:
-            line += f"; {refusal.remedy.format(**slots)}"
-        return Refused(line, refusal)
 
     @property
     def _supposed_address(self) -> str:
@@ -397,49 +386,43 @@ _FAILED = frozenset(
 def _error(reply: Json, status: int) -> Json:
     """Return the error in a reply, None if it is an answer. Routers send errors with the status
     200, or inside a choice; some only as the finish reason of their own server."""
-    if status >= 300 or not isinstance(reply, Mapping):
-        return reply if status >= 300 else None
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
+    if status >= 300:
+        return reply
+    if not isinstance(reply, Mapping):
+        return None
+    first = next(iter(as_list(reply.get("choices"))), None)
     if not isinstance(first, Mapping):
         return reply.get("error") or reply
-    error = reply.get("error") or first.get("error")
     names = ("finish_reason", "native_finish_reason")
-    reasons = {str(first.get(name)).lower() for name in names}
-    if reasons & _FAILED or _is_nothing(reply, first):
-        return error or {"message": "the answer ended with an error", "code": 500}
-    return error or None
-
-
-def _is_nothing(reply: Mapping[str, Json], choice: Mapping[str, Json]) -> bool:
-    """True for an empty message for which the server counts no token: the model did not answer."""
-    counts = reply.get("usage")
-    message = choice.get("message")
-    if not isinstance(counts, Mapping) or not isinstance(message, Mapping):
-        return False
-    fields = (value for name, value in message.items() if name != "role")
-    return counts.get("total_tokens") == 0 and not any(fields)
+    failed = not _FAILED.isdisjoint(str(first.get(name)).lower() for name in names)
+    # An empty message for which the server counts no token: the model did not answer.
+    if mapping(reply, "usage").get("total_tokens") == 0:
+        message = {**mapping(first, "message"), "role": ""}
+        failed = failed or not any([first.get("text"), *message.values()])
+    default = {"message": "the answer ended with an error", "code": 500}
+    return reply.get("error") or first.get("error") or (default if failed else None)
 
 
 def _code(error: Json) -> int:
     """Return the status that an error names, 0 if there is none."""
-    inner = error.get("error", error) if isinstance(error, Mapping) else None
-    for name in ("code", "status", "status_code"):
-        code = str(inner.get(name, "")) if isinstance(inner, Mapping) else ""
-        if re.fullmatch("[45][0-9][0-9]", code):
-            return int(code)
-    return 0
+    inner = field(error, "error") or error
+    codes = (str(field(inner, name)) for name in ("code", "status", "status_code"))
+    return next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), 0)
 
 
-def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
+def model_error(
+    error: Exception, address: str, proxy: str = "", seconds: float = 0.0
+) -> ModelError:
     """Convert an error of the client to one line without secrets. Unknown errors are retryable; a
     refused connection is fatal once all retries are used."""
     import aiohttp
 
+    if isinstance(error, TimeoutError):
+        line = f"{address} did not reply within {seconds:g} s"
+        return ModelError(line, retryable=True)
+    route = address
     if proxy:
         route = f"{address} through the proxy {without_secrets(proxy)}"
-    else:
-        route = address
     if isinstance(error, aiohttp.InvalidURL):
         line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
@@ -472,15 +455,12 @@ def model_error(error: Exception, address: str, proxy: str = "") -> ModelError:
     )
 
 
-def _redirect(status: int, headers: Mapping[str, str], address: str) -> ModelError:
-    """Return the error for a redirect, which is never followed: another server would get prompt and
-    key."""
-    try:
-        target = redacted(without_secrets(headers["location"]))[:200]
-    except (KeyError, ValueError):
-        target = "another address"
-    line = f"{address} replied {status}: it redirects to {target}"
-    return ModelError(f"{line}; set model.base_url to that address", fatal=True)
+def _target(headers: Mapping[str, str]) -> str:
+    """Return the address of a redirect, which is never followed: another server would get prompt
+    and key."""
+    with suppress(KeyError, ValueError):
+        return redacted(without_secrets(headers["location"]))[:200]
+    return "another address"
 
 
 _DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?(?:and )?)+)"

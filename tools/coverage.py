@@ -774,9 +774,11 @@ def forecasts(repeats: int) -> Iterator[Cell]:
         found = []
         for _ in range(repeats):
             costs = lognormal(sigma)(rng, 100).tolist()
-            low, high = dollars_range(costs[:pilot], 100)
+            spent = sum(costs[:pilot])
+            low, high = dollars_range(costs[:pilot], 100 - pilot)
             total = sum(costs)
-            found.append(Interval(1.0, low / total, high / total))
+            ends = (spent + low) / total, (spent + high) / total
+            found.append(Interval(1.0, *ends))
         label = f"100 episodes from {pilot}, sigma {sigma:g}, share of the total"
         yield summary_cell("forecasts", label, 1.0, found)
 

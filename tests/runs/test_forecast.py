@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from wayword.core.model import estimated_tokens, user
 from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
-from wayword.runs.forecast import forecast, lines
+from wayword.runs.forecast import dollars_range, forecast, lines
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 
@@ -367,3 +368,29 @@ def test_what_an_unknown_model_may_think_is_stated_not_to_be_counted(
     plan = Plan("navgpt", "houses", name, {"model": {**address, **settings}}, limit=1)
     estimate = lines(forecast(plan, rehearsed=1))[-1]
     assert estimate.startswith(f"thinking tokens of {name} are not counted") == reply
+
+
+def test_a_finished_run_costs_what_it_cost(tmp_path: Path) -> None:
+    """Other episodes have an interval; finished ones have none."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("scripted:*: {input: 2, output: 8}\n", encoding="utf-8")
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", prices=prices, limit=4, max_steps=5
+    )
+    done = run(replace(plan, out=tmp_path / "run"))
+    spent = sum(scores["cost"] for _, scores in RunFolder.read(done.path).scores())
+    finished = forecast(replace(plan, out=done.path))
+    assert finished.dollars == finished.max_dollars == pytest.approx(spent)
+    assert finished.range == pytest.approx((spent, spent))
+    more = forecast(replace(plan, out=done.path, limit=9))
+    assert more.dollars is not None
+    assert more.max_dollars is not None
+    assert spent < more.range[0] < more.dollars < more.range[1]
+    assert more.dollars < more.max_dollars
+    assert more.prompt_tokens > finished.prompt_tokens
+
+
+def test_costs_of_many_orders_of_magnitude_have_no_interval() -> None:
+    assert dollars_range([1e-7, 3.0], 100) == (0.0, math.inf)
+    assert dollars_range([0.0, 3.0], 100) == (0.0, math.inf)
+    assert dollars_range([1e-7, 3.0], 0) == (0.0, 0.0)

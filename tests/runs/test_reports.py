@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
+from wayword.metrics.scoring import walked_places
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.opening import open_dataset
 from wayword.runs.reports import compare, score, table
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
+
+
+def open_task(name: str) -> Task:
+    """Return a task of the houses by its id."""
+    tasks = open_dataset(Plan("a", "houses", "", TREE)).tasks
+    return next(task for task in tasks if task.episode.id == name)
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +119,28 @@ def test_predictions_that_are_not_there_are_named(tmp_path: Path) -> None:
         DataError, match=r"none\.json: no such file; name a file with predictions"
     ):
         score(tmp_path / "none.json", Plan("score", "houses"))
+
+
+def test_predictions_have_the_units_of_a_run(runs: Path, tmp_path: Path) -> None:
+    """The walks of a run, scored as another system's, have the means and intervals of its table."""
+    run_folder = RunFolder.read(runs / "short")
+    written = []
+    for record in run_folder.records():
+        places = walked_places(
+            open_task(record.episode_id), record.trajectory, "viewpoint"
+        )
+        written.append({"instr_id": record.episode_id, "trajectory": places})
+    file = tmp_path / "walks.json"
+    file.write_text(json.dumps(written), encoding="utf-8")
+    plan = Plan("score", "houses", "", TREE)
+    for cluster in ("", "episode", "path", "scene"):
+        scored = score(file, plan, "json", cluster=cluster).text
+        tabled = table([runs / "short"], "json", cluster=cluster)
+        (own,) = json.loads(scored)["rows"]
+        (row,) = json.loads(tabled)["rows"]
+        for key in ("sr", "spl", "ndtw", "ne"):
+            assert own["metrics"][key] == pytest.approx(row["metrics"][key]), cluster
+        for key in ("clustered", "clusters"):
+            assert own.get(key) == row.get(key)
+    with pytest.raises(UsageError, match="--cluster street"):
+        score(file, plan, cluster="street")

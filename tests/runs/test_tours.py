@@ -352,3 +352,18 @@ def test_refusals(player: str, tmp_path: Path) -> None:
         report(tmp_path / "b")
     with pytest.raises(UsageError, match="a run cannot be compared with itself"):
         report(tmp_path / "b", tmp_path / "b")
+
+
+def test_tours_that_the_other_run_lacks_are_left_out(tmp_path: Path) -> None:
+    tree = {"houses": 2, "episodes": 8}
+    tasks = Houses(settings=Houses.Settings(**tree)).tasks
+    scene = tasks[0].episode.scene
+    ids = tuple(t.episode.id for t in tasks if t.episode.scene == scene)
+    whole, part = (tmp_path / name for name in ("all", "part"))
+    run(Plan("oracle", "houses", settings={"dataset": tree}, out=whole))
+    run(Plan("random", "houses", settings={"dataset": tree}, episodes=ids, out=part))
+    written = report(whole, part, form="json")
+    *_, gains = json.loads(written.text)["comparisons"]
+    assert (gains["shared"], gains["only_first"], gains["only_second"]) == (1, 0, 1)
+    assert any("the runs also differ in: agent" in each for each in written.notices)
+    assert sum("t-nDTW" in each for each in written.notices) == 2

@@ -59,10 +59,13 @@ def tour_means(
     scores: Scores,
     tours: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
-    """Return the mean of each metric over the episodes of each tour that have it."""
+    """Return the mean of each metric over the episodes of each tour that have it; a tour without
+    scores is left out."""
     means: dict[str, dict[str, float]] = {}
     for tour, ids in tours.items():
         rows = [scores[name] for name in ids if name in scores]
+        if not rows:  # another run may have played other episodes
+            continue
         means[tour] = {}
         for key in dict.fromkeys(chain.from_iterable(rows)):
             values = [row[key] for row in rows if key in row]
@@ -74,11 +77,14 @@ def gains(
     scores: Scores,
     tours: Mapping[Tour, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
-    """Return what the second half of each tour gains over the first, in the metrics of both."""
+    """Return what the second half of each tour gains over the first, in the metrics of both; a
+    tour with scores in one half only is left out."""
     before, after = (tour_means(scores, half) for half in halves_of(tours))
     gained: dict[str, dict[str, float]] = {}
     for tour, means in before.items():
-        later = after[tour]
+        later = after.get(tour)
+        if later is None:
+            continue
         gained[tour] = {key: later[key] - means[key] for key in means if key in later}
     return gained
 
@@ -113,7 +119,7 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
     """Return t-nDTW of one tour: exp(-DTW / (3 m x places of all references)).
 
     ``dataset`` has ``graph(scene)``; the pairs are in the order in which they were played. NaN if
-    a reference is not a public path.
+    a reference is not a public path, or without pairs: another run may lack the tour.
     """
     total = 0.0
     places = 0
@@ -138,6 +144,8 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
         cost = _warp(fixed)
         total += cost if math.isfinite(cost) else _warp(metres)
         places += len(columns)
+    if not places:
+        return math.nan
     return math.exp(-total / (SUCCESS_METRES * places))
 
 

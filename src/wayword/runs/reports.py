@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wayword.core.dataset import INDEPENDENT, Dataset, Task, of_ids
+from wayword.core.dataset import INDEPENDENT, Clusters, Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
@@ -373,7 +373,6 @@ class Compared:
 
 
 def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
-    """Return the comparison of two lists of runs."""
     """Compare two runs by episode. Raises ``UsageError`` if they have no episode in common."""
     one, two = ([_scored_run(RunFolder.read(path))] for path in (first, second))
     return _compared(one, two, keys, (str(first), str(second)))
@@ -411,11 +410,18 @@ def _compared(
         unit=first[0].unit,
         primary=configs.success_of(one),
     )
+    return Compared(comparison, differing_fields(one, two))
+
+
+def differing_fields(
+    one: Mapping[str, Any],
+    two: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """The fields in which the identities of two runs differ, by their ``run.json``."""
     old = one["identity"]
     new = two["identity"]
     fields = dict.fromkeys((*old, *new))
-    differ = [key for key in fields if old.get(key) != new.get(key)]
-    return Compared(comparison, tuple(differ))
+    return tuple(key for key in fields if old.get(key) != new.get(key))
 
 
 def compare(
@@ -503,12 +509,9 @@ def score(
             }
             lines.append(json.dumps({"episode": name, **finite}))
         return Report("\n".join(lines), tuple(notices))
-    # Intervals count clusters of dependent episodes.
+    by_name = dict(zip(names, predicted.tasks, strict=True))
     clusters = dataset.clusters or INDEPENDENT
-    owners: list[Hashable] = [clusters.of_task(task) for task in predicted.tasks]
-    unit = cluster or clusters.unit
-    if cluster == "scene":
-        owners = [task.episode.scene for task in predicted.tasks]
+    unit, owners = owners_of(clusters, names, cluster, lambda: by_name)
     row = summarize(
         file.name,
         scores,
@@ -518,7 +521,7 @@ def score(
         of=predicted.of,
         dataset=shown_split(plan, dataset),
         checksum=configs.Checksums().combined(dataset.files),
-        clusters=owners,
+        clusters=owners.values(),
         clustered=_named_unit(unit),
     )
     return Report(tables.render([row], form, _width(wide)), tuple(notices))
@@ -590,7 +593,7 @@ def _scored_run(
             raise RecordingError(
                 f"{run.path / EPISODES}: {problem}; give the folder of one run"
             )
-        unit, owners = owners_of(run, [*scored.ids, *failed], cluster, data)
+        unit, owners = run_owners(run, [*scored.ids, *failed], cluster, data)
         return _ScoredRun(
             run,
             config,
@@ -700,28 +703,42 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 
 
-def owners_of(
+def run_owners(
     run: RecordedRun,
     names: Sequence[str],
     cluster: str,
     data: Path | None,
 ) -> tuple[str, dict[str, Hashable]]:
-    """What dependent episodes share, and the cluster of each id. Raises ``UsageError`` for an
-    unknown ``cluster``, and for one that is only known with the dataset's files."""
+    """What dependent episodes of a run share, and the cluster of each id, as
+    :func:`owners_of`."""
     clusters = configs.clusters_of(run.config)
-    if cluster not in ("", "episode", "scene", clusters.unit):
-        options = list(dict.fromkeys(["episode", clusters.unit, "scene"]))
+
+    def tasks() -> Mapping[str, Task]:
+        """Return the tasks by id, from the dataset's files."""
+        return of_ids(dataset_of(run, data).tasks, set(names))
+
+    return owners_of(clusters, names, cluster, tasks)
+
+
+def owners_of(
+    stated: Clusters,
+    names: Sequence[str],
+    cluster: str,
+    tasks: Callable[[], Mapping[str, Task]],
+) -> tuple[str, dict[str, Hashable]]:
+    """What dependent episodes share, and the cluster of each id: by the ``cluster`` of a user, or
+    as a dataset has ``stated``. ``tasks`` are read only if ids do not name their cluster. Raises
+    ``UsageError`` for an unknown ``cluster``."""
+    if cluster not in ("", "episode", "scene", stated.unit):
+        options = list(dict.fromkeys(["episode", stated.unit, "scene"]))
         raise UsageError(f"--cluster {cluster}: {suggest(cluster, options)}")
     if cluster == "episode":
-        clusters = INDEPENDENT
-    elif cluster == "scene" != clusters.unit or clusters.field:
-        # Ids do not name it.
-        tasks = of_ids(dataset_of(run, data).tasks, set(names))
-        if cluster == "scene":
-            return cluster, {name: task.episode.scene for name, task in tasks.items()}
-        owners = {name: clusters.of_task(task) for name, task in tasks.items()}
-        return clusters.unit, dict(owners)
-    return clusters.unit, {name: clusters.of(name) for name in names}
+        stated = INDEPENDENT
+    if cluster == "scene" != stated.unit:
+        return cluster, {name: each.episode.scene for name, each in tasks().items()}
+    if stated.field:
+        return stated.unit, {name: stated.of_task(t) for name, t in tasks().items()}
+    return stated.unit, {name: stated.of(name) for name in names}
 
 
 def _only(

@@ -44,7 +44,7 @@ from wayword.runs.active import ActiveRun
 from wayword.runs.config import metrics_of, success_of
 from wayword.runs.opening import Trusted, dataset_of
 from wayword.runs.record import RecordedRun, RunFolder
-from wayword.runs.reports import Report
+from wayword.runs.reports import Report, differing_fields
 
 
 async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
@@ -163,6 +163,10 @@ def report(
     tables = []
     for name, scores in scored.items():
         before, after = (tour_means(scores, half) for half in halves.values())
+        if not before.keys() & after.keys():
+            raise UsageError(
+                f"{name}: no tour has finished episodes in both halves; play more (--limit)"
+            )
         first, second = (f"{name}, {half}" for half in halves)
         tables.append(compare(first, before, second, after, items="tours"))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
@@ -177,6 +181,10 @@ def report(
             "the gain over forgetting"
         )
     else:
+        configs = (each.config for each in runs.values())
+        # A difference of players or episodes is no effect of memory.
+        if differ := [key for key in differing_fields(*configs) if key != "remember"]:
+            notices.append(f"the runs also differ in: {', '.join(differ)}")
         remembering, forgetting = scored.items()
         for half, by_tour in halves.items():
             ids = list(chain.from_iterable(by_tour.values()))
@@ -210,5 +218,6 @@ def _tour_ndtw(
         values += [tour_ndtw(dataset, pairs)] * len(pairs)
         scenes += [scene] * len(pairs)
     interval = rate_interval(np.array(values), scenes)
-    ends = f"{number(TOUR_NDTW, interval.low)} to {number(TOUR_NDTW, interval.high)}"
-    return f"{label(TOUR_NDTW)} {number(TOUR_NDTW, interval.mean)} ({ends})"
+    ends = f"{number(TOUR_NDTW, interval.low)}, {number(TOUR_NDTW, interval.high)}"
+    mean = number(TOUR_NDTW, interval.mean)
+    return f"{label(TOUR_NDTW)} {mean} [{ends}], with scenes as units"

@@ -283,7 +283,9 @@ def draw_causes(request: FigureRequest) -> Drawing:
             raise UsageError(f"{path}: every episode was solved; there are no causes")
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)
         causes = causes_by_episode(rows, sources)
-        _, owners = reports.owners_of(rows.run, unsolved, request.cluster, request.data)
+        _, owners = reports.run_owners(
+            rows.run, unsolved, request.cluster, request.data
+        )
         own = [owners.get(name, name) for name in unsolved]
         share: dict[str, Interval] = {}
         for cause in CAUSES:

@@ -336,3 +336,19 @@ def test_a_difference_without_interval_says_why(
     second = {str(n): {"ne": 1.0 + gap} for n in range(pairs)}
     text = render(compare("first", first, "second", second, family="indoor"), width=200)
     assert f"No interval: {reason}." in text
+
+
+def test_each_metric_has_the_clusters_of_its_own_pairs() -> None:
+    first = {str(n): {"sr": 0.0} for n in range(8)}
+    second = {str(n): {"sr": 1.0} for n in range(8)}
+    for number in ("0", "1", "2"):
+        first[number]["spl"] = second[number]["spl"] = 0.5
+    clusters = {str(n): n // 2 for n in range(8)}
+    found = compare(
+        "a", first, "b", second, family="indoor", clusters=clusters, unit="path"
+    )
+    rows = list(csv.DictReader(render(found, "csv").splitlines()))
+    records = json.loads(render(found, "json"))["metrics"]
+    for each in (rows, records):
+        counts = {row["metric"]: (int(row["n"]), int(row["clusters"])) for row in each}
+        assert counts == {"sr": (8, 4), "spl": (3, 2)}

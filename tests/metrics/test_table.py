@@ -355,3 +355,14 @@ def test_intervals_of_paths_are_stated_to_hold_for_these_scenes() -> None:
         assert note in terminal([replace(row, clustered=unit)])
     for unit in ("scene", ""):
         assert note not in terminal([replace(row, clustered=unit)])
+
+
+def test_csv_names_units_and_the_episodes_of_each_metric() -> None:
+    scores = [{"sr": 1.0, "spl": 0.5}, {"sr": 0.0}, {"sr": 1.0}]
+    row = summarize(
+        "run", scores, family="indoor", of=3, clusters=["a", "a", "b"], clustered="path"
+    )
+    (found,) = csv.DictReader(render([row], "csv").splitlines())
+    assert (found["clustered"], found["clusters"]) == ("path", "2")
+    assert found["spl_n"] == "1"
+    assert "sr_n" not in found

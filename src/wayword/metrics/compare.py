@@ -43,6 +43,7 @@ from wayword.metrics.summary import Row, plural
 from wayword.metrics.table import (
     console_text,
     csv_text,
+    digits_of,
     finite,
     label,
     latex,
@@ -70,6 +71,7 @@ class MetricDifference:
 
     ``p`` and ``difference`` are corrected for the ``tests`` of its ``family``; ``p_raw`` is not.
     ``detectable`` is the smallest difference that is significant in 80% of such comparisons.
+    ``clusters`` counts the independent clusters of the ``n`` episodes.
     """
 
     metric: Metric
@@ -85,6 +87,7 @@ class MetricDifference:
     family: str = SECONDARY
     tests: int = 1
     detectable: float = math.nan
+    clusters: int = 0
     estimate: MeanEstimate | None = field(default=None, repr=False, compare=False)
 
 
@@ -147,6 +150,8 @@ def compare(
     with np.errstate(invalid="ignore"):
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
+    # Equal rounding errors in all episodes would be a significant difference.
+    same |= np.abs(differences) <= TIE
     differences[same] = 0.0
     # All metrics at once, so that the scores are summed by cluster only once.
     found = estimates(
@@ -225,6 +230,7 @@ def _line(
         ties=int((np.abs(gain) <= TIE).sum()),
         p=estimate.p(),
         p_raw=estimate.p(),
+        clusters=len(estimate.counts),
         estimate=estimate,
     )
 
@@ -355,10 +361,12 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     """Return the cells of a line."""
     metric = line.metric
     gap = line.difference
-    change = number(metric, gap.mean)
+    digits = digits_of(metric, gap)
+    change = number(metric, gap.mean, digits)
     # A mean without an interval is shown alone; the notes say why.
     if math.isfinite(gap.half):
-        change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
+        low = number(metric, gap.low, digits)
+        change += f" [{low}, {number(metric, gap.high, digits)}]"
     if math.isnan(line.p):
         chance = "–"
     # Journals print smaller values so.
@@ -461,7 +469,7 @@ def _to_csv(results: Sequence[Comparison]) -> str:
         runs: dict[str, Json] = {}
         if len(results) > 1:
             runs = {"first_run": result.first, "second_run": result.second}
-        shared = {"clusters": result.clusters, "unit": result.unit, "method": METHOD}
+        shared = {"unit": result.unit, "method": METHOD}
         records += [{**runs, **_line_json(line), **shared} for line in result.lines]
     return csv_text(records, "metric")
 
@@ -480,6 +488,7 @@ def _line_json(line: MetricDifference) -> dict[str, Json]:
         "family": line.family,
         "tests": line.tests,
         "correction": "Holm" if line.tests > 1 else "none",
+        "clusters": line.clusters,
     }
 
 

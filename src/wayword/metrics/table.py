@@ -45,7 +45,10 @@ HIDDEN_IF_ZERO = frozenset({"cut_off"})
 LONG_HEAD = 12  # longer column heads take two lines
 MIN_TITLE = 26  # width that is always available for the names of runs
 DECODING = "decoding"
-HEAD = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
+HEAD = (
+    *("agent", "model", "dataset", "checksum", "n", "of", "failed"),
+    "sees_answer",
+)
 """Fields of a run in JSON and CSV, after its name."""
 
 
@@ -261,8 +264,41 @@ def to_json(rows: Sequence[Row]) -> str:
     # All rows in the same order of keys.
     keys = [metric.key for metric in metrics_of(rows)]
     records = []
+    for row, record in zip(rows, _records(rows), strict=True):
+        present = [key for key in keys if key in row.values]
+        record["metrics"] = {key: _value_json(row, key) for key in present}
+        record["totals"] = {key: finite(value) for key, value in row.totals.items()}
+        records.append(record)
+    return json.dumps({"rows": records}, indent=2, allow_nan=False)
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return one line per run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``, and
+    ``sr_n`` if not all episodes of a row have it."""
+    records = []
+    for row, record in zip(rows, _records(rows), strict=True):
+        record.pop("caveats", None)  # long texts come last
+        for metric in metrics_of(rows):
+            key = metric.key
+            # A missing metric takes its columns too, so that lines have the same length.
+            value: dict[str, Json] = {"mean": None, "low": None, "high": None}
+            if key in row.values:
+                value = _value_json(row, key)
+            record[key] = value.pop("mean")
+            record |= {f"{key}_{name}": number for name, number in value.items()}
+        record |= {f"total_{key}": finite(x) for key, x in row.totals.items()}
+        if row.caveats:
+            record["caveats"] = "; ".join(row.caveats)
+        records.append(record)
+    return csv_text(records)
+
+
+def _records(rows: Sequence[Row]) -> list[dict[str, Json]]:
+    """Return the leading fields of each row in JSON and CSV."""
+    records = []
     for row, text in zip(rows, labels(rows), strict=True):
-        record = {**_head(row), "sees_answer": row.sees_answer}
+        record: dict[str, Json] = {"run": row.name}
+        record |= {key: getattr(row, key) for key in HEAD}
         # Most rows lack these fields, and readers take an absent one for its default.
         if text:
             record["settings"] = text
@@ -274,42 +310,18 @@ def to_json(rows: Sequence[Row]) -> str:
             record["sample"] = row.sample
         if row.caveats:
             record["caveats"] = list(row.caveats)
-        present = [key for key in keys if key in row.values]
-        record["metrics"] = {key: _value_json(row, key) for key in present}
-        record["totals"] = {key: finite(value) for key, value in row.totals.items()}
         records.append(record)
-    return json.dumps({"rows": records}, indent=2, allow_nan=False)
+    return records
 
 
 def _value_json(row: Row, key: str) -> dict[str, Json]:
-    """Return the mean of a metric with its interval and count."""
+    """Return the mean of a metric with its interval and, if not all have it, its episodes."""
     value = row.values[key]
     ends = {"mean": value.mean, "low": value.low, "high": value.high}
     written: dict[str, Json] = {name: finite(end) for name, end in ends.items()}
     if key in row.counts:
         written["n"] = row.counts[key]
     return written
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """Return one line per run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
-    records = []
-    texts = labels(rows)
-    for row, text in zip(rows, texts, strict=True):
-        record = _head(row)
-        if any(texts):
-            record["settings"] = text
-        # A missing metric takes its three columns too, so that lines have the same
-        # length.
-        for metric in metrics_of(rows):
-            value = row.values.get(metric.key, Interval(math.nan))
-            ends = {"": value.mean, "_low": value.low, "_high": value.high}
-            record |= {metric.key + end: finite(number) for end, number in ends.items()}
-        record |= {f"total_{key}": finite(x) for key, x in row.totals.items()}
-        if row.caveats:
-            record["caveats"] = "; ".join(row.caveats)
-        records.append(record)
-    return csv_text(records)
 
 
 def markdown(
@@ -505,19 +517,24 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
         value = Interval(_cached_share(row))
     if value is None or math.isnan(value.mean):
         return "–", ""
-    digits = _digits(metric, value.mean)
+    digits = digits_of(metric, value)
     mean = number(metric, value.mean, digits)
     if math.isnan(value.half):
         return mean, ""
     if value.is_symmetric:
         return mean, f"± {number(metric, value.half, digits)}"
-    # Ends of a narrow interval keep their digits: both could round to the same number.
-    if value.half > 0.05:
+    # Both ends of a narrow interval could round to one number, which may exclude the mean.
+    if _shown(metric, value.half) > _WIDE_ENOUGH * 10.0 ** (fewer - digits):
         digits = max(0, digits - fewer)
     low = number(metric, value.low, digits)
     return mean, f"[{low}, {number(metric, value.high, digits)}]"
 
 
+PERCENTAGES = ("rate", "ratio")
+"""Kinds that are fractions of 1, and shown in percent."""
+_WIDE_ENOUGH = 5.0
+"""Half of an interval, in units of its last digit, above which the digit before is enough."""
+_MOST_DIGITS = 9
 UNITS = {
     "rate": "%",
     "ratio": "%",
@@ -532,9 +549,22 @@ def number(metric: Metric, value: float, digits: int | None = None) -> str:
     """Return a value as text; rates and ratios are percentages."""
     if digits is None:
         digits = _digits(metric, value)
-    if metric.kind in ("rate", "ratio"):
-        value *= 100.0
-    return f"{value:,.{digits}f}"
+    return f"{_shown(metric, value):,.{digits}f}"
+
+
+def digits_of(metric: Metric, value: Interval) -> int:
+    """Return the number of decimals for a mean and its interval: those of the metric, or as many as
+    an interval needs that would round to nothing."""
+    digits = _digits(metric, value.mean)
+    half = _shown(metric, value.half)
+    while half > 0 and round(half, digits) == 0 and digits < _MOST_DIGITS:
+        digits += 1
+    return digits
+
+
+def _shown(metric: Metric, value: float) -> float:
+    """Return a value in the unit in which it is shown."""
+    return 100.0 * value if metric.kind in PERCENTAGES else value
 
 
 def label(metric: Metric) -> str:
@@ -556,11 +586,6 @@ def _digits(metric: Metric, mean: float) -> int:
     if metric.kind in ("metres", "hops"):
         return 2
     return 1
-
-
-def _head(row: Row) -> dict[str, Json]:
-    """Return the leading columns of a row."""
-    return {"run": row.name, **{key: getattr(row, key) for key in HEAD}}
 
 
 def finite(value: float | None) -> float | None:

@@ -1,0 +1,57 @@
+"""P-values of paired scores from public reports."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core.metric import Metric
+from wayword.metrics.compare import Comparison, compare
+from wayword.metrics.intervals import holm
+
+CASES = tomllib.loads(
+    (Path(__file__).parent / "cases.toml").read_text(encoding="utf-8")
+)["case"]
+
+
+def compared(case: dict[str, Any], *, is_reversed: bool) -> Comparison:
+    """Compare the scores of a case, with the second run in another order."""
+    metric = Metric("score", "Score", case["kind"], "higher", "a score of an episode")
+    runs = []
+    for name in ("first", "second"):
+        values = [*case["times"] * case[name], *[0.0] * case.get("ties", 0)]
+        runs.append({str(n): {"score": float(v)} for n, v in enumerate(values)})
+    first, second = runs
+    if is_reversed:
+        second = dict(reversed(second.items()))
+    return compare("a", first, "b", second, family="indoor", metrics=[metric])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_pairs_have_the_exact_p_value(case: dict[str, Any]) -> None:
+    (line,) = compared(case, is_reversed=False).lines
+    assert line.p == pytest.approx(case.get("p", math.nan), abs=1e-6, nan_ok=True)
+    assert line.p_raw != 0.0
+    if "p" in case:
+        gap = line.difference
+        assert (gap.low > 0 or gap.high < 0) == (line.p < 0.05)
+
+
+def test_episodes_are_paired_by_their_ids() -> None:
+    """Report: https://github.com/kassambara/ggpubr/pull/724"""
+    case = next(case for case in CASES if "ties" in case)
+    (line,) = compared(case, is_reversed=True).lines
+    assert (line.wins, line.losses) == (19, 6)
+    assert line.p == pytest.approx(case["p"], abs=1e-6)
+
+
+def test_a_metric_without_p_value_is_no_test_of_the_family() -> None:
+    """Report: https://github.com/statsmodels/statsmodels/issues/2899"""
+    corrected = [p for p, _ in holm([0.01, math.nan, 0.04])]
+    assert corrected[0] == pytest.approx(0.02)
+    assert math.isnan(corrected[1])
+    assert corrected[2] == pytest.approx(0.04)

@@ -83,6 +83,21 @@ def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -
         account.check()
 
 
+def test_a_call_is_late_once_however_many_bills_it_has() -> None:
+    account = Account(max_tokens=100)
+    pay(account, 100, 0.0)
+    call = Call()
+    for _ in range(3):
+        pay(account, 10, 0.0, call)
+    assert (account.late, account.calls) == (1, 2)
+    before = Account(max_tokens=100)
+    call = Call()
+    pay(before, 100, 0.0, call)
+    assert before.late == 0, "it reached the limit, and was not beyond it"
+    pay(before, 10, 0.0, call)
+    assert before.late == 1
+
+
 def test_a_limit_is_reported_in_its_own_unit() -> None:
     both = Account(max_tokens=1000, max_dollars=0.005)
     pay(both, 10, 0.006)

@@ -1,0 +1,192 @@
+"""Causes of failure in an episode's record, each with the first step that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from wayword.metrics.mistakes.causes import find_causes
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
+
+Row = Mapping[str, Any]
+
+
+def step(action: str, x: float = 0.0, *arguments: str, **fields: Any) -> Row:
+    """A step of actor ``a`` that ends at a point on a line."""
+    decision = {"action": action, "arguments": list(arguments)}
+    pose = {"x": x, "y": 0.0}
+    return {"actor": "a", "decision": decision, "pose": pose, **fields}
+
+
+def failed(action: str) -> Row:
+    return step(action, feedback={"status": "blocked"})
+
+
+def rejected(kind: str) -> Row:
+    return {"actor": "a", "decision": {"rejected": kind}, "pose": {"x": 0.0, "y": 0.0}}
+
+
+def causes(
+    steps: Sequence[Row], ended: str = "step_limit", instruction: str = ""
+) -> dict[str, int]:
+    """The causes of an episode that began at the origin."""
+    start = {str(each["actor"]): {"x": 0.0, "y": 0.0} for each in steps}
+    written = {"start": start, "steps": steps, "ended": ended}
+    found = find_causes(written, {"sr": 0.0}, instruction)
+    return {name: at for name, at in found.items() if name != "ran_out"}
+
+
+WALK = [step("go", float(x)) for x in range(1, 8)]
+STAY = step("look")
+
+
+@pytest.mark.parametrize(
+    ("steps", "at"),
+    [
+        ([STAY] * 3, 2),
+        ([STAY] * 2, None),
+        ([step("go", 1.0), *[step("look", 1.0)] * 4], 3),
+        (
+            [step("look", 0.0, "a"), step("look", 0.0, "b"), step("look", 0.0, "c")],
+            None,
+        ),
+        ([step("go", 1.0), step("go", 0.0)] * 3, 3),
+        ([rejected("illegal")] * 3, None),
+    ],
+)
+def test_a_loop_is_the_same_action_three_times_in_the_same_pose(
+    steps: Sequence[Row], at: int | None
+) -> None:
+    assert causes(steps).get("looped") == at
+
+
+def test_an_actor_that_waits_for_another_is_not_in_a_loop() -> None:
+    other = {**step("go", 1.0), "actor": "b"}
+    for action in ("wait", "turn_left", "turn_right"):
+        assert causes([step(action)] * 3)["looped"] == 2
+        assert "looped" not in causes([*[step(action)] * 3, other])
+    assert causes([*[STAY] * 3, other])["looped"] == 2
+
+
+@pytest.mark.parametrize(
+    ("places", "is_wandering"),
+    [
+        ([*range(1, 11)], False),
+        ([*range(1, 10), 8], False),  # one of ten leads to a place that was visited
+        ([1, 2, 3, 4, 5, 6, 5, 4, 3, 2], True),  # four of ten
+        ([1, 2, 3, 2, 1, 2, 3, 2, 1], False),  # nine moves
+        ([1, 2, 3, 4, 5, 6, 5.5, 4.5, 3.5, 3.2], False),  # 8.8 m, and 3.2 m away
+        ([1, 2, 3, 4, 5, 6, 5.5, 4.5, 3.5, 2.5], True),  # 9.5 m, and 2.5 m away
+    ],
+)
+def test_a_walk_wanders_if_a_third_is_repeated_or_it_is_three_times_too_long(
+    places: Sequence[float], is_wandering: bool
+) -> None:
+    steps = [step("go", float(x)) for x in places]
+    assert ("wandered" in causes(steps)) == is_wandering
+
+
+@pytest.mark.parametrize(
+    ("steps", "ended", "at"),
+    [
+        ([*WALK, failed("go"), failed("go"), failed("left"), STAY], "stopped", 8),
+        ([*WALK, failed("go"), failed("left"), STAY], "stopped", None),
+        ([failed("go"), failed("left"), failed("up"), STAY], "stopped", 1),
+        ([*WALK, failed("go"), failed("go"), failed("left")], "stopped", None),
+        ([failed("go"), failed("left"), failed("up"), STAY], "step_limit", None),
+    ],
+)
+def test_a_stop_after_three_failed_actions_in_a_row_gave_up(
+    steps: Sequence[Row], ended: str, at: int | None
+) -> None:
+    assert causes(steps, ended).get("gave_up") == at
+
+
+@pytest.mark.parametrize(
+    ("steps", "at"),
+    [
+        ([*WALK[:3], rejected("illegal")], 4),
+        ([*WALK[:4], rejected("illegal")], None),
+        ([step("go", 1.0, fallback_for={}), *WALK[1:]], None),
+    ],
+)
+def test_a_quarter_of_rejected_answers_is_a_cause(
+    steps: Sequence[Row], at: int | None
+) -> None:
+    assert causes(steps).get("rejected") == at
+
+
+@pytest.mark.parametrize(
+    ("last", "is_cut"),
+    [
+        (rejected("cut_off"), True),
+        (rejected("too_long"), True),
+        (rejected("illegal"), False),
+        ({**WALK[0], "decision": {"action": "go", "fallback_for": {"rejected": "cut_off"}}}, True),
+        ({**WALK[0], "decision": {"action": "go", "fallback_for": {"rejected": "empty"}}}, False),
+        ({**WALK[0], "calls": [{"answer": {"finish": ["stop"]}}]}, False),
+        ({**WALK[0], "calls": [{"answer": None}]}, False),
+        ({**WALK[0], "calls": [{"answer": {"finish": ["stop", "length"]}}]}, True),
+    ],
+)  # fmt: skip
+def test_an_answer_at_its_token_limit_is_truncated(last: Row, is_cut: bool) -> None:
+    assert causes([*WALK, last]).get("truncated") == (8 if is_cut else None)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "picked", "is_wrong"),
+    [
+        ("Bring the mug.", "mug_1", False),
+        ("Bring two Mugs.", "mug_1", False),
+        ("Bring the mug.", "coffee_mug_2", False),
+        ("Bring the mug.", "apple_1", True),
+        ("Bring the bus.", "mug_1", True),
+        ("", "apple_1", False),
+    ],
+)
+def test_an_object_that_the_instruction_does_not_name_is_the_wrong_one(
+    instruction: str, picked: str, is_wrong: bool
+) -> None:
+    for verb in ("pick_up", "pickup", "pick", "grab"):
+        found = causes([WALK[0], step(verb, 1.0, picked)], instruction=instruction)
+        assert found.get("wrong_object") == (2 if is_wrong else None)
+    missed = step("grab", 1.0, picked, feedback={"status": "failed"})
+    assert "wrong_object" not in causes([missed], instruction=instruction)
+    looked = step("goto", 1.0, picked)
+    assert "wrong_object" not in causes([looked], instruction=instruction)
+
+
+def test_an_actor_that_never_spoke_to_the_others_is_silent() -> None:
+    said = step("chat", 0.0, "Here.")
+    other = {**step("go", 1.0), "actor": "b"}
+    answer = {**step("chat", 1.0, "Yes."), "actor": "b"}
+    assert "partner_silent" not in causes([WALK[0]]), "alone"
+    assert causes([said, other])["partner_silent"] == 0
+    assert causes([WALK[0], other])["partner_silent"] == 0
+    assert "partner_silent" not in causes([said, other, answer])
+
+
+def test_the_goal_was_passed_at_the_step_that_left_it_last() -> None:
+    settings = {"dataset": {"houses": 1, "episodes": 6}}
+    dataset = open_dataset(Plan("any", "houses", settings=settings))
+    task = max(dataset.tasks, key=lambda each: len(each.reference.path))  # type: ignore[attr-defined]
+    *before, goal = task.reference.path  # type: ignore[attr-defined]
+    far = before[0]
+
+    def passed(*places: str) -> int | None:
+        steps = [
+            {"actor": "a", "decision": {"action": "go"}, "pose": {"viewpoint": each}}
+            for each in places
+        ]
+        start = {"a": {"viewpoint": far}}
+        written = {"start": start, "steps": steps, "ended": "stopped"}
+        scores = {"sr": 0.0, "osr": 1.0}
+        return find_causes(written, scores, "", task, dataset).get("passed_goal")
+
+    assert passed(goal, far) == 2
+    assert passed(goal, far, goal, far, far) == 4, "the last time, not the first"
+    assert passed(far, far) is None
+    assert passed(goal, far, goal) == 3

@@ -165,6 +165,30 @@ def identity_of_one_level(folder: Path) -> None:
     )
 
 
+def prompts_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], prompts_checksum="0" * 64)
+
+
+def code_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], agent_checksum="0" * 64)
+
+
+def actors_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], actors={"partner": {"agent": "gold"}})
+
+
+def shard_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], shard="1/2")
+
+
+def order_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], shuffle=7)
+
+
+def memory_of_one_level(folder: Path) -> None:
+    identity_changed(folder / LEVELS[1], remember="scene")
+
+
 def version_of_one_level(folder: Path) -> None:
     identity_changed(folder / LEVELS[1], wayword="9.9.9")
 
@@ -307,6 +331,12 @@ REFUSED: dict[Forge, str] = {
     oracle_renamed: "field 'sees_answer'",
     model_of_one_level: "'models.main'",
     identity_of_one_level: "another 'model_identity'",
+    prompts_of_one_level: "another 'prompts_checksum'",
+    code_of_one_level: "another 'agent_checksum'",
+    actors_of_one_level: "'actors",
+    shard_of_one_level: "'shard'",
+    order_of_one_level: "'shuffle'",
+    memory_of_one_level: "'remember'",
     version_of_one_level: "another 'wayword'",
     perturbed_level: "'perturb.typos'",
     perceiver_of_a_level: "'perceiver.name'",
@@ -365,6 +395,25 @@ def test_a_failed_episode_counts_as_tried_and_lost(
     assert outcomes[name] is False
     level = ladders.read_card(copy)["tracks"]["follow"]["levels"][0]
     assert level["episodes"] == len(others) + 1
+
+
+def test_a_card_counts_the_cost_of_its_levels_and_of_perturbed_runs(
+    public: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "card"
+    shutil.copytree(public, copy)
+
+    def total(run: str) -> tuple[int, float]:
+        """The card's cost after each episode of a run cost 7 tokens and a dollar more."""
+        rows = records(copy / run)
+        for row in rows:
+            row["scores"] |= {"prompt_tokens": 5, "completion_tokens": 2, "cost": 1.0}
+        rewrite(copy / run, rows)
+        card = ladders.read_card(copy)
+        return card["tokens"], card["dollars"]
+
+    assert total(LEVELS[0]) == (8 * 7, 8.0)
+    assert total("robust/typos/follow") == (16 * 7, 16.0)
 
 
 @for_each("forge", list(REFUSED), ids=lambda forge: forge.__name__)

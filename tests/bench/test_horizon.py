@@ -64,3 +64,11 @@ def test_the_isotonic_crossing_pools_levels_that_rise() -> None:
     rates = np.array([1.0, 0.4, 0.8, 0.0]).tolist()
     crossing = isotonic_crossing((2, 4, 8, 16), rates, [10] * 4, 0.5)
     assert crossing == pytest.approx(8 * 2 ** (0.1 / 0.6))
+
+
+def test_pooled_levels_count_by_their_episodes() -> None:
+    rates = [1.0, 0.4, 0.8, 0.0]
+    crossing = isotonic_crossing((2, 4, 8, 16), rates, [10, 10, 30, 10], 0.5)
+    assert crossing == pytest.approx(8 * 2 ** (0.2 / 0.7)), "0.7 over the two"
+    none = isotonic_crossing((2, 4, 8, 16), rates, [10, 0, 0, 10], 0.5)
+    assert none == pytest.approx(8 * 2 ** (0.1 / 0.6)), "at least one each"

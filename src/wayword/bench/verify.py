@@ -209,12 +209,12 @@ def _choice_problem(plan: Plan, run: RecordedRun) -> str:
     """The first episode that a plan demands and a run has not tried, or the other way round."""
     tasks = open_dataset(plan).tasks
     demanded = [task_id(tasks, number) for number in choose(plan, tasks)]
-    tried = [*run.index.ids(), *run.index.failed()]
+    tried = run.index.tried()
     # An episode that is missing may have been lost on purpose.
     for name in demanded:
         if name not in tried:
             return f"episode {name!r} is missing"
-    for name in tried:
+    for name in sorted(tried):
         if name not in demanded:
             return f"episode {name!r} is not of the plan"
     return ""

@@ -274,6 +274,10 @@ class Index:
         with self._lock:
             return list(self._ids)
 
+    def tried(self) -> set[str]:
+        """Ids of the finished and the failed episodes."""
+        return {*self.ids(), *self.failed()}
+
     def endings(self) -> list[str]:
         """Return the ways in which episodes ended."""
         with self._lock:

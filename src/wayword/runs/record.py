@@ -560,7 +560,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     run = RecordedRun(path)
     # Finished and failed episodes alike may be dropped.
     names = set(episodes)
-    known = {*run.index.ids(), *run.index.failed()}
+    known = run.index.tried()
     for name in episodes:
         if name not in known:
             raise UsageError(

@@ -75,7 +75,7 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     """The episodes of a run: ``the first 12 of 20 episodes``."""
     # Old runs do not have the size of their split.
     of = dataset_size or run.config.get("episodes_in_split") or 0
-    tried = len(_tried(run))
+    tried = len(run.index.tried())
     if tried >= of:
         return f"all {of:,} episodes of the split"
     # Episodes that were chosen are no sample.
@@ -85,11 +85,6 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     if seed is not None:
         return f"{tried:,} of {of:,} episodes, a random sample (--shuffle {seed})"
     return f"the first {tried:,} of {of:,} episodes"
-
-
-def _tried(run: RecordedRun) -> set[str]:
-    """Ids of the finished and the failed episodes."""
-    return {*run.index.ids(), *run.index.failed()}
 
 
 def _config_differences(
@@ -110,13 +105,11 @@ def _config_differences(
     if not registry.is_path(plan.dataset_name):  # whose path may have changed
         expected["split"] = shown_split(plan, dataset)
     agents = [config["identity"], *config["identity"]["actors"].values()]
-    names = {str(each.get("agent", "")) for each in agents}
-    # Of agents in files, nothing is known without running them.
-    if names <= set(registry.names("agent")):
-        # An agent of an actor may play all of them, so the run's own need not.
-        oracles = [registry.load("agent", name).sees_answer for name in names]
-        if len(names) == 1:
-            expected["sees_answer"] = any(oracles)
+    name, *others = {str(each.get("agent", "")) for each in agents}
+    # Of agents in files, nothing is known without running them. Where there are several, those of
+    # actors may play all of them, so the run's own need not.
+    if not others and name in registry.names("agent"):
+        expected["sees_answer"] = registry.load("agent", name).sees_answer
     # One difference is enough: later fields often depend on earlier ones.
     yield _first_difference(
         "run.json: field",
@@ -131,7 +124,7 @@ def _config_differences(
 def _gap(run: RecordedRun, dataset: Dataset) -> str:
     """The first episode that the plan demands before others that were tried; empty if none."""
     identity = run.config["identity"]
-    tried = _tried(run)
+    tried = run.index.tried()
     # Such runs have no order that could have a gap.
     if identity["continues"] or CHOSEN in run.config["caveats"]:
         return ""

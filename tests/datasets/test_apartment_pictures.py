@@ -41,7 +41,7 @@ def looking(number: int) -> tuple[ObjectNavWorld, Eyes]:
     world.reset(episode)
     painter = homes.painter()
     assert painter is not None
-    return world, Eyes(EyesSettings("both"), painter, world, "agent")
+    return world, Eyes(EyesSettings("both"), painter, world, "agent", True)
 
 
 def place_of(world: ObjectNavWorld) -> SimulatedScene:

@@ -35,6 +35,17 @@ def test_rgb_array_is_the_view_ahead_and_changes_with_each_move() -> None:
     assert not np.array_equal(before, env.render())
 
 
+def test_the_view_ahead_is_in_the_middle_of_a_wide_view() -> None:
+    env = make("towns", settings={"towns": 1, "episodes": 2, "size": 3})
+    env.reset(seed=0)
+    painter = env.game.dataset.painter()
+    assert painter is not None
+    left, ahead, _ = painter.views(env.game.world, "agent")
+    expected = painter.frame(env.game.world, "agent", ahead, (360, 480))
+    assert left.label == "left"
+    assert np.array_equal(env.frame().color, expected.color)
+
+
 def test_depth_array_is_in_metres() -> None:
     env = opened("depth_array")
     env.reset(seed=0)

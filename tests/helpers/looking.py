@@ -49,8 +49,9 @@ def text_of(body: dict[str, Any]) -> str:
     return "\n".join(texts)
 
 
-def drawn(path: Path, eyes_plan: Plan) -> list[list[str]]:
-    """The hashes that the world draws at each step of a run with a model call, in order."""
+def drawn(path: Path, eyes_plan: Plan, turning: bool = False) -> list[list[str]]:
+    """The hashes that the world draws at each step of a run with a model call, in order.
+    ``turning``: of a full turn."""
     dataset = open_dataset(eyes_plan)
     painter = dataset.painter()
     assert painter is not None
@@ -60,7 +61,7 @@ def drawn(path: Path, eyes_plan: Plan) -> list[list[str]]:
         (task,) = of_ids(dataset.tasks, {record.episode_id}).values()
         game = Game(dataset.world(task.episode), task.episode)
         for step in record.trajectory.steps:
-            eyes = Eyes(dataset.eyes, painter, game.world, "agent")
+            eyes = Eyes(dataset.eyes, painter, game.world, "agent", turning)
             found += [eyes.hashes() for _ in step.calls]
             game.act("agent", step.decision)
     return found

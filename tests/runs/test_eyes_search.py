@@ -83,7 +83,7 @@ def test_each_request_shows_what_the_world_draws(
         assert all(picture.shape == (72, 96, 3) for picture in shown)
         sent.append([pixel_hash(picture) for picture in shown])
     assert sent
-    assert sorted(sent) == sorted(drawn(tmp_path, chosen))
+    assert sorted(sent) == sorted(drawn(tmp_path, chosen, turning=True))
     assert [each for _, each in verify(RunFolder.read(tmp_path))] == [""]
 
 

@@ -37,6 +37,11 @@ WORLDS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
         ],
     ),
     "towns": ({"towns": 1, "episodes": 2, "size": 3}, 3, ["forward", "left"]),
+    "apartments:paintable": (
+        {"homes": 1, "episodes": 2, "rooms": 4},
+        2,
+        ["rotate[90]", "move_ahead", "goto[1, 2]"],
+    ),
     "houses": ({"houses": 1, "episodes": 2}, 4, ["stop"]),
 }
 """Dataset -> its settings, pictures of a look, and the model's answers."""

@@ -99,6 +99,10 @@ class Painter(ABC):
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
         """Return the views that together show what the world's rules let the actor see."""
 
+    def around(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the views of a full turn, for agents that turn before they choose."""
+        return self.views(world, actor)
+
     @abstractmethod
     def frame(
         self, world: World, actor: str, view: PictureView, size: tuple[int, int]
@@ -113,12 +117,17 @@ class Painter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """The eyes of one actor in an episode."""
+    """The eyes of one actor in an episode. ``is_turning``: they show a full turn."""
 
     settings: EyesSettings
     painter: Painter
     world: World
     actor: str
+    is_turning: bool = False
+
+    def turning(self) -> Eyes:
+        """Return the eyes of the same actor in a full turn."""
+        return replace(self, is_turning=True)
 
     @property
     def reads_words(self) -> bool:
@@ -144,6 +153,8 @@ class Eyes:
 
     def views(self) -> Sequence[PictureView]:
         """Return the directions of the actor's pictures."""
+        if self.is_turning:
+            return self.painter.around(self.world, self.actor)
         return self.painter.views(self.world, self.actor)
 
     def look(self) -> list[tuple[str, Image]]:

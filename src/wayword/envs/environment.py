@@ -341,11 +341,13 @@ class Environment:
         if painter is None:
             raise UsageError(
                 f"{self.options.name} draws no pictures; use render_mode='ansi', or a dataset that "
-                "does: houses, towns, household:generated_test, grounding"
+                "does: houses, towns, household:generated_test, grounding, apartments:paintable"
             )
         world = self.game.world
         settings = dataset.eyes or EyesSettings()
-        ahead = painter.views(world, self.actor)[0]
+        views = [*painter.views(world, self.actor), *painter.around(world, self.actor)]
+        # A map from above has one view, of another name.
+        ahead = next((view for view in views if view.label == "ahead"), views[0])
         return painter.frame(world, self.actor, ahead, settings.size)
 
     def clone(self) -> Environment:

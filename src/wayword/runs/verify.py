@@ -254,10 +254,13 @@ class _Replay:
         if not any(shown):
             return ""
         eyes = Eyes(self._dataset.eyes, painter, game.world, step.actor)
-        drawn = eyes.hashes()
-        if any(hashes and hashes != drawn for hashes in shown):
-            return "the pictures differ"
-        return ""
+        # Searchers look around before they choose; other agents see what is ahead.
+        for each in (eyes, eyes.turning()):
+            drawn = each.hashes()
+            shown = [hashes for hashes in shown if hashes and hashes != drawn]
+            if not shown:
+                return ""
+        return "the pictures differ"
 
     def _verdict_difference(self, task: Task, recorded: Trajectory) -> str:
         """Return how a verdict differs from the recorded one; empty if it does not."""

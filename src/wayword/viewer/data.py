@@ -131,7 +131,11 @@ class Sources:
         def watch(world: World, number: int, actor: str) -> None:
             if painter is None or not actor:
                 return  # the last call comes after the end
-            for _, image in Eyes(settings, painter, world, actor).look():
+            ahead = Eyes(settings, painter, world, actor)
+            seen = ahead.look()
+            if ahead.turning().views() != ahead.views():
+                seen += ahead.turning().look()
+            for _, image in seen:
                 drawn[image.pixels] = base64.b64encode(image.data).decode()
 
         replayed(trajectory, dataset, self.tasks.get(trajectory.episode_id), watch)

@@ -105,7 +105,7 @@ class FrontierLLM(FrontierAgent):
 
     def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._eyes = toolkit.eyes
+        self._eyes = toolkit.eyes and toolkit.eyes.turning()
         self._sight: Mode = "words"
         if self._eyes is not None:
             self._sight = self._eyes.settings.eyes

@@ -238,7 +238,7 @@ class LGX(ListingSearcher):
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._eyes = toolkit.eyes
+        self._eyes = toolkit.eyes and toolkit.eyes.turning()
         if self._eyes is not None and settings.prompt != "robot":
             raise UsageError(
                 f"lgx: eyes={self._eyes.settings.eyes} has a prompt of its own; remove "

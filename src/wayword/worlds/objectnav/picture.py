@@ -6,6 +6,7 @@ A search names its target by a look, "bright red mug", which no other object of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -30,11 +31,17 @@ from wayword.worlds.objectnav.world import ObjectNavWorld
 ELEVATION = -20.0
 """Tilt of the views in degrees: what is on tables and on the floor."""
 VIEW_WIDTH = 60.0
-"""Width of a view in degrees: wider ones show a mug across a room as a few pixels."""
+"""Largest width of a view in degrees: wider ones show a mug across a room as a few pixels."""
 VIEW_SIZE = (360, 480)
 """Rows and columns of the default size, by which the rules of sight are set."""
-LABELS = ("ahead", "right ahead", "right behind", "behind", "left behind", "left ahead")
-"""Names of the six views, clockwise from the heading."""
+AROUND = ("ahead", "right ahead", "right behind", "behind", "left behind", "left ahead")
+"""Names of the six views of a full turn, clockwise from the heading."""
+AHEAD = {
+    1: ("ahead",),
+    2: ("ahead on the left", "ahead on the right"),
+    3: ("left", "ahead", "right"),
+}
+"""Names of the views that share a camera's field of view, by their number."""
 MESHES = 8
 """Most homes in memory; each takes about 5 MB."""
 
@@ -53,13 +60,28 @@ def picture_camera(field_of_view: float, reach: float) -> Camera:
 
 
 class SearchPainter(Painter):
-    """Draws what a robot sees in a full turn, which it makes before each choice."""
+    """Draws what a robot's camera sees, or all around where the robot makes a full turn before it
+    chooses."""
 
     @property
     def name(self) -> str:
         return f"schematic:{checksum(PARTS, HOMES, LOOKS)}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        width = _base(world).camera.field_of_view
+        count = math.ceil(width / VIEW_WIDTH)
+        each = width / count
+        heading = _base(world).pose()["heading"]
+        # The direction of the first one, from the left.
+        turn = (each - width) / 2
+        views = []
+        for label in AHEAD[count]:
+            toward = (heading + turn) % 360.0
+            views.append(PictureView(label, toward, ELEVATION, each))
+            turn += each
+        return views
+
+    def around(self, world: World, actor: str) -> Sequence[PictureView]:
         heading = _base(world).pose()["heading"]
         return [
             PictureView(
@@ -68,7 +90,7 @@ class SearchPainter(Painter):
                 ELEVATION,
                 VIEW_WIDTH,
             )
-            for number, label in enumerate(LABELS)
+            for number, label in enumerate(AROUND)
         ]
 
     def frame(

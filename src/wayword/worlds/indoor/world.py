@@ -85,7 +85,7 @@ class IndoorWorld(Walkable):
             self._stopped = True
             return Feedback()
         for neighbor in self.graph.neighbors(self._viewpoint):
-            if action == Action("goto", (neighbor.viewpoint,)):
+            if action.name == "goto" and action.arguments == (neighbor.viewpoint,):
                 # The heading before the move, so that a viewer can tell the turn from
                 # the step.
                 details = {"heading_before": self._heading, "heading": neighbor.heading}

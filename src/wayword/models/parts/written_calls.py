@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from wayword.core.episode import Json
 
 _PREFIX = r"(?:\w{1,20}:|｜DSML｜)?"  # of a tag
+_JSON = ""  # instead of the pattern of an argument
 _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
 
 
@@ -33,68 +34,46 @@ class WrittenCall:
     arguments: Json
 
 
-@dataclass(frozen=True, slots=True)
-class _TaggedCall:
-    """A call between tags, with each argument between tags of its own.
-
-    ``call`` has the groups ``name`` and ``body``; ``argument`` the groups ``key`` and ``value``.
-    """
-
-    call: re.Pattern[str]
-    argument: re.Pattern[str]
-
-    def find(self, text: str) -> Iterator[WrittenCall]:
-        for found in self.call.finditer(text):
-            arguments: dict[str, Json] = {
-                argument["key"]: argument["value"].strip()
-                for argument in self.argument.finditer(found["body"])
-            }
-            yield WrittenCall(found.start(), found.end(), found["name"], arguments)
-
-
-def _tagged(call: str, argument: str) -> _TaggedCall:
-    return _TaggedCall(re.compile(call, re.DOTALL), re.compile(argument, re.DOTALL))
-
-
-_TAGGED = (
+_FORMS = (
     # Qwen3-Coder
-    _tagged(
+    (
         rf"<function={_NAME}>(?P<body>.{{0,4000}}?)</function>",
         r"<parameter=(?P<key>[\w-]+)>(?P<value>.*?)</parameter>",
     ),
     # MiniMax, Anthropic, DeepSeek 3.2
-    _tagged(
+    (
         rf'<{_PREFIX}invoke name="{_NAME}">(?P<body>.{{0,4000}}?)</{_PREFIX}invoke>',
         rf'<{_PREFIX}parameter name="(?P<key>[\w-]+)"[^<>]*>(?P<value>.*?)</{_PREFIX}parameter>',
     ),
     # GLM; a call without arguments is the name alone
-    _tagged(
+    (
         rf"<tool_call>\s*{_NAME}\s*(?P<body>(?:<arg_key>.{{0,4000}}?)?)</tool_call>",
         r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>",
     ),
     # Gemma, in its forms with and without marks around the call and its values
-    _tagged(
+    (
         rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
         r"(?P<key>[\w-]+)\s*[:=]\s*(?:<\|\"\|>|<escape>|[\"'])?(?P<value>[^<\"',]*)",
     ),
-)
-_BEFORE_JSON = (
     # Llama 3.1
-    rf"<function={_NAME}>(?=\s*\{{)",
+    (rf"<function={_NAME}>(?=\s*\{{)", _JSON),
     # Mistral; the marks of gpt-oss are brought into this form as well
-    rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]",
+    (rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]", _JSON),
     # gpt-oss, without the marks of its channels
-    rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)",
+    (rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
     # Kimi
-    rf"(?:<\|tool_call_begin\|>\s*)?{_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>",
+    (
+        rf"(?:<\|tool_call_begin\|>\s*)?{_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>",
+        _JSON,
+    ),
     # DeepSeek, in its two versions
-    rf"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{_NAME}\s*```json",
-    rf"<｜tool▁call▁begin｜>{_NAME}<｜tool▁sep｜>",
+    (rf"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{_NAME}\s*```json", _JSON),
+    (rf"<｜tool▁call▁begin｜>{_NAME}<｜tool▁sep｜>", _JSON),
     # Chat pages that describe tools in the prompt
-    rf"<tool_use>\s*<name>{_NAME}</name>\s*<arguments>",
+    (rf"<tool_use>\s*<name>{_NAME}</name>\s*<arguments>", _JSON),
 )
-_HEADS = tuple(map(re.compile, _BEFORE_JSON))
-"""The head of a call whose arguments follow as a JSON object."""
+"""A call with the groups ``name`` and ``body``, and each argument in the body with the groups
+``key`` and ``value``; or the head of a call whose arguments follow as a JSON object."""
 _FRAME = re.compile(
     rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|</function>|<\|tool_call>|<tool_call\|>"
     rf"|<(?:start|end)_function_call>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
@@ -112,46 +91,48 @@ _SIGNS = (
     "call:",
 )
 """Texts without any of these have no written call."""
-_BLANKS = re.compile(r"\s+")
 _DECODER = json.JSONDecoder(strict=False)
+_PATTERNS = tuple(
+    (re.compile(rf"{call}\s*", re.DOTALL), re.compile(argument, re.DOTALL))
+    for call, argument in _FORMS
+)
 
 
 def written_calls(text: str) -> list[WrittenCall]:
     """Return the calls in a text, in order. A call that ends before it is complete is none."""
     if not any(sign in text for sign in _SIGNS):
         return []
-    found = [call for form in _TAGGED for call in form.find(text)]
-    found += _calls_before_json(text)
+    found = []
+    for call, argument in _PATTERNS:
+        for match in call.finditer(text):
+            with suppress(ValueError, RecursionError):
+                found.append(_read(match, argument))
     calls: list[WrittenCall] = []
-    for call in sorted(found, key=lambda call: (call.start, call.end)):
+    for each in sorted(found, key=lambda call: (call.start, call.end)):
         # Nothing inside another call is one.
-        if not calls or call.start >= calls[-1].end:
-            calls.append(call)
+        if not calls or each.start >= calls[-1].end:
+            calls.append(each)
     return calls
 
 
 def as_objects(text: str) -> str:
     """Return a text with each written call as a JSON object on a line of its own, and other text as
     it is."""
-    if not any(sign in text for sign in _SIGNS):
-        return text
     pieces = []
     end = 0
     for call in written_calls(text):
         named = {"name": call.name, "arguments": call.arguments}
         pieces += [text[end : call.start], json.dumps(named, ensure_ascii=False)]
         end = call.end
-    pieces.append(text[end:])
-    return _FRAME.sub("", "\n".join(pieces))
+    return _FRAME.sub("", "\n".join([*pieces, text[end:]]))
 
 
-def _calls_before_json(text: str) -> Iterator[WrittenCall]:
-    for head in _HEADS:
-        for found in head.finditer(text):
-            blanks = _BLANKS.match(text, found.end())
-            begin = blanks.end() if blanks else found.end()
-            try:
-                arguments, end = _DECODER.raw_decode(text, begin)
-            except (ValueError, RecursionError):
-                continue
-            yield WrittenCall(found.start(), end, found["name"], arguments)
+def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
+    """Return the call of a match. Raises ``ValueError`` if its arguments are no JSON."""
+    end = match.end()
+    if argument.pattern == _JSON:
+        arguments, end = _DECODER.raw_decode(match.string, end)
+    else:
+        found = argument.finditer(match["body"])
+        arguments = {each["key"]: each["value"].strip() for each in found}
+    return WrittenCall(match.start(), end, match["name"], arguments)

@@ -28,13 +28,29 @@ from wayword.bench.horizon import (
     mean_success,
     place_means,
 )
-from wayword.bench.outcomes import cost, dollars_text, effort, results, total, triple
+from wayword.bench.outcomes import (
+    cost,
+    dollars_text,
+    effort,
+    place,
+    results,
+    total,
+    triple,
+)
 from wayword.bench.real import (
     REAL,
     ROW_HEAD,
     RealSet,
     real_rows,
     sample_folder,
+)
+from wayword.bench.sight import (
+    CONDITIONS,
+    DRAWN,
+    looks,
+    run_folder,
+    sight_rows,
+    verdict,
 )
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import reading
@@ -237,6 +253,18 @@ class Contender:
                 out = self.folder / ROBUST / kind / track.name
                 yield kind, replace(plan, settings=settings, out=out)
 
+    def sight_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
+        """Each condition of sight and the plan of the track's shortest level in it; none for a
+        track without pictures."""
+        if track.name not in DRAWN:
+            return
+        _, plan = next(self.plans(track, **options))
+        plan = replace(plan, on=DRAWN[track.name] or plan.on)
+        for condition, settings in CONDITIONS.items():
+            out = run_folder(self.folder, track, condition)
+            merged = merge(plan.settings, settings)
+            yield condition, replace(plan, settings=merged, out=out)
+
     def header(self) -> dict[str, Any]:
         """The part of the card that says who played what."""
         return {
@@ -375,11 +403,6 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def place(episode: str) -> str:
-    """The place that an episode's id begins with; the id itself where each has a place alone."""
-    return episode.partition("_")[0]
-
-
 def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     """The card of the runs in a folder, whose ``header`` says what they are of. Published data
     count in no number but their own."""
@@ -413,8 +436,9 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
             f"{folder}: has no runs of the bench yet; play with wayword bench"
         )
     robust = robustness(folder, bench, header["quick"])
+    sight = sight_rows(folder, bench.tracks)
     # Perturbed runs cost money too.
-    total = [*robust]
+    total = [*robust, *sight]
     for each in tracks.values():
         total += each["levels"]
     sums: dict[str, Any] = {}
@@ -425,6 +449,9 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     if len(tracks) == len(bench.tracks):
         overall = triple(rate_interval(np.array(means)))
     sums |= {"date": _date(folder), "robust": robust}
+    # Cards of runs in words alone have no such field.
+    if sight:
+        sums |= {"sight": sight, "looks": looks(folder, bench.tracks)}
     if "real" in header:
         size = sample_size(bench, header["quick"])
         sums["real"] = list(real_rows(folder, bench.real, header["real"], size))
@@ -604,6 +631,12 @@ SHAPES: Shapes = {
     "robust.*.kind": "",
     "robust.*.tracks": [],
     "robust.*.tracks.*": "",
+    "sight": [],
+    "sight.*": {},
+    "sight.*.condition": "",
+    "sight.*.episodes": 0,
+    "looks": [],
+    "looks.*": 0.0,
     "real": [],
     "real.*": {},
     "real.*.dataset": "",
@@ -614,7 +647,7 @@ SHAPES: Shapes = {
     "real.*.sample": 0,
 }
 """Fields of a card, with examples of their types."""
-_COMPUTED = ("success", "tokens", "dollars", "date", "robust")
+_COMPUTED = ("success", "tokens", "dollars", "date", "robust", "sight", "looks")
 
 # Output.
 
@@ -709,6 +742,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         f"{' '.join(percents(row['loss']))} on {row['episodes']} episodes, p {row['p']:.3f}"
         for row in card.get("robust", ())
     ]
+    lines += sight_lines(card)
     lines.append(f"{card['tokens']:,} tokens, {dollars_text(card)}")
     if "real" in card:
         lines += [
@@ -717,6 +751,21 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
             *map(real_line, card["real"]),
         ]
     return "\n".join(lines)
+
+
+def sight_lines(card: Mapping[str, Any]) -> list[str]:
+    """The conditions of sight of a card, and what they say of the model."""
+    rows = card.get("sight", ())
+    lines = [""] if rows else []
+    for row in rows:
+        line = f"{row['condition']}: success {' '.join(percents(row['success']))}"
+        if row["condition"] != "words" and row["change"]:
+            change = " ".join(percents(row["change"]))
+            line += f", change from words {change}"
+        lines.append(f"{line} on {row['episodes']} episodes")
+    if card.get("looks"):
+        lines.append(verdict(card["looks"]))
+    return lines
 
 
 def real_line(row: Mapping[str, Any]) -> str:

@@ -33,6 +33,11 @@ def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, flo
         yield name, False, {}
 
 
+def place(episode: str) -> str:
+    """The place that an episode's id begins with; the id itself where each has a place alone."""
+    return episode.partition("_")[0]
+
+
 def cost(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The tokens and dollars of episodes."""
     tokens = total(scores, "prompt_tokens") + total(scores, "completion_tokens")

@@ -20,6 +20,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from wayword.bench import ladders
+from wayword.bench.outcomes import place
+from wayword.bench.sight import verdict
 from wayword.bench.verify import UNPROVEN, check_card
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import reading
@@ -161,6 +163,7 @@ def _card_page(
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "foot": FOOT},
         estimate=lambda triple: " ".join(ladders.estimate(triple)),
         percents=lambda triple: " ".join(ladders.percents(triple)),
+        verdict=verdict,
         real=card.get("real", ()),
         sample_count=ladders.sample_count,
     )
@@ -263,7 +266,7 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
                 totals[number] |= ladders.place_totals(track, played)
             for number, rank in zip(
                 playing,
-                ladders.ranks(players, ladders.place),
+                ladders.ranks(players, place),
                 strict=True,
             ):
                 members[number]["cells"][track.name]["rank"] = rank

@@ -18,6 +18,7 @@ from typing import Any
 from wayword.bench import ladders
 from wayword.bench.outcomes import results
 from wayword.bench.real import REAL, absence
+from wayword.bench.sight import SIGHT
 from wayword.core import registry
 from wayword.core.dataset import task_id
 from wayword.core.errors import WaywordError
@@ -79,6 +80,9 @@ class _Check:
             if self.card["robust"]:
                 for kind, plan in entry.robust_plans(track, data=self.data):
                     self._check(f"{ladders.ROBUST}/{kind}/{track.name}", plan)
+            if "sight" in self.card:
+                for condition, plan in entry.sight_plans(track, data=self.data):
+                    self._check(f"{SIGHT}/{condition}/{track.name}", plan)
         samples = ladders.recorded_samples(entry, self.card, self.data)
         for path, plan in samples.items():
             # What cannot be checked is said, and no reason against the card.

@@ -76,6 +76,14 @@ def play(
             help="Also play published data next to the tracks, where it is.",
         ),
     ] = False,
+    eyes: Annotated[
+        bool,
+        Option(
+            "--eyes",
+            help="Play the shortest levels again in pictures, in both, and with pictures of no "
+            "use.",
+        ),
+    ] = False,
     version: Annotated[str, Option(help="The version of the bench.")] = "2026.2",
     salt: Annotated[
         str, Option(help="Draw a private twin: other episodes of the same difficulty.")
@@ -109,6 +117,7 @@ def play(
       wayword bench --model local:smollm2 --quick --tracks follow,grid
       wayword bench --agent random
       wayword bench --model openai:gpt-5-mini --robust
+      wayword bench --model openai:gpt-5-mini --quick --eyes
       wayword bench --model openai:gpt-5-mini --real --data ~/data
       wayword bench card runs/bench/random
       wayword bench compare runs/bench/random runs/bench/forward
@@ -129,6 +138,8 @@ def play(
         )
     names = tuple(name.strip() for name in tracks.split(",") if name.strip())
     chosen_settings = parse(settings or [])
+    if eyes and "eyes" in chosen_settings:
+        raise UsageError("--eyes plays in words and in pictures; remove --set eyes")
     for group in {"dataset", "perturb"} & set(chosen_settings):
         raise UsageError(
             f"--set {group}: a version's episodes are fixed; play others with wayword run"
@@ -158,14 +169,15 @@ def play(
     }
     climbs = [(track, list(entry.plans(track, **options))) for track in chosen]
     samples, heads = _samples(entry, options) if real else ({}, None)
+    seen = _sight(entry, chosen, options) if eyes else {}
     if dry_run:
-        _print_forecast(climbs, samples, at_once, concurrency)
+        _print_forecast(climbs, samples, seen, at_once, concurrency)
         return
     with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
         import asyncio
 
         player = _PlayerOptions(entry, row, len(climbs), at_once, max_dollars)
-        asyncio.run(player.play(climbs, samples, options if robust else None))
+        asyncio.run(player.play(climbs, samples, options if robust else None, seen))
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
     card = ladders.make_card(entry.folder, header)
     ladders.write_card(entry.folder, card)
@@ -223,9 +235,34 @@ def _samples(
     return samples, heads
 
 
+def _sight(
+    entry: Contender, tracks: Sequence[Track], options: Mapping[str, Any]
+) -> dict[str, Sequence[tuple[str, Plan]]]:
+    """The conditions of sight of each track that can be played in them. Raises ``UsageError`` if
+    none can."""
+    from wayword.bench.ladders import check_player
+    from wayword.core.errors import UsageError
+
+    found: dict[str, Sequence[tuple[str, Plan]]] = {}
+    for track in tracks:
+        plans = list(entry.sight_plans(track, **options))
+        try:
+            for _, plan in plans:
+                check_player(plan)
+        except UsageError as error:
+            show.notice(f"{track.name} is played in words alone: {error}")
+            continue
+        if plans:
+            found[track.name] = plans
+    if not found:
+        raise UsageError(f"--eyes: {entry.agent} plays none of the tracks in pictures")
+    return found
+
+
 def _print_forecast(
     climbs: Sequence[tuple[Track, Plans]],
     samples: Mapping[str, Plan],
+    seen: Mapping[str, Sequence[tuple[str, Plan]]],
     at_once: int,
     concurrency: int,
 ) -> None:
@@ -237,6 +274,8 @@ def _print_forecast(
         for length, plan in plans:
             rows.append((f"{track.name}, length {length}", forecast(plan)))
     rows += [(plan.on, forecast(plan)) for plan in samples.values()]
+    for name, conditions in seen.items():
+        rows += [(f"{name}, {label}", forecast(plan)) for label, plan in conditions]
     share = concurrency // at_once  # of a run
     rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
     show.echo("\n".join(row_lines(rows)))
@@ -272,9 +311,10 @@ class _PlayerOptions:
         climbs: Sequence[tuple[Track, Plans]],
         samples: Mapping[str, Plan],
         robust_options: dict[str, Any] | None,
+        seen: Mapping[str, Sequence[tuple[str, Plan]]],
     ) -> None:
-        """Play ladders, each with its sample of published data; with ``robust_options``, also the
-        perturbed runs of their middle levels."""
+        """Play ladders, each with its sample of published data and what is to be ``seen``; with
+        ``robust_options``, also the perturbed runs of their middle levels."""
 
         import asyncio
 
@@ -287,6 +327,8 @@ class _PlayerOptions:
                 if robust_options is not None:
                     for kind, plan in self._entry.robust_plans(track, **robust_options):
                         await self._run(track, f"{track.name}, {kind}", plan)
+                for condition, plan in seen.get(track.name, ()):
+                    await self._run(track, f"{track.name}, {condition}", plan)
                 if sample := samples.get(track.name):
                     await self._run(track, sample.on, sample)
                 self._tracks -= 1

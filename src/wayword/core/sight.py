@@ -18,6 +18,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,9 +31,14 @@ from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.world import World
 
 Mode = Literal["words", "pictures", "both"]
+Control = Literal["", "blank", "elsewhere"]
 SMALLEST = 32
 """Minimum columns and rows of a picture: below, no object has a shape."""
 PATCH = 28  # pixels
+GRAY = 128
+"""Each channel of a blank picture."""
+PLACES = 8
+"""Most other places whose pictures are shown in place of the actor's."""
 LARGEST = 2048
 """Maximum columns and rows of a picture: models scale larger ones down."""
 
@@ -40,10 +46,12 @@ LARGEST = 2048
 @dataclass(frozen=True, slots=True)
 class EyesSettings:
     """How a run sees. ``eyes``: the world is described in ``words``, shown in ``pictures``, or
-    ``both``. ``picture_size``: columns and rows of a picture, ``480x360``."""
+    ``both``. ``picture_size``: columns and rows of a picture, ``480x360``. ``picture_control``
+    shows ``blank`` pictures, or those of a place ``elsewhere``, in place of what the actor sees."""
 
     eyes: Mode = "words"
     picture_size: str = "480x360"
+    picture_control: Control = ""
 
     def __post_init__(self) -> None:
         columns, _, rows = self.picture_size.partition("x")
@@ -88,8 +96,8 @@ class Painter(ABC):
     with the same name draw the same pixels. ``has_marks``: actions name objects, which have
     :meth:`marks`. ``has_depth``: frames have depths."""
 
-    has_marks: ClassVar[bool] = False
-    has_depth: ClassVar[bool] = True
+    has_marks: bool = False
+    has_depth: bool = True
 
     @property
     @abstractmethod
@@ -180,6 +188,59 @@ class Eyes:
         return drawn
 
 
+class BlankPainter(Painter):
+    """Gray pictures of the size and number of another painter's, whose marks it keeps: a model that
+    plays as well with them does not look."""
+
+    control: ClassVar[Control] = "blank"
+
+    def __init__(self, inner: Painter) -> None:
+        self.inner = inner
+        self.has_marks = inner.has_marks
+        self.has_depth = inner.has_depth
+
+    @property
+    def name(self) -> str:
+        return f"{self.control}:{self.inner.name}"
+
+    def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        return self.inner.views(world, actor)
+
+    def around(self, world: World, actor: str) -> Sequence[PictureView]:
+        return self.inner.around(world, actor)
+
+    def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
+        return self.inner.marks(world, actor)
+
+    def frame(
+        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+    ) -> Frame:
+        color = np.full((*size, 3), GRAY, np.uint8)
+        return Frame(color, np.full(size, np.inf), np.zeros(size, np.int32))
+
+
+class ElsewherePainter(BlankPainter):
+    """Another painter's pictures of another place: one of ``others``, worlds at their start, which
+    depends on where the actor is. Blank ones if there is no other place."""
+
+    control = "elsewhere"
+
+    def __init__(self, inner: Painter, others: Sequence[World]) -> None:
+        super().__init__(inner)
+        self._others = others
+
+    def frame(
+        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+    ) -> Frame:
+        pose = world.pose(actor)
+        elsewhere = [each for each in self._others if each.pose(actor) != pose]
+        if not elsewhere:
+            return super().frame(world, actor, view, size)
+        # The same place always has the same picture, so that verification can draw it again.
+        number = zlib.crc32(repr(sorted(pose.items())).encode()) % len(elsewhere)
+        return self.inner.frame(elsewhere[number], actor, view, size)
+
+
 def surround(heading: float, elevation: float) -> list[PictureView]:
     """Return four views of 90° that together show everything around an actor, which faces
     ``heading``."""
@@ -249,6 +310,27 @@ def with_eyes(base: Any, settings: EyesSettings) -> Any:
             if inner is None or settings.eyes == "both":
                 return inner
             return WordlessPerceiver(inner)
+
+        @cached_property
+        def _elsewhere(self) -> list[World]:
+            """Worlds of some episodes, spread over all, at their start."""
+            tasks = self.tasks
+            count = min(PLACES, len(tasks))
+            worlds = []
+            for number in range(count):
+                episode = tasks[number * len(tasks) // count].episode
+                world: World = self.world(episode)
+                world.reset(episode)
+                worlds.append(world)
+            return worlds
+
+        def painter(self) -> Painter | None:
+            inner: Painter | None = super().painter()
+            if inner is None or not settings.picture_control:
+                return inner
+            if settings.picture_control == "blank":
+                return BlankPainter(inner)
+            return ElsewherePainter(inner, self._elsewhere)
 
     Seeing.__name__ = base.__name__
     Seeing.__qualname__ = base.__qualname__

@@ -319,6 +319,7 @@ SHAPES: Shapes = {
     "identity.eyes": {},
     "identity.eyes.eyes": "",
     "identity.eyes.picture_size": "",
+    "identity.eyes.picture_control": "",
     "identity.eyes.painter": "",
     "identity.perturb": {},
     "identity.perturb.*": 0.0,

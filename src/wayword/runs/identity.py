@@ -74,7 +74,11 @@ def identity(
         fields["pictures_checksum"] = pictures_checksum(folder, _files(folder))
     painter = dataset.painter()
     if dataset.eyes is not None and painter is not None:
-        fields["eyes"] = {**asdict(dataset.eyes), "painter": painter.name}
+        eyes = {**asdict(dataset.eyes), "painter": painter.name}
+        # Runs recorded before there were controls have no such field, and still resume.
+        if not dataset.eyes.picture_control:
+            del eyes["picture_control"]
+        fields["eyes"] = eyes
     if perceiver := _perceiver_identity(plan):
         fields["perceiver"] = perceiver
     return fields
@@ -256,6 +260,8 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
         lines += perceiver.caveats
     if dataset.eyes is not None:
         lines.append(f"schematic pictures (eyes={dataset.eyes.eyes})")
+        if control := dataset.eyes.picture_control:
+            lines.append(f"not of what the actor saw (picture_control={control})")
     for parts in agent.playing():
         if dataset.family.name not in parts.cls.sightless:
             lines += parts.cls.caveats(parts.settings, perceiver)

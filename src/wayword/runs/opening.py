@@ -388,7 +388,7 @@ def plan_of(
     values = _with_files(cls, recorded, "dataset", trusted)
     settings = {"dataset": values, "perturb": identity["perturb"]}
     eyes = identity.get("eyes") or {}
-    for name in ("eyes", "picture_size"):
+    for name in ("eyes", "picture_size", "picture_control"):
         if name in eyes:
             settings[name] = eyes[name]
     # A custom perceiver is a file, which is not opened.

@@ -42,6 +42,7 @@ RESERVED = (
     "perturb",
     "eyes",
     "picture_size",
+    "picture_control",
 )
 """Groups of settings that are not the agent's: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``,
@@ -184,15 +185,16 @@ class Plan:
         return name, settings
 
     def eyes(self) -> EyesSettings:
-        """How the run sees: the settings ``eyes`` and ``picture_size``."""
+        """How the run sees: the settings ``eyes``, ``picture_size`` and ``picture_control``."""
         # The group has no name of its own: its settings are those of the run.
         names = [field.name for field in fields(EyesSettings)]
         given = {name: self.settings[name] for name in names if name in self.settings}
         eyes: EyesSettings = make(EyesSettings, given, "")
         # A setting without effect would stay unnoticed.
-        if eyes.eyes == "words" and "picture_size" in given:
+        unused = [name for name in given if name != "eyes"]
+        if eyes.eyes == "words" and unused:
             raise UsageError(
-                "picture_size has no effect in words; add --set eyes=pictures or eyes=both"
+                f"{unused[0]} has no effect in words; add --set eyes=pictures or eyes=both"
             )
         return eyes
 

@@ -268,7 +268,8 @@ def test_each_of_the_objects_counts_as_faced(points: Any, facts: str) -> None:
     ("rooms", "query", "did"),
     [("hall kitchen", ["hall"], "left the hall and stopped"),
      ("kitchen kitchen", ["hall"], "never entered the hall and stopped"),
-     ("kitchen hall", ["hall"], "stopped"), ("hall kitchen", ["hall", "porch"], "stopped")],
+     ("kitchen hall", ["hall"], "stopped"), ("hall kitchen", ["hall", "porch"], "stopped"),
+     ("hall kitchen", [""], "stopped"), ("hall hall", ["hall"], "stopped")],
 )  # fmt: skip
 def test_the_room_of_a_question_that_was_left_is_named(
     rooms: str, query: list[str], did: str

@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, sqrt
+from math import sqrt
 from operator import itemgetter, neg
 from typing import Any
 
@@ -90,7 +90,7 @@ class Estimate:
     def __init__(self) -> None:
         self.ended: list[float] = []
         self.limit = 0
-        self._largest_share = self._paid = self._max_turn_share = 0.0
+        self._largest_share = self._paid = 0.0
         self._turns = 0
         self._max_turns = 1
 
@@ -103,9 +103,6 @@ class Estimate:
         meter.share += share
         self._paid += share
         self._largest_share = max(self._largest_share, meter.share)
-        self._max_turn_share = max(
-            self._max_turn_share, meter.share / max(1, meter.turns)
-        )
 
     def stepped(self, meter: Meter) -> None:
         meter.turns += 1
@@ -154,11 +151,6 @@ class Estimate:
         turn = max(mean, meter.share / max(1, meter.turns))
         turn *= 1.0 + _SPREAD / sqrt(self._max_turns)
         return max(0, self.limit - meter.turns) * turn
-
-    def at_most(self, episodes: int) -> float:
-        """Return the share that ``episodes`` episodes need at most, if each takes all its turns."""
-        turns = episodes * (self.limit or inf)
-        return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
 
 EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
@@ -462,9 +454,6 @@ class Account:
                 return False
         if caller is None or caller is next(iter(self._meters.values()), None):
             return True
-        # All running episodes may use all their turns: no need to estimate each.
-        if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
-            return True  # for speed: estimating each episode would dominate the cost of a call
         meters = self._meters.values()  # oldest first
         remaining_need = self.estimate.remaining_need(meters)
         owed = 0.0

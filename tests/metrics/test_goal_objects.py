@@ -1,0 +1,152 @@
+"""The objects of goal conditions in the final world, and a condition that was undone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers.rooms_scenes import flat, start
+from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.metrics.conditions import Condition, Sought, goal_ids
+from wayword.metrics.mistakes import EpisodeFacts, find_mistake
+from wayword.metrics.progress import GoalProgress
+from wayword.worlds.household.goals import (
+    Held,
+    HouseholdReference,
+    Inside,
+    Lit,
+    Restored,
+    Stacked,
+)
+from wayword.worlds.household.world import HouseholdWorld
+
+
+def two_in_a_flat() -> HouseholdWorld:
+    return start(flat(), (2.0, 1.5, 0.0), (5.0, 1.5, 0.0))
+
+
+def ids(world: HouseholdWorld, *kinds: str) -> tuple[str, ...]:
+    found = [each.id for each in world.scene.objects if each.type in kinds]
+    assert found
+    return tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "room", "is_small"),
+    [
+        (("mug",), "kitchen", True),
+        (("box",), "hall", True),
+        (("cabinet",), "hall", False),
+        (("mug", "knife"), "kitchen", True),
+        (("mug", "box"), "", True),
+        (("table", "mug"), "kitchen", True),
+        (("table", "sink"), "kitchen", False),
+    ],
+)
+def test_objects_of_a_goal_have_a_room_if_all_are_in_it_and_are_small_if_one_is(
+    kinds: tuple[str, ...], room: str, is_small: bool
+) -> None:
+    world = two_in_a_flat()
+    names = ids(world, *kinds)
+    found = Sought.of(Held(names), world)
+    assert (found.room, found.small, tuple(found.ids)) == (room, is_small, names)
+    assert len(found.points) == len(names)
+    shown = {world.name(actor, each) for actor in world.actors for each in names}
+    assert found.names == set(filter(None, shown))
+
+
+@pytest.mark.parametrize("capacities", [(1, 1), (1, 3), (3, 1)])
+def test_hands_are_those_of_the_actor_that_can_hold_most(
+    capacities: tuple[int, int],
+) -> None:
+    world = two_in_a_flat()
+    actors = world.house.actors.values()
+    for actor, capacity in zip(actors, capacities, strict=True):
+        actor.body = replace(actor.body, inventory_capacity=capacity)
+    found = Sought.of(Held(ids(world, "mug")), world)
+    assert found.hands == max(capacities)
+
+
+@pytest.mark.parametrize(
+    ("goal", "expected"),
+    [
+        (Inside(("a", "b"), ("box",)), ["a", "b"]),
+        (Stacked(("a",), ("bowl",), ("box",)), ["a"]),
+        (Lit(("lamp", "torch")), ["lamp", "torch"]),
+        (Restored("a", "box", open=False), ["a"]),
+        ("shelf", ["shelf"]),
+    ],
+)
+def test_a_goal_is_about_its_objects_and_lamps_and_not_its_destination(
+    goal: Any, expected: list[str]
+) -> None:
+    assert goal_ids(goal) == expected
+
+
+PLACED = "apple in or on box"
+BOTH = HouseholdReference("1", goals=(Inside(("a", "b"), ("box",), parts=2),))
+
+
+@pytest.mark.parametrize(
+    ("met", "step"),
+    [
+        ((0, 1, 2, 1), 3),
+        ((0, 2, 1, 1), 2),
+        ((0, 1, 1, 0), 3),
+        ((0, 1, 0, 1), 0),
+        ((0, 0, 1, 1), 0),
+    ],
+)
+def test_a_condition_is_undone_at_the_step_after_which_fewer_of_its_parts_held(
+    met: tuple[int, ...], step: int
+) -> None:
+    """Compared with the step before, whatever held in earlier ones."""
+    history: dict[int, list[Condition]] = {
+        number: [(PLACED, count, 2)] for number, count in enumerate(met)
+    }
+    decisions = [Decision(Action("put", ("apple_1", "box_1")))] * 2 + [Decision(STOP)]
+    steps = [Step("agent", {}, each, Feedback("ok"), {"x": 0}) for each in decisions]
+    walked = Trajectory("1", {"agent": {}}, steps, {}, "stopped")
+    evidence = EpisodeFacts(
+        walked,
+        {"sr": 0.0},
+        task=Task(Episode("1", "Go.", "", {}), BOTH),
+        history=history,
+        progress=GoalProgress(tuple(map(float, met)), conditions=2),
+    )
+    found = find_mistake(evidence)
+    assert found is not None
+    undone = [fact for fact in found.fact.get("more", ()) if fact["kind"] == "at_step"]
+    assert [fact["step"] for fact in undone] == ([step] if step else [])
+
+
+@pytest.mark.parametrize(
+    ("actions", "ended", "expected"),
+    [
+        ("go stop", "stopped", "stopped"),
+        ("go stop", "step_limit", "stopped"),
+        ("stop go", "step_limit", "ran out of steps"),
+        ("go go", "step_limit", "ran out of steps"),
+        ("go go", "stopped", "took its last action"),
+        ("", "stopped", "took its last action"),
+    ],
+)
+def test_an_actor_of_several_ended_by_its_own_last_action(
+    actions: str, ended: Any, expected: str
+) -> None:
+    steps = [
+        Step("ann", {}, Decision(Action(name)), Feedback("ok"), {})
+        for name in actions.split()
+    ]
+    steps.append(Step("bob", {}, Decision(STOP), Feedback("ok"), {}))
+    both = Trajectory("1", {"ann": {}, "bob": {}}, steps, ended=ended)
+    assert EpisodeFacts(both, {}).end("ann") == expected
+    alone = Trajectory("1", {"ann": {}}, steps[:-1], ended=ended)
+    of_episode = "stopped" if ended == "stopped" else "ran out of steps"
+    assert EpisodeFacts(alone, {}).end("ann") == of_episode

@@ -9,6 +9,8 @@ import pytest
 
 from wayword.agents.prompting import (
     DEFAULT_CONTEXT,
+    OVERHEAD,
+    Exchange,
     History,
     PromptBudget,
     PromptSettings,
@@ -158,3 +160,18 @@ def test_steps_left_count_those_taken_and_those_that_are_tried(
     count.taken = taken
     assert count.left(tried) == left
     assert count.limit == (0 if shown == "hidden" else limit)
+
+
+def test_a_turn_with_calls_is_as_long_as_what_is_sent_of_it() -> None:
+    """The server's own message where there is one, and the results of its calls."""
+    call = ToolCall("1", "look", "{}")
+    plain = Message("assistant", "so", calls=(call,))
+    sent = Message(
+        "assistant", "so", calls=(call,), verbatim='{"content": "so", "x": 1}'
+    )
+    lengths = []
+    for message in (plain, sent):
+        turn = Exchange([message], [(call, "a wall"), (call, None)])
+        lengths.append(turn.length)
+    assert lengths[0] == len(plain.text) + OVERHEAD + len("a wall")
+    assert lengths[1] == len(sent.verbatim) + OVERHEAD + len("a wall")

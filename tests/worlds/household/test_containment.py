@@ -73,3 +73,20 @@ def test_a_held_receptacle_shows_what_is_in_it_once_it_is_open() -> None:
     for is_open in (False, True, False):
         entities.set_open(held, is_open)
         assert shown() == is_open
+
+
+def test_what_is_directly_in_or_on_a_receptacle_counts_against_its_capacity() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    entities = world.house.entities
+    number = {entities.type(i): i for i in range(entities.objects)}
+    table = number["table"]
+    assert entities.specs[table].capacity == 3
+    on_table = len(entities.contents(table))
+    assert on_table == 2
+    assert not entities.full(table)
+    # An apple in a mug on the table is no third object on it.
+    entities.move(number["apple"], number["mug"])
+    assert not entities.full(table)
+    entities.move(number["bowl"], table)
+    assert entities.full(table)
+    assert not entities.full(number["cabinet"]), "no limit"

@@ -1,11 +1,11 @@
 """Budget of a run: limits on the tokens and dollars of all its models.
 
-One :class:`Call` is passed along from its admission to its bill::
+One :class:`Call` is passed along from its admission to its bill. Each of its requests is one row of
+the ledger, which is open until the request ends::
 
     PaidModel   opens the call, for the current episode, and asks the account to admit it
-    sending     announces a request of the call, and its bill
-    Call        prices both, and passes them to the account
-    Account     counts the bills, adds them to the call's episode, and writes the ledger
+    sending     has a row reserved for a request, and settles it at its bill
+    Account     writes the rows to the ledger, and adds their costs to the call and its episode
 
 Two context variables lead to it, because code of users stands between: an agent that asks a model
 does not pass its episode (``EPISODE``), nor a model that sends a request its call (``_CALL``). Each

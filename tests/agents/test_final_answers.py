@@ -66,8 +66,8 @@ def test_an_answer_ends_at_the_first_of_the_stop_texts_in_any_order(
 ) -> None:
     reply = Reply.of("go\nA: b\nB: c", stops, cut_off="too long")
     assert (reply.text, reply.cut_off) == ("go", "")
-    whole = Reply.of("go on", stops, cut_off="too long")
-    assert (whole.text, whole.cut_off) == ("go ", "too long"), "without its broken word"
+    uncut = Reply.of("go on", stops, cut_off="too long")
+    assert (uncut.text, uncut.cut_off) == ("go ", "too long"), "without its broken word"
 
 
 @pytest.mark.parametrize(

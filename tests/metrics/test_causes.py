@@ -160,13 +160,13 @@ def test_an_object_that_the_instruction_does_not_name_is_the_wrong_one(
 
 
 def test_an_actor_that_never_spoke_to_the_others_is_silent() -> None:
-    said = step("chat", 0.0, "Here.")
+    spoken = step("chat", 0.0, "Here.")
     other = {**step("go", 1.0), "actor": "b"}
     answer = {**step("chat", 1.0, "Yes."), "actor": "b"}
     assert "partner_silent" not in causes([WALK[0]]), "alone"
-    assert causes([said, other])["partner_silent"] == 0
+    assert causes([spoken, other])["partner_silent"] == 0
     assert causes([WALK[0], other])["partner_silent"] == 0
-    assert "partner_silent" not in causes([said, other, answer])
+    assert "partner_silent" not in causes([spoken, other, answer])
 
 
 def test_the_goal_was_passed_at_the_step_that_left_it_last() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.models.middleware import budget
 from wayword.models.middleware.budget import (
     EPISODE,
     Account,
@@ -374,6 +375,31 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
         first.run(account.end, True)
         await _settle()
         assert younger.done()
+
+    asyncio.run(run())
+
+
+def test_of_calls_that_wait_while_none_is_made_only_the_oldest_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "_STALL_S", 0.02)
+    account = Account(max_tokens=100)
+    account.expect([(40, 0.0)])
+    first, second, third = (started_episode(account) for _ in range(3))
+    first.run(pay, account, 30, 0.0)
+    pay(account, 25, 0.0)
+
+    async def run() -> None:
+        # The youngest has waited for longest.
+        youngest = asyncio.create_task(call_of(account), context=third)
+        await _settle()
+        younger = asyncio.create_task(call_of(account), context=second)
+        await asyncio.wait([youngest, younger], return_when=asyncio.FIRST_COMPLETED)
+        assert (younger.done(), youngest.done()) == (True, False)
+        await asyncio.sleep(0.05)
+        assert not youngest.done(), "a call is pending"
+        account.landed(younger.result().name)
+        await asyncio.wait_for(youngest, 1.0)
 
     asyncio.run(run())
 

@@ -88,6 +88,20 @@ def test_answers_that_are_cut_off_are_longer_than_those_that_pass() -> None:
     assert expected_cost(several, wide) < 0.7 * expected_cost(single, wide)
 
 
+@pytest.mark.parametrize(
+    ("others", "is_outlier"), [(98, False), (99, True), (250, True)]
+)
+def test_one_answer_of_a_hundred_may_be_an_outlier(
+    others: int, is_outlier: bool
+) -> None:
+    cut_off = [BilledRequest(9.0, LIMIT, lost="cut off")]
+    plain = [*same(others, 60.0), *same(1, 70.0)]
+    with_outlier = [*same(others, 60.0), *same(1, 700.0)]
+    costs = [expected_cost(cut_off, finished) for finished in (plain, with_outlier)]
+    # its deviation is a margin in any case
+    assert (costs[1] < costs[0] + 100) == is_outlier
+
+
 def test_connections_that_break_at_any_time_do_not_cut_off_the_longest() -> None:
     rng = random.Random(3)
     finished = drawn(rng, 600)

@@ -230,6 +230,7 @@ def mapping(outer: object, name: str) -> Mapping[str, Any]:
 
 
 def as_list(value: object) -> list[Any]:
+    """Return a list as it is, and no entries for any other value."""
     return value if isinstance(value, list) else []
 
 

@@ -191,6 +191,8 @@ _LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
 _DECORATION = r"[ \t*_]{0,4}"
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 _INVENTED = "observation"
+_AROUND_OBJECTS = " \t\r\n[],"
+"""What is left of a list of objects once they are read."""
 _ACTION_FIELDS = {"action", "act", "action_input", "prediction"}
 FENCE = re.compile(
     r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])",
@@ -262,6 +264,8 @@ def fields(
         # Up to the next label, or to the closing tag.
         body = rest[label.end() : end].split(f"</{label[label.lastindex or 0]}>")[0]
         body = body.strip(" \t\r\n*")
+        if not body.strip(_AROUND_OBJECTS):
+            body = ""
         if values.get(name) == [""]:  # a label that only announced this one
             values[name] = []
         # An empty body counts only if there is no other.

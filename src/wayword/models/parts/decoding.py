@@ -324,9 +324,9 @@ _MARKS = tuple(
         (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
         (r"<channel\|>|<unused95>", "</think>"),
         ("◁(/?)think▷", r"<\1think>"),  # Kimi
-        (r"<\|START_THINKING\|>|<\|begin_of_thought\|>", "<think>"),  # Cohere
-        (r"<\|END_THINKING\|>|<\|end_of_thought\|>", "</think>"),
-        (r"<\|think\|>", "<think>"),  # Solar
+        # Cohere, Solar, Apertus
+        (r"<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>", "<think>"),
+        (r"<\|(?:END_THINKING|end_of_thought|inner_suffix)\|>", "</think>"),
         (r"<\|end\|><\|begin\|>assistant<\|content\|>", "</think>"),
         (r"\AHere is my thought process:(.*?)Here is my response:", r"<think>\1</think>"),
         (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel

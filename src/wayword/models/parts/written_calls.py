@@ -19,8 +19,10 @@ from dataclasses import dataclass
 
 from wayword.core.episode import Json
 
-_PREFIX = r"(?:\w{1,20}:|｜DSML｜)?"  # of a tag
+_PREFIX = r"(?:\w{1,20}[:_]|｜DSML｜)?"  # of a tag
 _JSON = ""  # instead of the pattern of an argument
+_KEYWORDS = r"(?P<body>[^()]{0,2000})"
+_KEYWORD = r"(?P<key>\w+)\s*=\s*[\"']?(?P<value>[^\"',]*)"
 _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
 
 
@@ -45,16 +47,19 @@ _FORMS = (
         rf'<{_PREFIX}invoke name="{_NAME}">(?P<body>.{{0,4000}}?)</{_PREFIX}invoke>',
         rf'<{_PREFIX}parameter name="(?P<key>[\w-]+)"[^<>]*>(?P<value>.*?)</{_PREFIX}parameter>',
     ),
-    # GLM; a call without arguments is the name alone
+    # GLM, LongCat; a call without arguments is the name alone
     (
-        rf"<tool_call>\s*{_NAME}\s*(?P<body>(?:<arg_key>.{{0,4000}}?)?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>",
+        rf"<{_PREFIX}tool_call>\s*{_NAME}\s*(?P<body>(?:<\w{{0,20}}arg_key>.{{0,4000}}?)?)</{_PREFIX}tool_call>",
+        r"<\w{0,20}arg_key>(?P<key>.*?)</\w{0,20}arg_key>\s*<\w{0,20}arg_value>(?P<value>.*?)</",
     ),
     # Gemma, in its forms with and without marks around the call and its values
     (
         rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
         r"(?P<key>[\w-]+)\s*[:=]\s*(?:<\|\"\|>|<escape>|[\"'])?(?P<value>[^<\"',]*)",
     ),
+    # Python calls that are printed (Gemini), or called by a method (Llama 3.1)
+    (rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
+    (rf"<\|python_tag\|>\s*{_NAME}\.call\({_KEYWORDS}\)", _KEYWORD),
     # Llama 3.1
     (rf"<function={_NAME}>(?=\s*\{{)", _JSON),
     # Mistral; the marks of gpt-oss are brought into this form as well
@@ -69,6 +74,10 @@ _FORMS = (
     # DeepSeek, in its two versions
     (rf"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{_NAME}\s*```json", _JSON),
     (rf"<｜tool▁call▁begin｜>{_NAME}<｜tool▁sep｜>", _JSON),
+    # Functionary
+    (rf">>>{_NAME}\n(?=\{{)", _JSON),
+    # Qwen-Agent
+    (rf"✿FUNCTION✿: ?{_NAME}\s*✿ARGS✿: ?", _JSON),
     # Chat pages that describe tools in the prompt
     (rf"<tool_use>\s*<name>{_NAME}</name>\s*<arguments>", _JSON),
 )
@@ -77,6 +86,7 @@ _FORMS = (
 _FRAME = re.compile(
     rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|</function>|<\|tool_call>|<tool_call\|>"
     rf"|<(?:start|end)_function_call>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
+    r"|<\|/?tool_call\|>|<\|(?:plugin|python_tag|action_start|START_ACTION|tool_call_start)\|>"
     r"|<｜tool▁calls?▁(?:begin|end)｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""
@@ -89,6 +99,10 @@ _SIGNS = (
     "tool▁call",
     "<tool_use>",
     "call:",
+    "print(",
+    "python_tag",
+    ">>>",
+    "✿ARGS✿",
 )
 """Texts without any of these have no written call."""
 _DECODER = json.JSONDecoder(strict=False)

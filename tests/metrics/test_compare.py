@@ -15,7 +15,6 @@ import pytest
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, compare, corrected, heading, render
-from wayword.metrics.intervals import Interval
 
 FIRST = {
     "1": {"sr": 0.0, "ne": 4.0, "tl": 5.0},
@@ -149,7 +148,8 @@ def test_a_family_from_elsewhere_brings_its_metrics() -> None:
 def test_a_p_value_has_three_digits_and_is_never_zero(
     found: Comparison, p: float, wording: str
 ) -> None:
-    line = replace(found.lines[0], p=p, difference=Interval(0.25))
+    line = found.lines[0]
+    line = replace(line, p=p, estimate=replace(line.estimate, extremes=None))
     text = render(replace(found, lines=(line,)), "markdown").splitlines()
     head = text[2]
     row = next(line for line in text if line.startswith("| SR"))
@@ -293,7 +293,7 @@ def test_success_is_a_family_of_its_own_and_the_other_metrics_are_another() -> N
     both = corrected([alone, compare("a", runs[0], "c", runs[2], family="indoor")])
     lines = {line.metric.key: line for line in alone.lines}
     assert (lines["sr"].family, lines["sr"].tests) == ("primary", 1)
-    assert lines["sr"].p == lines["sr"].p_raw
+    assert lines["sr"].p == lines["sr"].estimate.p
     assert (lines["spl"].family, lines["spl"].tests) == ("secondary", 2)
     assert [line.tests for each in both for line in each.lines] == [2, 4, 4, 2, 4, 4]
     for line in (line for each in both for line in each.lines):

@@ -55,7 +55,7 @@ def test_the_p_value_of_success_is_that_of_mcnemars_exact_test() -> None:
     for wins, losses, ties in [(6, 0, 24), (9, 2, 5), (4, 4, 0), (24, 10, 300)]:
         values = np.repeat([1.0, -1.0, 0.0], [wins, losses, ties])
         exact = binomtest(wins, wins + losses).pvalue
-        assert estimate(values, DIFFERENCE).p() == pytest.approx(exact, abs=1e-6)
+        assert estimate(values, DIFFERENCE).p == pytest.approx(exact, abs=1e-6)
 
 
 def test_a_sweep_of_few_clusters_has_the_p_value_of_an_exact_enumeration() -> None:
@@ -63,13 +63,13 @@ def test_a_sweep_of_few_clusters_has_the_p_value_of_an_exact_enumeration() -> No
         values = np.ones(3 * clusters)
         owners = np.repeat(np.arange(clusters), 3).tolist()
         enumerated = 2 / 2**clusters
-        found = estimate(values, DIFFERENCE, owners).p()
+        found = estimate(values, DIFFERENCE, owners).p
         assert found == pytest.approx(enumerated, rel=1e-6)
 
 
 def test_equal_and_opposite_runs_have_intervals_with_a_width() -> None:
     same = estimate(np.zeros(10), DIFFERENCE)
-    assert same.p() == 1.0
+    assert same.p == 1.0
     assert same.interval().low < -0.2 < 0.2 < same.interval().high
     opposite = estimate(np.ones(10), DIFFERENCE)
     assert 0.3 < opposite.interval().low < 0.9
@@ -86,7 +86,7 @@ def test_a_mean_without_bounds_has_an_interval_from_forty_clusters_on() -> None:
     assert enough.low < enough.mean < enough.high
     assert isnan(too_few.low)
     assert isnan(pairs.low)
-    assert isnan(estimate(values[1:], ANY).p())
+    assert isnan(estimate(values[1:], ANY).p)
 
 
 def test_the_width_is_that_of_the_textbook() -> None:
@@ -136,7 +136,7 @@ def test_nothing_is_claimed_of_too_little(values: list[float]) -> None:
     (found,) = mean_intervals(column, [POSITIVE])
     assert isnan(found.low)
     assert isnan(found.high)
-    assert isnan(estimates(column, [DIFFERENCE])[0].p())
+    assert isnan(estimates(column, [DIFFERENCE])[0].p)
 
 
 def test_one_cluster_gives_no_interval() -> None:
@@ -156,7 +156,7 @@ def test_an_interval_excludes_zero_exactly_where_p_is_below_its_level() -> None:
         for alpha in (0.05, 0.05 / 7, 0.05 / 12):
             interval = found.interval(alpha)
             excluded = interval.low > 0 or interval.high < 0
-            assert excluded == (found.p() < alpha), number
+            assert excluded == (found.p < alpha), number
 
 
 def test_holm_corrects_p_values_and_names_the_level_of_their_intervals() -> None:
@@ -174,7 +174,7 @@ def test_the_detectable_difference_is_found_in_four_of_five_samples() -> None:
     rng = np.random.default_rng(4)
     pilot = estimate(rng.normal(0, 1, 200), ANY)
     gap = pilot.detectable()
-    shown = [estimate(rng.normal(gap, 1, 200), ANY).p() < 0.05 for _ in range(100)]
+    shown = [estimate(rng.normal(gap, 1, 200), ANY).p < 0.05 for _ in range(100)]
     assert 0.65 <= np.mean(shown) <= 0.95
 
 

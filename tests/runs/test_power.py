@@ -22,7 +22,7 @@ def p_value(episodes: int, wins: int, losses: int) -> float:
     ties = episodes - wins - losses
     values = np.repeat([1.0, -1.0, 0.0], [wins, losses, ties])[:, None]
     (found,) = estimates(values, [(-1.0, 1.0)], [str(n) for n in range(episodes)])
-    return found.p()
+    return found.p
 
 
 def exact_power(episodes: int, difference: float) -> float:

@@ -15,7 +15,7 @@ from wayword.core.errors import RecordingError
 from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.indoor import METRICS
-from wayword.metrics.intervals import Interval
+from wayword.metrics.intervals import ALPHA, Interval, MeanEstimate
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -197,12 +197,17 @@ def test_the_verdict_and_the_table_come_first_and_flips_are_requested(
     assert content.flips(names[:1]) == ""
 
 
+def difference(metric: Metric, interval: Interval) -> MetricDifference:
+    """Return a line of nine episodes with this interval."""
+    known = {ALPHA: interval}
+    estimate = MeanEstimate(interval.mean, np.zeros(9), np.ones(9), (-9.0, 9.0), known)
+    means = (5.0, 5.0 + interval.mean)
+    return MetricDifference(metric, 9, *means, 4, 3, 2, estimate, 0.04)
+
+
 def test_a_difference_is_coloured_where_its_interval_excludes_zero() -> None:
     lines = tuple(
-        MetricDifference(
-            HIGHER, 9, 5.0, 6.0, Interval(1.0, low, 2.0 - low), 4, 3, 2, 0.04
-        )
-        for low in (-0.1, 0.9, -0.1)
+        difference(HIGHER, Interval(1.0, low, 2.0 - low)) for low in (-0.1, 0.9, -0.1)
     )
     pair = RunPair(
         ("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, lines), ({}, {})
@@ -235,9 +240,7 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
     metric: Metric, low: float, high: float, kind: str
 ) -> None:
     mean = 0.5 if math.isnan(low) else (low + high) / 2
-    line = MetricDifference(
-        metric, 9, 5.0, 5.0 + mean, Interval(mean, low, high), 4, 3, 2, 0.04
-    )
+    line = difference(metric, Interval(mean, low, high))
     pair = RunPair(
         ("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), ({}, {})
     )

@@ -395,11 +395,11 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     for row, loss, (p, alpha) in zip(
         rows,
         losses,
-        holm([loss.p() for loss in losses]),
+        holm([loss.p for loss in losses]),
         strict=True,
     ):
         row |= {"loss": triple(loss.interval(alpha), -1.0)}
-        row |= {"p": round(p, 4), "p_raw": round(loss.p(), 4)}
+        row |= {"p": round(p, 4), "p_raw": round(loss.p, 4)}
     return rows
 
 
@@ -914,9 +914,9 @@ def _differences(
             estimate = _difference(wins[0], wins[1], shared, owners)
             rows.append((label, len(shared), len(set(owners)), estimate))
     # All tracks are one family of tests.
-    corrected = holm([estimate.p() for *_, estimate in rows])
+    corrected = holm([estimate.p for *_, estimate in rows])
     return [
-        TrackDifference(label, shared, places, each.interval(alpha), each.p(), p)
+        TrackDifference(label, shared, places, each.interval(alpha), each.p, p)
         for (label, shared, places, each), (p, alpha) in zip(
             rows,
             corrected,
@@ -951,7 +951,7 @@ def ranks(
             pairs.append((a, b, _difference(players[a], players[b], shared, owners)))
     # The number of players that are better than each.
     better = [0] * len(players)
-    corrected = holm([estimate.p() for *_, estimate in pairs])
+    corrected = holm([estimate.p for *_, estimate in pairs])
     for (a, b, estimate), (p, _) in zip(pairs, corrected, strict=True):
         if p < ALPHA and estimate.mean > 0:  # b is better
             better[a] += 1

@@ -28,11 +28,10 @@ import numpy as np
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric
-from wayword.metrics import scoring
+from wayword.metrics import scoring, summary
 from wayword.metrics.intervals import (
     ALPHA,
     FEWEST,
-    Bounds,
     Floats,
     Interval,
     MeanEstimate,
@@ -69,26 +68,32 @@ class MetricDifference:
     """A metric over the ``n`` episodes that have it in both runs. In ``wins``, the second run is
     better (higher, for a metric without a better direction), in ``losses`` worse.
 
-    ``p`` and ``difference`` are corrected for the ``tests`` of its ``family``; ``p_raw`` is not.
-    ``detectable`` is the smallest difference that is significant in 80% of such comparisons.
-    ``clusters`` counts the independent clusters of the ``n`` episodes.
+    ``p`` is corrected for the ``tests`` of its ``family``, and so is the level ``alpha`` of the
+    interval.
     """
 
     metric: Metric
     n: int
     first: float
     second: float
-    difference: Interval
     wins: int
     losses: int
     ties: int
+    estimate: MeanEstimate = field(repr=False, compare=False)
     p: float
-    p_raw: float = math.nan
     family: str = SECONDARY
     tests: int = 1
-    detectable: float = math.nan
-    clusters: int = 0
-    estimate: MeanEstimate | None = field(default=None, repr=False, compare=False)
+    alpha: float = ALPHA
+
+    @property
+    def difference(self) -> Interval:
+        """The mean difference, with the interval that agrees with ``p``."""
+        return self.estimate.interval(self.alpha)
+
+    @property
+    def detectable(self) -> float:
+        """The smallest difference that is significant in 80% of such comparisons."""
+        return self.estimate.detectable(self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +140,13 @@ def compare(
         raise UsageError(f"{problem}; compare runs on the same split")
     if metrics is None:
         metrics = scoring.scorer(family).metrics
-    present: set[str] = set()
-    for episode in shared:
-        present |= first[episode].keys() | second[episode].keys()
-    keys = [key for key in scoring.by_key(metrics) if key in present]
-    compared = [scoring.by_key(metrics)[key] for key in keys]
-    before = _score_table(first, shared, keys)
-    after = _score_table(second, shared, keys)
+    tables = [
+        summary.Scores.of([run[name] for name in shared]) for run in (first, second)
+    ]
+    present = tables[0].columns.keys() | tables[1].columns.keys()
+    known = scoring.by_key(metrics)
+    keys = [key for key in known if key in present]
+    before, after = (table.matrix(keys) for table in tables)
     # By default each episode is a cluster of its own.
     owners: list[Hashable] = list(shared)
     if clusters is not None:
@@ -153,22 +158,24 @@ def compare(
     # Equal rounding errors in all episodes would be a significant difference.
     same |= np.abs(differences) <= TIE
     differences[same] = 0.0
-    # All metrics at once, so that the scores are summed by cluster only once.
-    found = estimates(
-        differences,
-        [_bounds(metric, widest) for metric in compared],
-        owners,
-    )
+    # Only a rate has bounds.
+    bounds = []
+    for key in keys:
+        most = widest if known[key].kind == "rate" else math.inf
+        bounds.append((-most, most))
     # The primary metric is tested apart, so that others cannot cost it power.
     success = primary or scoring.success_of(family)
     lines = []
-    for k, metric in enumerate(compared):
+    # All metrics at once, so that the scores are summed by cluster only once.
+    for k, estimate in enumerate(estimates(differences, bounds, owners)):
         # A metric without a pair has no line.
-        if not np.isnan(differences[:, k]).all():
-            line = _line(metric, before[:, k], after[:, k], differences[:, k], found[k])
-            if metric.key == success:
-                line = replace(line, family=PRIMARY)
-            lines.append(line)
+        if not len(estimate.counts):
+            continue
+        metric = known[keys[k]]
+        line = _line(metric, before[:, k], after[:, k], differences[:, k], estimate)
+        if metric.key == success:
+            line = replace(line, family=PRIMARY)
+        lines.append(line)
     result = Comparison(
         first_name,
         second_name,
@@ -181,28 +188,6 @@ def compare(
         items,
     )
     return corrected([result])[0]
-
-
-def _score_table(
-    scores: Scores,
-    episodes: Sequence[str],
-    keys: Sequence[str],
-) -> Floats:
-    """Return scores (episodes, metrics), NaN where an episode has no value."""
-    rows = []
-    for episode in episodes:
-        # A metric may be undefined for an episode.
-        row = scores[episode]
-        rows.append([row.get(key, math.nan) for key in keys])
-    return np.array(rows, dtype=float)
-
-
-def _bounds(metric: Metric, widest: float) -> Bounds:
-    """Return the lowest and highest possible difference."""
-    # Only a rate has bounds.
-    if metric.kind != "rate":
-        widest = math.inf
-    return (-widest, widest)
 
 
 def _line(
@@ -224,53 +209,33 @@ def _line(
         n=int(both.sum()),
         first=float(before[both].mean()),
         second=float(after[both].mean()),
-        difference=estimate.interval(),
         wins=int((gain > TIE).sum()),
         losses=int((gain < -TIE).sum()),
         ties=int((np.abs(gain) <= TIE).sum()),
-        p=estimate.p(),
-        p_raw=estimate.p(),
-        clusters=len(estimate.counts),
         estimate=estimate,
+        p=estimate.p,
     )
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
     """Return comparisons with p-values and intervals corrected in two families: the primary metric
-    over all rivals, and all other metrics over all rivals."""
+    over all rivals, and all other metrics over all rivals. Repeating it changes nothing."""
     # All rivals are one family, because the best of many looks better than it is.
-    families: dict[str, list[MetricDifference]] = {PRIMARY: [], SECONDARY: []}
+    chances: dict[str, list[float]] = {PRIMARY: [], SECONDARY: []}
     for result in results:
         for line in result.lines:
-            families[line.family].append(line)
-    queues = {}
-    for name, lines in families.items():
-        queues[name] = iter(_corrected_lines(lines))
+            chances[line.family].append(line.estimate.p)
+    # A metric without a p-value is no test.
+    tests = {name: int(np.isfinite(each).sum()) for name, each in chances.items()}
+    # Each family's lines come back in the order in which they were collected.
+    queues = {name: iter(holm(each)) for name, each in chances.items()}
     changed = []
     for result in results:
-        # Each family's lines come back in the order in which they were collected.
-        own = tuple(next(queues[line.family]) for line in result.lines)
-        changed.append(replace(result, lines=own))
-    return changed
-
-
-def _corrected_lines(lines: Sequence[MetricDifference]) -> list[MetricDifference]:
-    """Return the lines of one family with corrected p-values and intervals."""
-    # Corrected from the raw values, so that repeating it changes nothing.
-    chances = [line.p_raw for line in lines]
-    # A metric without a p-value is no test.
-    tests = sum(not math.isnan(p) for p in chances)
-    changed = []
-    for line, (p, alpha) in zip(lines, holm(chances), strict=True):
-        interval = line.difference
-        detectable = math.nan
-        # Without the estimate, as in stored results, the interval cannot be widened.
-        if line.estimate is not None:
-            interval = line.estimate.interval(alpha)
-            detectable = line.estimate.detectable(alpha)
-        changed.append(
-            replace(line, p=p, difference=interval, tests=tests, detectable=detectable)
-        )
+        lines = []
+        for line in result.lines:
+            p, alpha = next(queues[line.family])
+            lines.append(replace(line, p=p, alpha=alpha, tests=tests[line.family]))
+        changed.append(replace(result, lines=tuple(lines)))
     return changed
 
 
@@ -331,7 +296,7 @@ def _notes(result: Comparison) -> list[str]:
 
 def _no_interval(line: MetricDifference) -> str:
     """Return the reason why a difference has no interval; empty if it has one."""
-    if line.estimate is None or math.isfinite(line.difference.half):
+    if math.isfinite(line.difference.half):
         return ""
     pairs = len(line.estimate.counts)
     # The first reason that applies.
@@ -478,7 +443,8 @@ def _line_json(line: MetricDifference) -> dict[str, Json]:
     """Return the numbers of a line."""
     gap = line.difference
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
-    numbers |= {"low": gap.low, "high": gap.high, "p": line.p, "p_raw": line.p_raw}
+    numbers |= {"low": gap.low, "high": gap.high, "p": line.p}
+    numbers["p_raw"] = line.estimate.p
     numbers["detectable"] = line.detectable
     counts = {"n": line.n, "wins": line.wins, "losses": line.losses, "ties": line.ties}
     return {
@@ -488,7 +454,7 @@ def _line_json(line: MetricDifference) -> dict[str, Json]:
         "family": line.family,
         "tests": line.tests,
         "correction": "Holm" if line.tests > 1 else "none",
-        "clusters": line.clusters,
+        "clusters": len(line.estimate.counts),
     }
 
 
@@ -524,7 +490,7 @@ def mark_best(
                 gain = -gain
             if gain and line.metric.better:
                 winner = (a if gain > 0 else b, line.metric.key)
-                chances.setdefault(winner, []).append(line.p_raw)
+                chances.setdefault(winner, []).append(line.estimate.p)
     # A run is best where its least clear comparison is significant; one run leads in a metric.
     leads = {}
     for winner, each in chances.items():

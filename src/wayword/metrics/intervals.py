@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -85,7 +86,7 @@ class Interval:
         return Interval(factor * self.mean, factor * self.low, factor * self.high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MeanEstimate:
     """A mean of clusters with ``sums`` and ``counts`` of values (clusters,), and the values of the
     ``extremes``, the extra clusters of both limits, None if it has no interval."""
@@ -106,8 +107,9 @@ class MeanEstimate:
             self._found[alpha] = Interval(self.mean, low, high)
         return self._found[alpha]
 
+    @cached_property
     def p(self) -> float:
-        """Return the two-sided p-value for a mean of 0, NaN without an interval."""
+        """The two-sided p-value for a mean of 0, NaN without an interval."""
         if self.extremes is None:
             return math.nan
         return min(1.0, 2 * min(self._share(-1.0, 0.0), self._share(1.0, 0.0)))

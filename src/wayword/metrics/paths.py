@@ -135,32 +135,34 @@ def align_one(
     batch of one would hold a single number."""
     # Plain lists: small tables are faster without arrays.
     rows: list[list[float]] = distances[np.ix_(path, reference)].tolist()
-    nearest = rows[0]
-    # The first row of the table: a path that stays at its start.
-    table = list(accumulate(nearest))
-    traveled = 0.0
     legs: list[float] = distances[path[:-1], path[1:]].tolist()
-    for costs, leg in zip(rows[1:], legs, strict=True):
-        traveled += leg
-        nearest = list(map(min, nearest, costs))
-        # The first column: a reference that stays at its start.
-        cell = table[0] + costs[0]
-        row = [cell]
-        for diagonal, above, cost in zip(table, table[1:], costs[1:], strict=False):
-            cell = min(diagonal, above, cell) + cost
-            row.append(cell)
-        table = row
+    *_, traveled = accumulate(legs, initial=0.0)
     # One look-up for both: from the last place, and from the start, to the goal.
     ends = distances[[path[-1], reference[0]], reference[-1]]
     return Alignment(
-        dtw=np.array(table[-1:]),
-        nearest=np.array([nearest]),
+        dtw=np.array([warp(rows)]),
+        nearest=np.array([[*map(min, zip(*rows, strict=True))]]),
         final=ends[:1],
         traveled=np.array([traveled]),
         gold=distances[reference[:-1], reference[1:]][:, None].sum(axis=0),
         shortest=ends[1:],
         gold_lengths=np.array([len(reference)]),
     )
+
+
+def warp(costs: Sequence[Sequence[float]]) -> float:
+    """Return the minimum total cost of a monotone alignment of rows and columns."""
+    # The first row: a path that stays at its start.
+    table = list(accumulate(costs[0]))
+    for row_costs in costs[1:]:
+        # The first column: a reference that stays at its start.
+        cell = table[0] + row_costs[0]
+        row = [cell]
+        for diagonal, above, cost in zip(table, table[1:], row_costs[1:], strict=False):
+            cell = min(diagonal, above, cell) + cost
+            row.append(cell)
+        table = row
+    return table[-1]
 
 
 class _Metres:

@@ -46,6 +46,12 @@ class Scores:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def matrix(self, keys: Iterable[str]) -> Floats:
+        """Return the scores of metrics (episodes, metrics), NaN where an episode has none."""
+        none = np.full(len(self), math.nan)
+        columns = [self.columns.get(key, none) for key in keys]
+        return np.array(columns, float).reshape(len(columns), len(self)).T
+
     def column(self, key: str) -> Floats:
         """Return the scores of a metric, without missing values."""
         column = self.columns.get(key, np.empty(0))
@@ -150,26 +156,19 @@ def summarize(
         count = len(set(own))
         # Failed episodes without a given cluster are their own.
         owners += [object() for _ in range(len(table) + failed - len(owners))]
-    intervals: dict[str, Interval] = {}
-    if table.columns:
-        values = np.column_stack([*table.columns.values()])
-        rates = {
-            key
-            for key, metric in scoring.by_key(family_metrics).items()
-            if metric.kind == "rate"
-        }
-        bounds = [RATE if key in rates else POSITIVE for key in table.columns]
-        found = mean_intervals(values, bounds, own)
-        intervals = dict(zip(table.columns, found, strict=True))
+    known = scoring.by_key(family_metrics)
+    bounds = []
+    for key in table.columns:
+        is_rate = key in known and known[key].kind == "rate"
+        bounds.append(RATE if is_rate else POSITIVE)
+    found = mean_intervals(table.matrix(table.columns), bounds, own)
+    intervals = dict(zip(table.columns, found, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:
         # The second success rate has its column behind the first one.
-        at = -1
-        label = success
-        for number, metric in enumerate(family_metrics):
-            if metric.key == success:
-                at = number
-                label = metric.label
+        keys = [metric.key for metric in family_metrics]
+        at = keys.index(success) if success in keys else -1
+        label = known[success].label if success in known else success
         about = "success, with episodes that failed (an error, not the agent) as zeros"
         zeros = Metric(
             success + FAILED_0,

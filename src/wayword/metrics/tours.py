@@ -18,7 +18,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, Scores, compare
-from wayword.metrics.intervals import Floats
+from wayword.metrics.paths import warp
 from wayword.metrics.scoring import Pair, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 
@@ -141,23 +141,9 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
             fixed[1:, 0] = math.inf
         if number < last:
             fixed[:-1, -1] = math.inf
-        cost = _warp(fixed)
-        total += cost if math.isfinite(cost) else _warp(metres)
+        cost = warp(fixed.tolist())
+        total += cost if math.isfinite(cost) else warp(metres.tolist())
         places += len(columns)
     if not places:
         return math.nan
     return math.exp(-total / (SUCCESS_METRES * places))
-
-
-def _warp(metres: Floats) -> float:
-    """Return the minimum total of a monotone alignment of rows and columns."""
-    table = np.full((metres.shape[0] + 1, metres.shape[1] + 1), math.inf)
-    table[0, 0] = 0.0
-    for i, row in enumerate(metres, 1):
-        for j, cost in enumerate(row, 1):
-            table[i, j] = cost + min(
-                table[i - 1, j],
-                table[i, j - 1],
-                table[i - 1, j - 1],
-            )
-    return float(table[-1, -1])

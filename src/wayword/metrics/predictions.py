@@ -248,22 +248,21 @@ class _Reader:
         if not source:
             problem = "has none of the fields trajectory, path, actions"
             raise DataError(self._path, where, problem)
-        at = f"{where}, field {source!r}"
         if not isinstance(value, list):
-            raise DataError(self._path, at, f"must be a list, got {_short(value)}")
+            raise self._error(where, source, f"must be a list, got {_short(value)}")
         if source == "actions":
-            return task, *self._replayed(at, task, value)
+            return task, *self._replayed(_at(where, source), task, value)
         if self._judge is None:
             problem = "cannot be scored: this dataset needs the field 'actions'"
-            raise DataError(self._path, at, problem)
-        places = places or _listed_places(self._path, at, value)
+            raise self._error(where, source, problem)
+        places = places or _listed_places(self._path, _at(where, source), value)
         if not places:
-            raise DataError(self._path, at, "must contain at least the start")
+            raise self._error(where, source, "must contain at least the start")
         try:
             illegal = self._judge.illegal_moves(self._dataset, task, places)
         except KeyError as error:
             problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
-            raise DataError(self._path, at, problem) from None
+            raise self._error(where, source, problem) from None
         walk = [place for place, _ in groupby(places)]  # turning in place is no move
         if isinstance(task.reference, ObjectReference):
             return task, self._search(where, record, task, walk), illegal
@@ -289,9 +288,8 @@ class _Reader:
             problem = f"has none of the fields {', '.join(NAMES)}"
             raise DataError(self._path, where, problem)
         value = record[name]
-        at = f"{where}, field {name!r}"
-        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise DataError(self._path, at, f"is not an id: {_short(value)}")
+        if type(value) not in (str, int) or value == "":
+            raise self._error(where, name, f"is not an id: {_short(value)}")
         task = self._by_id.get(str(value)) or self._by_path.get(str(value))
         if task is None:
             hint = ""
@@ -299,14 +297,21 @@ class _Reader:
                 hint = suggest(str(value), list(self._by_id))
             split = self._dataset.split or "the split"
             problem = f"{_short(value)} is not an episode of {split}"
-            raise DataError(self._path, at, problem, hint or "name its split with --on")
+            remedy = hint or "name its split with --on"
+            raise self._error(where, name, problem, remedy)
         # A wrong scene means that ids are of another split.
         scene = task.episode.scene
         scan = record.get("scan", scene)
         if scan != scene:
             problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
-            raise DataError(self._path, f"{where}, field 'scan'", problem)
+            raise self._error(where, "scan", problem)
         return task
+
+    def _error(
+        self, where: str, field: str, problem: str, remedy: str = ""
+    ) -> DataError:
+        """Return an error that names the file, the record and its field."""
+        return DataError(self._path, _at(where, field), problem, remedy)
 
     def _replayed(
         self, at: str, task: Task, items: list[Any]
@@ -326,13 +331,19 @@ class _Reader:
         name = next((name for name in OBJECTS if record.get(name) is not None), "")
         if name:
             value = record[name]
-            if isinstance(value, bool) or not isinstance(value, str | int):
-                problem = f"is not an object's id: {_short(value)}"
-                raise DataError(self._path, f"{where}, field {name!r}", problem)
+            if type(value) not in (str, int):
+                raise self._error(
+                    where, name, f"is not an object's id: {_short(value)}"
+                )
             stop = Decision(Action("stop", (str(value),)))
             pose = {key: walk[-1]}
             trajectory.steps.append(Step("agent", {}, stop, Feedback(), pose))
         return trajectory
+
+
+def _at(where: str, field: str) -> str:
+    """Return the location of a record's field. Only for errors: most records have none."""
+    return f"{where}, field {field!r}"
 
 
 def _pose_places(items: Any) -> list[str]:

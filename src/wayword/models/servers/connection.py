@@ -151,11 +151,12 @@ class Connection:
 
     async def _send(self, request: Request) -> Any:
         text = json.dumps(request.body)
-        body = json.dumps(paired(text, request.body)).encode()
+        if (clean := paired(text, request.body)) is not request.body:
+            text = json.dumps(clean)
         try:
             async with asyncio.timeout(self._settings.seconds):
                 async with self._open_session().post(
-                    self._url(request.route), data=body, allow_redirects=False
+                    self._url(request.route), data=text.encode(), allow_redirects=False
                 ) as response:
                     read_bytes, is_complete = await _read_body(response)
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries

@@ -182,6 +182,8 @@ def _mark(
 
 
 _MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
+_VALUES: Mapping[str, float | None] = {"temperature": None, "top_p": 1.0, "seed": None}
+"""Fields of a sampling -> the value that needs no field in the body."""
 _FORMS = ("json_schema", "grammar", "choices")
 _DIALECT_FIELDS = frozenset({"json_schema", "grammar", "structured_outputs"})
 LEAST_ROOM = 64  # tokens of an answer: with less, the prompt is too long
@@ -232,24 +234,14 @@ def request(
     body |= constraint | dict(settings.extra)
     for name in {HEADERS, *settings.omit, *profile.without} & body.keys():
         del body[name]
-    for name in body.keys() & profile.least.keys():
-        body[name] = max(body[name], profile.least[name])
-    for name in body.keys() & profile.most.keys():
-        body[name] = min(body[name], profile.most[name])
+    for limits, nearest in ((profile.least, max), (profile.most, min)):
+        for name in body.keys() & limits.keys():
+            body[name] = nearest(body[name], limits[name])
     is_constrained = not in_words and constraint.keys() <= body.keys()
-    names = ("temperature", "top_p", "seed")
-    sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
-    sent += forms if is_constrained else []
-    default = Sampling()
-    custom = [
-        n
-        for n in ("top_p", "seed", *_FORMS)
-        if getattr(sampling, n) != getattr(default, n)
-    ]
-    is_wrapped = bool({"response_format", "tools"} & constraint.keys())
-    unsent = [name for name in ("temperature", *custom) if name not in sent]
+    unsent = _unsent(sampling, body, is_constrained)
     if is_worded:
         unsent = [*(name for name in unsent if name != "json_schema"), "tools"]
+    is_wrapped = bool({"response_format", "tools"} & constraint.keys())
     sent_stops = sampling.stop if sampling.choices else body.get("stop", ())
     return Request(
         route="/chat/completions" if chat else "/completions",
@@ -264,6 +256,20 @@ def request(
         calls=tuple(tool.name for tool in tools),
         worded=is_worded,
     )
+
+
+def _unsent(
+    sampling: Sampling, body: Mapping[str, Json], is_constrained: bool
+) -> list[str]:
+    """Return the names of what the caller has set and the body does not say."""
+    names = [
+        name
+        for name, usual in _VALUES.items()
+        if getattr(sampling, name) not in (usual, body.get(name))
+    ]
+    if is_constrained:
+        return names
+    return [*names, *(form for form in _FORMS if getattr(sampling, form) is not None)]
 
 
 def _tool_fields(sampling: Sampling) -> dict[str, Json]:

@@ -112,7 +112,11 @@ class MeanEstimate:
         """The two-sided p-value for a mean of 0, NaN without an interval."""
         if self.extremes is None:
             return math.nan
-        return min(1.0, 2 * min(self._share(-1.0, 0.0), self._share(1.0, 0.0)))
+        share = min(self._share(-1.0, 0.0), self._share(1.0, 0.0))
+        # At least that of a sign test: without bounds, 0 may lie beyond all means of weights, and
+        # no sample is impossible.
+        least = max(_TINY, 2.0 ** (1 - len(self.counts)))
+        return min(1.0, max(least, 2 * share))
 
     def detectable(self, alpha: float = ALPHA) -> float:
         """Return the smallest difference that has p < alpha in 80% of samples like this one."""

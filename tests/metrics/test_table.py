@@ -366,3 +366,14 @@ def test_csv_names_units_and_the_episodes_of_each_metric() -> None:
     assert (found["clustered"], found["clusters"]) == ("path", "2")
     assert found["spl_n"] == "1"
     assert "sr_n" not in found
+
+
+def test_a_table_that_is_copied_says_what_its_intervals_are() -> None:
+    row = summarize(
+        "run", [{"sr": 1.0}, {"sr": 0.0}], family="indoor", of=2, clusters=["a", "b"],
+        clustered="path",
+    )  # fmt: skip
+    for form in ("rich", "markdown", "latex"):
+        text = render([row], form)
+        assert "half of the 95% interval, with paths as units" in text, form
+        assert "Intervals hold for these scenes" in text, form

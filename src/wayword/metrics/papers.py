@@ -148,5 +148,5 @@ def _footnote(rows: Sequence[Row]) -> list[str]:
     if failed := [row for row in rows if row.failed]:
         counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
         notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
-    notes += [latex_text(line) for line in caveats(rows)]
+    notes += [latex_text(line[:1].upper() + line[1:]) for line in caveats(rows)]
     return notes

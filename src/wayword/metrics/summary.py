@@ -224,8 +224,25 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
 
 def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     """Return the notes, one per line after an empty line; ``hidden`` are labels of columns."""
-    lines = [""]
     alone = len(rows) == 1
+    played = [row for row in rows if row.n]
+    lines = ["", *interval_notes(rows)]
+    lines += filter(None, (_subsets(row, alone) for row in played))
+    lines += [f"Note: {line}" for line in caveats(rows)]
+    if names := [row.name for row in rows if row.sees_answer]:
+        lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
+    lines += filter(None, (_judged(row, alone) for row in rows))
+    lines += filter(None, (_spent(row, alone) for row in rows))
+    if hidden:
+        lines.append(
+            f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
+        )
+    return "\n".join(lines)
+
+
+def interval_notes(rows: Sequence[Row]) -> list[str]:
+    """Return what the intervals of a table are, and which means have none."""
+    lines = []
     played = [row for row in rows if row.n]
     units = dict.fromkeys(plural(row.clustered) for row in played if row.clustered)
     if any(map(has_interval, rows)):
@@ -248,17 +265,7 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
             f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
             f"{few}."
         )
-    lines += filter(None, (_subsets(row, alone) for row in played))
-    lines += [f"Note: {line}" for line in caveats(rows)]
-    if names := [row.name for row in rows if row.sees_answer]:
-        lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
-    lines += filter(None, (_judged(row, alone) for row in rows))
-    lines += filter(None, (_spent(row, alone) for row in rows))
-    if hidden:
-        lines.append(
-            f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
-        )
-    return "\n".join(lines)
+    return lines
 
 
 def has_interval(row: Row) -> bool:

@@ -29,7 +29,14 @@ from wayword.core.metric import Metric
 from wayword.core.visible import visible
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
-from wayword.metrics.summary import FAILED_0, TOTALLED, Row, caveats, footnote
+from wayword.metrics.summary import (
+    FAILED_0,
+    TOTALLED,
+    Row,
+    caveats,
+    footnote,
+    interval_notes,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -411,7 +418,9 @@ def _printed(
     if any(texts):
         head.append("Settings")
     head += ["Model", "Dataset", "Episodes"]
-    return [*head, *map(label, metrics)], len(head), lines, caveats(rows)
+    # What the intervals are must go along with a table that is copied elsewhere.
+    notes = [*interval_notes(rows), *caveats(rows)]
+    return [*head, *map(label, metrics)], len(head), lines, notes
 
 
 def is_best(row: Row, metric: Metric) -> bool:

@@ -36,6 +36,7 @@ SHIPPED = {
     "mcp": "playing:mcp",
     "robot": "playing:robot",
     "perceive": "looking:perceive",
+    "probe": "looking:probe",
     "list": "looking:list_parts",
     "doctor": "looking:doctor",
     "task": "looking:task",

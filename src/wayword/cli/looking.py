@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import show
-from wayword.cli.running import Data
+from wayword.cli.running import Cache, Data, Dollars
 from wayword.settings import parse
 
 data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
@@ -270,6 +270,54 @@ def prompts_import(
     # The prompts are the authors' and are not shipped, so users import them.
     names = import_prompts(system, path, out, variant)
     show.echo(f"{out}: {len(names)} prompts: {', '.join(names)}")
+
+
+# ``wayword probe``.
+
+
+def probe(
+    model: Annotated[str, Argument(help="A model that sees, such as openai:NAME.")],
+    on: Annotated[
+        str, Option(help="The dataset whose objects are shown: houses, household.")
+    ] = "houses",
+    crops: Annotated[int, Option(min=1, help="Number of questions.")] = 200,
+    seed: Annotated[int, Option(help="Seed of crops and options.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="A setting of the model: model.KEY=VALUE."),
+    ] = None,
+    cache: Cache = None,
+    max_dollars: Dollars = None,
+    out: Annotated[
+        Path | None, Option(help="File for the answers, a line of JSON each.")
+    ] = None,
+) -> None:
+    """Ask a model which of ten kinds each object in a picture is.
+
+    Objects are cut out of the schematic pictures of --set eyes=pictures. The table says what the
+    model can name, by size and by kind; chance is 10%.
+
+    \b
+    Examples:
+      wayword probe openai:gpt-5-mini
+      wayword probe openai:gpt-5-mini --on household --crops 400 --out answers.jsonl
+    """
+    from wayword.core.errors import UsageError
+    from wayword.runs import probe as probing
+
+    options = parse(settings or [])
+    # Only the model has settings here; a misspelled group must not be ignored.
+    if other := [key for key in options if key != "model"]:
+        raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
+    plan = probing.Probing(
+        model, on, crops, seed, options.get("model", {}), max_dollars, cache
+    )
+    answered = probing.probe(plan)
+    if out is not None:
+        probing.write(out, answered)
+    if not answered:
+        raise UsageError("probe: the budget ended before the first answer")
+    show.echo("\n".join(probing.lines(answered)))
 
 
 # ``wayword perceive``.

@@ -122,6 +122,11 @@ class Painter(ABC):
         ``Frame.ids``. Empty where actions name no objects."""
         return {}
 
+    def kinds(self, world: World) -> Mapping[int, str]:
+        """Return the kinds of objects in words, by the numbers in ``Frame.ids``. Empty if they are
+        not known."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Eyes:

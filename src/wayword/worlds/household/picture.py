@@ -110,6 +110,12 @@ class HouseholdPainter(Painter):
             marks[i + 1] = Mark(number, names.of[i])
         return marks
 
+    def kinds(self, world: World) -> Mapping[int, str]:
+        entities = _house(world).entities
+        return {
+            i + 1: entities.type(i).replace("_", " ") for i in range(entities.objects)
+        }
+
     def frame(
         self,
         world: World,

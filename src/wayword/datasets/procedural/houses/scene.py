@@ -7,7 +7,7 @@ get the extents of their kind, limited by the free space around the point.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -204,9 +204,17 @@ class HousePainter(Painter):
         """Name in records: the checksum of the table of looks."""
         return f"schematic:{checksum()}"
 
-    def _build(self, scene: str) -> Mesh:
-        """Return the mesh of a house."""
-        return house_mesh(self._house(scene)).mesh
+    def _build(self, scene: str) -> HouseMesh:
+        """Return the mesh of a house, with the numbers of its furniture."""
+        return house_mesh(self._house(scene))
+
+    def kinds(self, world: World) -> Mapping[int, str]:
+        scan = vars(world)["graph"].scan
+        numbers = self._meshes(scan).furniture
+        pieces = self._house(scan).furniture
+        return {
+            number: piece.kind for number, piece in zip(numbers, pieces, strict=True)
+        }
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
         """Return the views all around the actor, the first one ahead."""
@@ -225,4 +233,4 @@ class HousePainter(Painter):
         viewpoint = str(world.pose(actor)["viewpoint"])
         x, y, z = graph.positions[graph.index[viewpoint]].tolist()
         camera = PinholeCamera((x, y, z), view.heading, view.elevation, view.width)
-        return draw(self._meshes(graph.scan), camera, size)
+        return draw(self._meshes(graph.scan).mesh, camera, size)

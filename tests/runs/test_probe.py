@@ -1,0 +1,111 @@
+"""The probe: what a model can name in pictures, by kind and by size."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers.looking import pictures_of, text_of
+from helpers.loopback import chat, serving
+from wayword.cli.app import app
+from wayword.core.errors import UsageError
+from wayword.core.sight import pixel_hash
+from wayword.runs import probe
+
+COUNT = 16
+
+
+@cache
+def crops() -> list[probe.Crop]:
+    return list(probe.draw_crops("houses", COUNT))
+
+
+def test_a_question_has_ten_kinds_with_the_right_one_among_them() -> None:
+    assert len(crops()) == COUNT
+    for crop in crops():
+        assert len(set(crop.options)) == probe.OPTIONS
+        assert crop.kind in crop.options
+        assert crop.pixels >= probe.SMALLEST
+    # Kinds take turns, and the right one has no place of its own in the list.
+    assert len({crop.kind for crop in crops()}) > COUNT // 2
+    assert len({crop.options.index(crop.kind) for crop in crops()}) > 4
+
+
+def test_the_same_seed_draws_the_same_crops() -> None:
+    again = list(probe.draw_crops("houses", 3))
+    assert [crop.image.pixels for crop in again] != []
+    other = list(probe.draw_crops("houses", 3, seed=1))
+    first = [(crop.kind, crop.options) for crop in again]
+    assert first != [(crop.kind, crop.options) for crop in other]
+    assert first == [
+        (crop.kind, crop.options) for crop in probe.draw_crops("houses", 3)
+    ]
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_model_that_sees_is_right_and_one_that_guesses_is_not(
+    tmp_path: Path, sees: bool
+) -> None:
+    kinds = {crop.image.pixels: crop.kind for crop in crops()}
+    rng = random.Random(0)
+
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        (picture,) = pictures_of(body)
+        listed = text_of(body).partition("in its middle: ")[2].partition("?")[0]
+        chosen = rng.choice(listed.split(", "))
+        if sees:
+            chosen = kinds[pixel_hash(picture)]
+        return 200, chat(chosen)
+
+    out = tmp_path / "answers.jsonl"
+    with serving(answer) as server:
+        options = ("--crops", str(COUNT), "--out", str(out))
+        address = ("--set", f"model.base_url={server.address}")
+        command = ["probe", "openai:looker", *options, *address]
+        result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    first = result.output.splitlines()[0].split()
+    assert first[:2] == (["all", "100%"] if sees else first[:2])
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    right = sum(row["kind"] == row["answer"] for row in rows)
+    assert len(rows) == COUNT
+    assert right == COUNT if sees else right < COUNT // 2
+    assert "chance: 10%" in result.output
+
+
+def test_rows_are_by_size_and_by_kind() -> None:
+    answered = [
+        probe.Answered("sofa", 5000, "sofa"),
+        probe.Answered("sofa", 100, "desk"),
+        probe.Answered("desk", 100, "desk"),
+    ]
+    lines = probe.lines(answered)
+    assert [line.split("  ")[0] for line in lines[:5]] == [
+        "all",
+        "below 200 pixels",
+        "3,200 pixels or more",
+        "desk",
+        "sofa",
+    ]
+    assert [line.split("%")[0].split()[-1] for line in lines[:5]] == [
+        "67",
+        "50",
+        "100",
+        "100",
+        "50",
+    ]
+
+
+def test_a_dataset_without_pictures_or_kinds_is_refused() -> None:
+    with pytest.raises(UsageError, match="draws no pictures"):
+        list(probe.draw_crops("ma_wah", 5))
+    with pytest.raises(UsageError, match="shows 0 kinds"):
+        list(probe.draw_crops("grounding", 5))

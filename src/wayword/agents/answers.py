@@ -103,7 +103,9 @@ class Reply:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
         text, reasoning = split_thought(sanitized(raw))
         text = as_objects(text.rpartition(_FINAL_CHANNEL)[2])
-        text = _ESCAPED_SIGN.sub(r"\1", _without_tokens(text))
+        # The first text between special tokens: those before it are the beginning of a turn.
+        text = next(filter(str.strip, _TOKEN.split(text)), "")
+        text = _ESCAPED_SIGN.sub(r"\1", text)
         # The earliest of the stop texts, whatever their order.
         stops = [at for at in map(text.find, stop) if at >= 0]
         if stops:
@@ -166,17 +168,6 @@ def replies(
         reply = Reply.of(text, sampling.stop, cut_off)
         found.append(replace(reply, withheld=finish.lower() in _WITHHELD))
     return found
-
-
-def _without_tokens(text: str) -> str:
-    """Return the text up to the first special token; those at its beginning are skipped."""
-    begin = 0
-    # Tokens at the beginning are skipped; text between them is the answer.
-    for token in _TOKEN.finditer(text):
-        if text[begin : token.start()].strip():
-            return text[begin : token.start()]
-        begin = token.end()
-    return text[begin:]
 
 
 def sanitized(text: str) -> str:

@@ -566,8 +566,6 @@ def _closing_bracket(text: str) -> int:
     """Return the end of the bracket that a text begins with, counting its kind; 0 without one."""
     opening = text[:1]
     closing = _CLOSING.get(opening)
-    if closing is None:
-        return 0
     depth = 0
     # Brackets of other kinds inside are text.
     for position, sign in enumerate(text):

@@ -307,6 +307,19 @@ def broken(text: str, is_control: Callable[[str], bool]) -> str:
 
 # Reasoning text of a model, separated from its answer.
 
+_CHANNEL = "<|channel|>"
+_CHANNELS = tuple(
+    (re.compile(pattern, re.DOTALL), replacement)
+    for pattern, replacement in (
+        # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks.
+        # A call of a function is an answer too: it is written as other models write theirs.
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=functions\.(\w+)\s{0,9})?<\|channel\|>\w+\s*"
+         r"(?(1)|to=functions\.(\w+)).{0,80}?<\|message\|>", r"</think>[TOOL_CALLS]\1\2[ARGS]"),
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
+    )
+)  # fmt: skip
+"""The marks of gpt-oss, which are looked for at every place of a text, and so only where one is."""
 _MARKS = tuple(
     (re.compile(pattern, re.DOTALL), replacement)
     for pattern, replacement in (
@@ -314,12 +327,6 @@ _MARKS = tuple(
         (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
          r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
          r"|assistant(?:\n\n|:\s)|Assistant:\s)", ""),
-        # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks.
-        # A call of a function is an answer too: it is written as other models write theirs.
-        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=functions\.(\w+)\s{0,9})?<\|channel\|>\w+\s*"
-         r"(?(1)|to=functions\.(\w+)).{0,80}?<\|message\|>", r"</think>[TOOL_CALLS]\1\2[ARGS]"),
-        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
-        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
         (r"\Aanalysis(.*?)assistantfinal", r"<think>\1</think>"),
         (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
         (r"<channel\|>|<unused95>", "</think>"),
@@ -367,7 +374,10 @@ def split_thought(text: str) -> tuple[str, str]:
     inside a JSON answer are part of its strings.
     """
     text = _SURROGATES.sub(lambda found: found[1] or r"\ufffd", text)
-    for mark, stands_for in _MARKS:
+    marks = _MARKS
+    if _CHANNEL in text:
+        marks = _CHANNELS + _MARKS
+    for mark, stands_for in marks:
         text = mark.sub(stands_for, text)
     if text.lstrip().startswith("{"):
         return text, ""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -52,10 +52,6 @@ class Ground:
     y: float
     free: Bools
     spacing: float = SPACING
-    # Start and distance field of the last path: each takes a megabyte in a large home.
-    _last: tuple[int, tuple[Floats, NDArray[np.int32]]] | None = field(
-        default=None, repr=False
-    )
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Return row and column of the cell nearest to a point; it may be off the grid."""
@@ -158,7 +154,7 @@ class Ground:
         return x, y, grid_lookup(self.free, x, y, (self.x, self.y), self.spacing)
 
     def _distance_field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
-        """Return metres from the start's cell to all cells, and predecessors; cached."""
+        """Return metres from the start's cell to all cells, and predecessors."""
         from scipy.sparse.csgraph import dijkstra
 
         # A start may be just inside an obstacle.
@@ -168,10 +164,7 @@ class Ground:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
         number: Any = self._cell_number(place)
-        if self._last is None or self._last[0] != number:
-            metres = dijkstra(self._graph, indices=number, return_predecessors=True)
-            self._last = (number, metres)
-        return self._last[1]
+        return dijkstra(self._graph, indices=number, return_predecessors=True)
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], Floats, Floats]:

@@ -124,7 +124,8 @@ def test_the_file_of_a_setting_is_the_users_file_of_that_name(
     named: str, mine: Path, tmp_path: Path
 ) -> None:
     settings = {"target": "mug", "base": named}
-    for trusted in ((), (tmp_path / "other.py",)):
+    others = ("other.py", "notmine.py", "mine.py.txt", "mine.py/other.py", "Mine.py")
+    for trusted in ((), *((tmp_path / other,) for other in others)):
         with pytest.raises(
             UsageError, match=r"dataset\.base is the file .* --with FILE"
         ):

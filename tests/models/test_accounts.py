@@ -165,6 +165,31 @@ def test_an_episode_that_just_fits_begins(spent: int, fits: bool) -> None:
             started_episode(account)
 
 
+@pytest.mark.parametrize(
+    ("running", "outside", "fits"),
+    [
+        (9, 28, True),  # 10 expected: it owes one more
+        (9, 29, False),
+        (10, 28, True),
+        (14, 24, True),  # more than expected: it owes nothing, nor is owed
+        (14, 25, False),
+    ],
+)
+def test_a_running_episode_owes_the_rest_of_what_is_expected(
+    running: int, outside: int, fits: bool
+) -> None:
+    account = Account(max_tokens=64)
+    played(account, 8)
+    played(account, 8)
+    started_episode(account).run(pay, account, running, 0.0)
+    pay(account, outside, 0.0)
+    if fits:
+        started_episode(account)
+    else:
+        with pytest.raises(BudgetExhausted, match="does not cover"):
+            started_episode(account)
+
+
 def test_no_episode_begins_once_all_is_spent() -> None:
     account = Account(max_tokens=10)
     pay(account, 10, None)

@@ -109,6 +109,10 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
         open_agent(plan("random", actors={"bob": "act"}), flat)
     open_agent(plan("act", actors={"ann": "random", "bob": "random"}), flat)
     own = {"models": {"bob": FIRST}}
+    with pytest.raises(UsageError, match="act needs a language model"):
+        open_agent(plan("act", settings=own), flat)  # ann has none
+    both = {"models": {"ann": FIRST, "bob": FIRST}}
+    open_agent(plan("act", settings=both), flat)
     cast = open_agent(plan("random", actors={"bob": "act"}, settings=own), flat)
     run_plan = plan("random", actors={"bob": "act"}, settings=own)
     assert model_choices(run_plan, cast) == {"bob": (FIRST, {})}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.small_scan import write_scan
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import pictures_checksum
 from wayword.runs.identity import identity
@@ -274,6 +275,28 @@ def test_pictures_drawn_again_are_others(
         changed,
         pictures_checksum(scan, []),
     )
+
+
+def test_a_folder_of_pictures_is_identified_by_a_checksum_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    write_scan(tmp_path / "data")
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "a.jpg").write_bytes(b"x")
+
+    def found(**settings: str) -> dict[str, object]:
+        plan = Plan(
+            "random", "r2r", settings={"dataset": settings}, data=tmp_path / "data"
+        )
+        dataset = open_dataset(plan)
+        return identity(plan, dataset, open_agent(plan, dataset), {}, "")
+
+    shown = found(pictures=str(pictures))
+    assert shown["pictures_checksum"]
+    assert "dataset_files" not in shown, "they are not read twice"
+    assert "pictures_checksum" not in found()
 
 
 def test_pictures_that_stay_as_they_are_are_read_once(

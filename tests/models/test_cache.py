@@ -158,6 +158,7 @@ def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
             assert (found.cached, found.cost) == (
                 (True, 0.0) if cached else (False, 0.25)
             )
+            assert (found.seconds < 5.0) == cached, "of the look-up"
         first, second = [await model.choose("x", ["left", "right"]) for _ in range(2)]
         assert (first.best, second.best, second.cached) == ("right", "right", True)
         assert second.logprobs == (

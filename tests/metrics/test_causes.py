@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from wayword.metrics.mistakes.causes import find_causes
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
+from wayword.metrics.mistakes.causes import find_causes, reports_target
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
+from wayword.worlds.household.goals import HouseholdReference, Inside
 
 Row = Mapping[str, Any]
 
@@ -190,3 +193,42 @@ def test_the_goal_was_passed_at_the_step_that_left_it_last() -> None:
     assert passed(goal, far, goal, far, far) == 4, "the last time, not the first"
     assert passed(far, far) is None
     assert passed(goal, far, goal) == 3
+
+
+@pytest.mark.parametrize(
+    ("distance", "is_target"), [(4.0, True), (2.0, False), (3.0, False), (None, False)]
+)
+def test_a_report_is_of_the_target_at_its_distance(
+    distance: float | None, is_target: bool
+) -> None:
+    shown = [{"id": "mug_1", "away": 4.0}, {"id": "mug_2", "away": 2.0}]
+    note = {"kind": "grounded", "details": {"distance": distance}}
+    seen = {"observation": {"shown": shown}, "notes": [note]}
+    assert reports_target(seen, {"mug_1"}) == is_target
+    assert not reports_target({**seen, "notes": []}, {"mug_1"})
+    assert not reports_target(seen, {"cup_1"})
+
+
+@pytest.mark.parametrize(
+    ("instructions", "message", "at"),
+    [
+        ({"a": "Bring the cup.", "b": "Help."}, "", 3),
+        ({"a": "Bring the cup.", "b": "Bring a cup."}, "", None),
+        ({"a": "Help.", "b": "Help."}, "", None),
+        ({"a": "Bring the cup.", "b": "Help."}, "the cups, please", None),
+        ({"a": "Bring the cup.", "b": "Help."}, "hello", 3),
+        ({"a": "Help.", "b": "Bring the cup."}, "", 2),
+    ],
+)
+def test_an_order_is_not_sent_if_one_actor_alone_knew_and_never_named_the_object(
+    instructions: dict[str, str], message: str, at: int | None
+) -> None:
+    goal = Inside(("cup_1",), ("box_1",))
+    episode = Episode("1", "Do it.", "", {"instructions": instructions}, ("a", "b"))
+    task = Task(episode, HouseholdReference("1", goals=(goal,)))
+    other = {**step("go", 1.0), "actor": "b"}
+    steps = [step("chat", 0.0, message), other, step("go", 1.0)]
+    written = {"start": {}, "steps": steps, "ended": "step_limit"}
+    written["state"] = {"objects": {"cup_1": {"in": ""}}}
+    found = find_causes(written, {"sr": 0.0}, "", task)
+    assert found.get("order_not_sent") == at

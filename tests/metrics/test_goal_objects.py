@@ -15,6 +15,8 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.conditions import Condition, Sought, goal_ids
 from wayword.metrics.mistakes import EpisodeFacts, find_mistake
+from wayword.metrics.mistakes.behavior import failures
+from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.progress import GoalProgress
 from wayword.worlds.household.goals import (
     Held,
@@ -150,3 +152,50 @@ def test_an_actor_of_several_ended_by_its_own_last_action(
     alone = Trajectory("1", {"ann": {}}, steps[:-1], ended=ended)
     of_episode = "stopped" if ended == "stopped" else "ran out of steps"
     assert EpisodeFacts(alone, {}).end("ann") == of_episode
+
+
+@pytest.mark.parametrize(
+    ("words", "is_open", "expected"),
+    [
+        ("mug in or on shelf (closed)", False, "mug: table, hall → shelf"),
+        ("mug in or on shelf (closed)", True, "mug: table, hall → shelf (closed)"),
+        ("mug in or on shelf (open)", True, "mug: table, hall → shelf"),
+        ("mug in or on shelf (open)", False, "mug: table, hall → shelf (open)"),
+        ("mug (open)", False, "mug (table, hall): should be open"),
+    ],
+)
+def test_a_destination_names_only_what_is_not_as_required(
+    words: str, is_open: bool, expected: str
+) -> None:
+    about = Sought("mug", frozenset(), "", ("mug_1",))
+    placed = {"in": "table_1", "room": "hall", "open": is_open}
+    assert about.ended(words, {"objects": {"mug_1": placed}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("failed", "steps", "expected"),
+    [(1, 4, "step_failed"), (1, 5, ""), (2, 8, "steps_failed"), (2, 9, ""), (0, 1, "")],
+)
+def test_a_quarter_of_failed_steps_is_worth_a_fact(
+    failed: int, steps: int, expected: str
+) -> None:
+    statuses = ["blocked"] * failed + ["ok"] * (steps - failed)
+    done = [
+        Step("agent", {}, Decision(Action("go")), Feedback(status), {})
+        for status in statuses
+    ]
+    found = failures(Trajectory("1", {"agent": {}}, done), steps / 4)
+    assert [fact["kind"] for fact in found] == ([expected] if expected else [])
+
+
+def test_an_object_counts_as_seen_at_the_first_step_that_showed_it() -> None:
+    shown = {"objects": [{"name": "mug_1"}]}
+    route = {"seen": ["cup_1"]}
+    steps = [
+        Step("agent", {}, Decision(Action("go")), Feedback("ok"), {}),
+        Step("agent", shown, Decision(Action("go")), Feedback("ok"), {}),
+        Step("agent", shown, Decision(Action("go")), Feedback("ok", details=route), {}),
+        Step("agent", shown, Decision(Action("go")), Feedback("ok", details=route), {}),
+    ]
+    views = first_views(Trajectory("1", {"agent": {}}, steps))
+    assert views == {"mug_1": 2, "cup_1": 3}

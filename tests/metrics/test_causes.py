@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Extra
 from wayword.metrics.mistakes.causes import find_causes, reports_target
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
@@ -224,7 +224,8 @@ def test_an_order_is_not_sent_if_one_actor_alone_knew_and_never_named_the_object
     instructions: dict[str, str], message: str, at: int | None
 ) -> None:
     goal = Inside(("cup_1",), ("box_1",))
-    episode = Episode("1", "Do it.", "", {"instructions": instructions}, ("a", "b"))
+    extra: Extra = {"instructions": instructions}
+    episode = Episode("1", "Do it.", "", {}, ("a", "b"), extra)
     task = Task(episode, HouseholdReference("1", goals=(goal,)))
     other = {**step("go", 1.0), "actor": "b"}
     steps = [step("chat", 0.0, message), other, step("go", 1.0)]

@@ -65,7 +65,8 @@ def test_what_the_shards_spent_is_the_full_runs(
         bill = Spending(path)
         bill.write(LedgerRow(10 + at, 0.5))
         bill.close()
-    assert Spending(merge(shards, tmp_path / "m").path).totals.tokens == 21
+    totals = Spending(merge(shards, tmp_path / "m").path).totals
+    assert (totals.tokens, totals.dollars) == (21, 1.0)
     for path in shards[:2]:
         (path / CALLS).unlink()
 

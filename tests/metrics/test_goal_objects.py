@@ -199,3 +199,36 @@ def test_an_object_counts_as_seen_at_the_first_step_that_showed_it() -> None:
     ]
     views = first_views(Trajectory("1", {"agent": {}}, steps))
     assert views == {"mug_1": 2, "cup_1": 3}
+
+
+def test_a_goal_with_used_objects_is_explained_by_the_latest_use() -> None:
+    uses = [
+        ("open", "box_1"),
+        ("open", "box_2"),
+        ("close", "box_1"),
+        ("look", "wall_1"),
+    ]
+    steps = [
+        Step(
+            "agent",
+            {},
+            Decision(Action(verb, (name,))),
+            Feedback("ok"),
+            {},
+        )
+        for verb, name in uses
+    ]
+    walked = Trajectory("1", {"agent": {}}, steps, {}, "step_limit")
+    about = Sought("box", frozenset({"box_1", "box_2", "box_3"}), "")
+    evidence = EpisodeFacts(
+        walked,
+        {"sr": 0.0},
+        task=Task(Episode("1", "Go.", "", {}), BOTH),
+        history={4: [(PLACED, 0, 2)]},
+        sought=[about],
+    )
+    found = find_mistake(evidence)
+    assert found is not None
+    assert "close[box_1]" in str(found.fact)
+    assert "box 1" in str(found.fact)
+    assert "box 2" not in str(found.fact)

@@ -5,7 +5,7 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo results test test-all chaos test-vision test-train test-envs test-harbor test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
+.PHONY: help install demo results test test-all chaos test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv and trackers, in an environment of their own'
 	@echo 'make test-harbor  exported tasks by the validator of Harbor, with Python 3.12: PYTHON312=PATH names it'
+	@echo 'make test-alfworld  generated games in the engine of ALFWorld, in an environment of its own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
 	@echo 'make test-stores  tests of run folders in an S3 store, emulated by moto, in an environment of their own'
 	@echo 'make test-install every install hint of README, docs and doctor, each in a fresh environment'
@@ -67,7 +68,7 @@ lint: install
 	$(BIN)/lint-imports
 
 # Everything, with the suites that need environments of their own: an hour or more on two cores.
-test-all: test test-vision test-train test-envs test-harbor test-ray test-stores
+test-all: test test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests
@@ -112,6 +113,12 @@ test-harbor: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON312) .venv-harbor
 	@$(UV) pip install --quiet --python .venv-harbor/bin/python harbor==0.26.0 pytest -e '.[mcp,serve]'
 	PYTHONPATH=tests .venv-harbor/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/harbor
+
+# ALFWorld's engine and its planner; WAYWORD_ALFWORLD_GAMES=20 is the long form.
+test-alfworld: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-alfworld
+	@$(UV) pip install --quiet --python .venv-alfworld/bin/python pytest -e '.[alfworld]'
+	PYTHONPATH=tests .venv-alfworld/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/alfworld
 
 # WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed throughout.
 test-ray: $(UV)

@@ -85,9 +85,10 @@ class Clusters:
 
 
 INDEPENDENT = Clusters("episode")
+"""For datasets whose episodes share nothing but their scenes."""
+
 FIRST_WORDING = 1
 """The version of generated instructions in runs that were recorded before there was another."""
-"""For datasets whose episodes share nothing but their scenes."""
 
 
 class DrawnTasks(Sequence[Task]):

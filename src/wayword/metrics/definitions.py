@@ -535,3 +535,14 @@ TWO_PHASE = (
         "answers whose first word is part of a listed name (LGX's released code)",
     ),
 )
+
+ALFWORLD = (
+    Metric("sr", "SR", "rate", "higher", "the game is won within the limit of steps"),
+    # By type of task, as in ALFRED, but for the type that its games leave out.
+    *(
+        metric
+        for metric in HOUSEHOLD
+        if metric.key.startswith("sr_pick") or metric.key.startswith("sr_look")
+        if not metric.key.endswith("movable_recep")
+    ),
+)

@@ -36,6 +36,7 @@ EXTRAS = {
     "hf": ("models of transformers", "transformers"),
     "inspect": ("models and tasks of Inspect", "inspect_ai"),
     "babyai": ("BabyAI levels", "minigrid"),
+    "alfworld": ("games of ALFWorld", "alfworld"),
     "images": ("pictures", "PIL"),
     "vision": ("vision networks", "transformers"),
     "prior": ("text-embedding prior", "onnxruntime"),

@@ -86,12 +86,12 @@ class Expert(Agent):
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "expert").families)
-        ['babyai', 'household']
+        ['alfworld', 'babyai', 'household']
 
     In houses it derives sub-tasks from the goals (fetch, slice, heat, put …), orders them, walks
     the shortest routes between them, and opens doors and containers on the way. On grids it is the
-    bot that comes with the levels. If it cannot continue it stops, and a note ``expert_stuck``
-    gives the reason.
+    bot that comes with the levels, in ALFWorld the walkthrough of the game. If it cannot continue
+    it stops, and a note ``expert_stuck`` gives the reason.
 
     In tasks for several actors each expert works on all goals without knowing the others' plans; an
     actor without hands stops immediately. If another actor foils a plan, the expert takes some
@@ -99,7 +99,7 @@ class Expert(Agent):
     how well. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
-    families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})
+    families: ClassVar[frozenset[str]] = frozenset({"alfworld", "babyai", "household"})
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Engine:
+class TextWorldEngine:
     """TextWorld's PDDL environment with ALFWorld's names of objects, one game at a time."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def main() -> None:
     # What libraries print goes to standard error, so that it cannot stand among the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    engine = Engine()
+    engine = TextWorldEngine()
     for line in sys.stdin:
         try:
             answer = engine.answer(json.loads(line))

@@ -49,7 +49,7 @@ def action_of(command: str) -> Action:
     return Action(OTHER, (command,))
 
 
-class Engine(Protocol):
+class GameEngine(Protocol):
     """What a world needs of an engine: see :mod:`wayword.worlds.alfworld.engine`."""
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class GameWorld(World):
     def __init__(
         self,
         game: Mapping[str, Any],
-        start: Callable[[], Engine],
+        start: Callable[[], GameEngine],
     ) -> None:
         self._game = game
         self._start = start
-        self._engine: Engine | None = None
+        self._engine: GameEngine | None = None
         self._commands: list[str] = []
         self._name = ""
         self._stopped = False

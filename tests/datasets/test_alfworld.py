@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from helpers.textgames import Fridge
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets import alfworld
 from wayword.datasets.alfworld import Alfworld
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.textgames import TextGame, text_game
+from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.alfworld.world import GameReference
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.world import HouseholdWorld
@@ -89,6 +91,16 @@ def test_the_expert_follows_the_walkthrough_of_the_file(root: Path) -> None:
         "take[apple 1, table 1]",
         "move[apple 1, fridge 1]",
     ]
+
+
+def test_a_game_keeps_the_contract_of_worlds(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alfworld, "Lease", Fridge)
+    store(root, HEAT)
+    dataset = Alfworld("valid_unseen")
+    check_dataset(dataset)
+    check_world(dataset)
 
 
 # Generated games: the engine reads them in a suite of its own.

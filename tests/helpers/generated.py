@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from wayword.core import registry
@@ -19,7 +20,7 @@ def is_generated(name: str) -> bool:
         dataset = cls(cls.splits[0], no_folder, cls.Settings())
         return isinstance(dataset.tasks, DrawnTasks)
     except UsageError as error:
-        if "needs its data" in str(error):
+        if re.search("needs? its (data|package)", str(error)):
             return False
         raise
 

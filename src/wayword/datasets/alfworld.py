@@ -88,7 +88,9 @@ class Alfworld(Dataset):
     def tasks(self) -> Sequence[Task]:
         """The games, in the order of their folders."""
         if self.split == GENERATED:
-            return [task for task, _ in self._generated]
+            return DrawnTasks(
+                self.settings.episodes, lambda number: self._generated[number][0]
+            )
         names = list(self._paths)
         return DrawnTasks(
             len(names), lambda number: self._task(names[number]), names.__getitem__

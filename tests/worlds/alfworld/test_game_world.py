@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helpers.textgames import Fridge
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError
@@ -16,28 +17,6 @@ from wayword.worlds.alfworld.world import GameWorld, action_of
 
 GAME = {"place": "fridge 1"}
 ACTOR = "agent"
-
-
-class Fridge:
-    """A game of one place and one apple: it is won when the apple is taken."""
-
-    def __init__(self) -> None:
-        self.requests: list[Mapping[str, Any]] = []
-        self._is_there = False
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request."""
-        self.requests.append(request)
-        command = request.get("command", "")
-        if "game" in request:
-            self._is_there = False
-        elif command == "go to fridge 1":
-            self._is_there = True
-        commands = ["go to fridge 1", "inventory"]
-        if self._is_there:
-            commands.append("take apple 1 from fridge 1")
-        won = command.startswith("take")
-        return {"text": f"{command}.", "commands": commands, "won": won}
 
 
 class Broken:

@@ -96,4 +96,4 @@ def check_installed() -> None:
     from importlib.util import find_spec
 
     if not (find_spec("alfworld") and find_spec("textworld")):
-        raise UsageError("ALFWorld's games need its package: make extra-alfworld")
+        raise UsageError("alfworld needs its package: make extra-alfworld")

@@ -34,6 +34,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as ``alfworld-download`` leaves it, with a package that counts as installed."""
     monkeypatch.setattr(alfworld, "check_installed", lambda: None)
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    # Versions of the packages are part of the data.
+    monkeypatch.setattr(alfworld, "package_files", lambda name: tmp_path / name)
+    for name in ("alfworld/info.py", "textworld/version.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("__version__ = '1'")
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""The first page of docs/adding.md: a new agent and a new world work at their first run."""
+"""The first sections of docs/adding.md: new agents and a new world work at their first run."""
 
 from __future__ import annotations
 
@@ -35,15 +35,27 @@ def wayword(*arguments: str) -> str:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("mapper.py", "line.py", "asker.py"):
+    for name in ("small.py", "mapper.py", "line.py", "asker.py"):
         Path(name).write_text(TITLED[name] + "\n", encoding="utf-8")
     return tmp_path
 
 
-def test_the_page_begins_with_both_and_each_is_short() -> None:
-    assert list(TITLED)[:2] == ["mapper.py", "line.py"]
+def test_the_page_begins_with_the_smallest_agent_and_each_part_is_short() -> None:
+    assert list(TITLED)[:3] == ["small.py", "mapper.py", "line.py"]
+    assert code(TITLED["small.py"]) <= 16
     assert code(TITLED["mapper.py"]) <= 55
     assert code(TITLED["line.py"]) <= 40
+
+
+def test_the_smallest_agent_takes_the_numbered_action(here: Path) -> None:
+    model = ScriptedModel(answers=lambda prompt, sampling: "1")
+    for on in ("./line.py", "houses"):
+        out = here / "runs" / Path(on).stem
+        run("./small.py", on, model, limit=1, max_steps=2, out=out)
+        (record,) = RunFolder.read(out).records()
+        for step in record.trajectory.steps:
+            (call,) = step.calls
+            assert f"'1': '{step.decision.action}'" in call.prompt
 
 
 def test_an_agent_with_a_map_remembers_places_and_its_plan(here: Path) -> None:

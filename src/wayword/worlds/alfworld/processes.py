@@ -7,7 +7,8 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Mapping
-from threading import Lock
+from contextlib import suppress
+from threading import Timer
 from typing import Any
 
 from wayword.core.errors import DataError, UsageError
@@ -15,47 +16,76 @@ from wayword.core.errors import DataError, UsageError
 GAMES = 200
 """Games after which a process ends: each leaves some memory behind in the planner."""
 
+SECONDS = 600.0
+"""Time limit of a request. The planner of a large game takes seconds, one that hangs for ever."""
+
+COMMAND = (sys.executable, "-m", "wayword.worlds.alfworld.engine")
+
 
 class Process:
     """A process with an engine. Raises ``UsageError`` if the package is not installed."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "wayword.worlds.alfworld.engine"]
         self._process = subprocess.Popen(
-            command,
+            COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             encoding="utf-8",
+            # Ctrl-C is for the run, which still needs its engines to end in order.
+            start_new_session=True,
         )
-        self.games = 0
+        self._games = 0
+        self._has_answered = True
+
+    @property
+    def is_usable(self) -> bool:
+        """True if the process can play another game. One that was left during a request cannot: the
+        next game would read the answer."""
+        is_alive = self._process.poll() is None
+        return is_alive and self._has_answered and self._games < GAMES
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a request. Raises ``DataError`` if the process has ended."""
+        self._games += "game" in request
+        self._has_answered = False
+        limit = Timer(SECONDS, self._process.kill)
+        limit.daemon = True
+        limit.start()
+        try:
+            line = self._exchange(json.dumps(request) + "\n")
+            # Of a process that is killed while it writes, the line has no end.
+            if not line.endswith("\n"):
+                code = self._process.wait()
+                problem = f"its engine ended with code {code}, or took {SECONDS:g} s"
+                raise DataError("alfworld", "game", problem, "resume the run")
+        finally:
+            limit.cancel()
+        answer: dict[str, Any] = json.loads(line)
+        self._has_answered = True
+        return answer
+
+    def _exchange(self, line: str) -> str:
+        """The line that answers a line; without its end, or empty, if the process ends."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.games += "game" in request
         try:
-            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.write(line)
             self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            return self._process.stdout.readline()
         except OSError:
-            line = ""
-        if not line:
-            code = self._process.wait()
-            problem = f"its engine ended with code {code}"
-            raise DataError("alfworld", "game", problem, "resume the run")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+            return ""
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+            # A request that did not reach the process is still in the pipe.
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
 
 
 class Lease:
@@ -70,25 +100,28 @@ class Lease:
         return self._process.ask(request)
 
 
+# Without a lock: worlds are collected at any moment, also in the middle of these functions. That
+# an item is added or removed as one step is enough.
 _idle: list[Process] = []
-_lock = Lock()
 
 
 def _take() -> Process:
     """An idle process, else a new one."""
-    with _lock:
-        if _idle:
-            return _idle.pop()
+    with suppress(IndexError):
+        while True:
+            process = _idle.pop()
+            if process.is_usable:
+                return process
+            process.close()
     return Process()
 
 
 def _give_back(process: Process) -> None:
-    """Keep a process for the next world, unless it has played enough."""
-    if process.games >= GAMES:
-        process.close()
-        return
-    with _lock:
+    """Keep a process for the next world, if it can play another game."""
+    if process.is_usable:
         _idle.append(process)
+    else:
+        process.close()
 
 
 def check_installed() -> None:

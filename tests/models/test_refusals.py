@@ -73,6 +73,25 @@ def test_a_request_that_an_error_repeats_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (429, "This API key has exceeded the rate limit of 60 requests per minute"),
+        (429, "Free tier rate limit exceeded"),
+        (429, "Exceeds the number of images per minute"),
+        (503, "Model not loaded yet, loading"),
+        (503, "The model is not yet loaded"),
+    ],
+)
+def test_what_passes_in_a_minute_is_waited_for(status: int, text: str) -> None:
+    assert read(status, {"error": text}, ("model", *BODY)).kind == "overloaded"
+
+
+def test_the_field_of_an_example_is_the_refused_one() -> None:
+    refusal = read(400, {"error": "this model only supports n=1"}, ("model", "n"))
+    assert (refusal.fields, refusal.most) == (("n",), 1)
+
+
+@pytest.mark.parametrize(
     ("text", "room"),
     [
         ("'max_tokens' too large: 4496 > 4096 - 900", (4096, 900)),

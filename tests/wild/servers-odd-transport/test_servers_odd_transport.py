@@ -16,6 +16,9 @@ from wayword.core.model import Completion
 OK = json.dumps(
     {"choices": [{"message": {"content": "hi"}, "finish_reason": None}], "usage": None}
 ).encode()
+UNCOUNTED = OK.replace(b"message", b"delta").replace(
+    b'"usage": null', b'"usage": {"total_tokens": 0}'
+)
 CHUNKS = b"".join(
     b"%x\r\n%s\r\n" % (len(OK[i : i + 7]), OK[i : i + 7]) for i in range(0, len(OK), 7)
 )
@@ -30,6 +33,7 @@ READ = {
     "a pair": (http(OK.replace(b"hi", b"\\ud83d\\ude00")), "\U0001f600"),
     "NaN": (http(OK.replace(b"null}", b'{"prompt_tokens": NaN}}')), "hi"),
     "form of a stream": (http(OK.replace(b"message", b"delta")), "hi"),
+    "form of a stream, without counts": (http(UNCOUNTED), "hi"),
     "form of the other route": (
         http(OK.replace(b'"message": {"content": "hi"}', b'"text": "hi"')),
         "hi",

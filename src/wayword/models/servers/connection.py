@@ -398,8 +398,9 @@ def _error(reply: Json, status: int) -> Json:
     failed = not _FAILED.isdisjoint(str(first.get(name)).lower() for name in names)
     # An empty message for which the server counts no token: the model did not answer.
     if mapping(reply, "usage").get("total_tokens") == 0:
-        message = {**mapping(first, "message"), "role": ""}
-        failed = failed or not any([first.get("text"), *message.values()])
+        message = mapping(first, "message") or mapping(first, "delta")
+        values = {**message, "role": ""}.values()
+        failed = failed or not any([first.get("text"), *values])
     default = {"message": "the answer ended with an error", "code": 500}
     return reply.get("error") or first.get("error") or (default if failed else None)
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import yaml
 import wayword
 from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.harbor import WORLD_RUN, export_harbor, rewards
+from wayword.runs import RunFolder
+from wayword.runs.harbor import WORLD_RUN, _why_not, export_harbor, rewards
+from wayword.runs.opening import dataset_of
 
 TOKEN = "secret-word"
 
@@ -84,6 +87,16 @@ def test_only_solved_episodes_of_one_actor_become_tasks(tmp_path: Path) -> None:
     assert not summary.rows
     assert summary.omitted == {"without success": 2, "with several actors": 1}
     assert not (tmp_path / "tasks").exists()
+
+
+@pytest.mark.parametrize("name", ["a,b", " a"])
+def test_an_id_that_a_list_cannot_hold_is_no_task(tmp_path: Path, name: str) -> None:
+    wayword.run("oracle", on="two_phase", limit=1, out=tmp_path / "run")
+    run = RunFolder.read(tmp_path / "run")
+    (record,) = run.records()
+    (task, *_) = dataset_of(run).tasks
+    assert not _why_not(run, task, record)
+    assert "id" in _why_not(run, task, replace(record, episode_id=name))
 
 
 def test_settings_of_the_run_reach_the_world(tmp_path: Path) -> None:

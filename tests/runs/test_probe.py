@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from helpers.looking import pictures_of, text_of
 from helpers.loopback import chat, serving
 from wayword.cli.app import app
-from wayword.core.errors import UsageError
+from wayword.core.errors import ModelError, UsageError
 from wayword.core.sight import pixel_hash
 from wayword.runs import probe
 
@@ -79,6 +79,34 @@ def test_a_model_that_sees_is_right_and_one_that_guesses_is_not(
     assert len(rows) == COUNT
     assert right == COUNT if sees else right < COUNT // 2
     assert "chance: 10%" in result.output
+
+
+def test_answers_are_kept_if_the_server_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = crops()
+    monkeypatch.setattr(probe, "draw_crops", lambda *_: iter(drawn))
+    requests: list[int] = []
+
+    def answer(
+        route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        requests.append(1)
+        if len(requests) > 2:
+            return 401, {"error": {"message": "the key has expired"}}
+        return 200, chat("sofa")
+
+    out = tmp_path / "probes" / "answers.jsonl"
+    with serving(answer) as server:
+        settings = {"base_url": server.address}
+        plan = probe.Probing("openai:m", settings=settings, out=out)
+        with pytest.raises(ModelError, match="expired"):
+            probe.probe(plan)
+    assert len(out.read_text().splitlines()) == 2
+    # They are not lost to a second call either.
+    with pytest.raises(UsageError, match="exists"):
+        probe.probe(plan)
+    assert len(out.read_text().splitlines()) == 2
 
 
 def test_rows_are_by_size_and_by_kind() -> None:

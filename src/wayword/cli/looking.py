@@ -310,11 +310,9 @@ def probe(
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
     plan = probing.Probing(
-        model, on, crops, seed, options.get("model", {}), max_dollars, cache
+        model, on, crops, seed, options.get("model", {}), max_dollars, cache, out
     )
     answered = probing.probe(plan)
-    if out is not None:
-        probing.write(out, answered)
     if not answered:
         raise UsageError("probe: the budget ended before the first answer")
     show.echo("\n".join(probing.lines(answered)))

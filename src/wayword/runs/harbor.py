@@ -232,6 +232,9 @@ def _why_not(run: RecordedRun, task: Task | None, record: EpisodeRecord) -> str:
     # A task needs a reference solution.
     if not record.scores.get(success_of(run.config), 0.0) > 0.5:
         return "without success"
+    # The world's command has a list of ids.
+    if "," in record.episode_id or record.episode_id != record.episode_id.strip():
+        return "with an id that wayword mcp --episodes cannot name"
     # The others' turns would depend on an agent in the world's container.
     if len(task.episode.actors) > 1:
         return "with several actors"

@@ -88,6 +88,8 @@ class Probing:
     settings: Mapping[str, Any] = field(default_factory=dict)
     max_dollars: float | None = None
     cache: Path | None = None
+    out: Path | None = None
+    """File for the answers, a line of JSON each, written as they come."""
 
 
 def probe(plan: Probing) -> list[Answered]:
@@ -97,6 +99,12 @@ def probe(plan: Probing) -> list[Answered]:
 
 async def _probe(plan: Probing) -> list[Answered]:
     crops = list(draw_crops(plan.on, plan.crops, plan.seed))
+    # Before the first answer is paid for.
+    if plan.out is not None:
+        if plan.out.exists():
+            raise UsageError(f"{plan.out} exists; name another file for the answers")
+        plan.out.parent.mkdir(parents=True, exist_ok=True)
+        plan.out.touch()
     options = Plan("mapgpt", plan.on, plan.model, cache=plan.cache)
     account = Account(None, plan.max_dollars)
     chosen = {"main": (plan.model, plan.settings)}
@@ -107,6 +115,8 @@ async def _probe(plan: Probing) -> list[Answered]:
             account.begin()
             answered.append(await _ask(model, crop))
             account.end(complete=True)
+            if plan.out is not None:
+                write(plan.out, answered[-1])
     except BudgetExhausted:
         pass  # the table says how many were answered
     finally:
@@ -244,10 +254,12 @@ def lines(answered: Sequence[Answered]) -> list[str]:
     return [*found, f"chance: {100 // OPTIONS}%"]
 
 
-def write(path: Path, answered: Sequence[Answered]) -> None:
-    """Write one line of JSON for each crop."""
-    rows = [
-        {"kind": each.kind, "pixels": each.pixels, "answer": each.answer}
-        for each in answered
-    ]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+def write(path: Path, answered: Answered) -> None:
+    """Append one line of JSON."""
+    row = {
+        "kind": answered.kind,
+        "pixels": answered.pixels,
+        "answer": answered.answer,
+    }
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(row)}\n")

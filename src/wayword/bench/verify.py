@@ -99,14 +99,20 @@ class _Check:
         return value
 
     def _entry(self) -> ladders.Contender:
-        """The player that the card describes, with the salt of its runs."""
+        """Return the player that the card describes, with the salt of its runs.
+
+        Raises ``Unverified`` for settings that would change the tasks, for a backend that is not
+        installed, and for a private twin whose salt was not given; ``UsageError`` for an agent in a
+        file, unless the user trusts a file with the checksum of the first run.
+        """
         card = self.card
         # A setting of the data would change the tasks.
         if groups := sorted(set(RESERVED) & set(card["settings"]) - _CHOICES):
             raise Unverified(f"its settings have the group {groups[0]!r}")
         entry = ladders.recorded_entry(self.folder, card)
-        first = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
-        checksum = str(first.get("agent_checksum") or "")
+        # All runs of a card are of one player, so the first one shows it (see ``_SAME``).
+        identity = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
+        checksum = str(identity.get("agent_checksum") or "")
         # A file is run only if the user trusts it.
         agent = trusted_part("agent", card["agent"], checksum, self.trusted)
         backend = card["model"].partition(":")[0]
@@ -115,9 +121,9 @@ class _Check:
         entry = replace(entry, agent=agent)
         if not card["private"]:
             return entry
-        # The salt is not in the card; the seed of its runs follows from it.
-        seed = first["dataset_settings"].get("seed")
-        # One of the given salts draws the seed of the runs.
+        # The card does not contain the salt, but the seed of the runs follows from it. All levels
+        # of all tracks have one seed, so the first plan shows whether a salt is the right one.
+        seed = identity["dataset_settings"].get("seed")
         for salt in self.salts:
             salted = replace(entry, salt=salt)
             _, plan = next(salted.plans(salted.chosen()[0]))

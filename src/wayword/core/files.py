@@ -223,11 +223,15 @@ _CHUNK_BYTES = 1 << 20
 
 
 def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-    """Open a binary file in another person's folder. Raises ``OSError``, also if it is not a
-    regular file: opening a named pipe would wait for a writer for ever."""
+    """Open a binary file in another person's folder, which may contain anything.
+
+    ``mode`` and ``buffering`` are those of :func:`open`. Raises ``OSError``, also if the path is
+    not a regular file: opening a named pipe would wait for a writer forever.
+    """
 
     def opener(name: str, flags: int) -> int:
         """Open a file without waiting: a pipe without a writer would block."""
+        # Windows has neither the flag nor such pipes. 0o666, less the umask, is what open() uses.
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
     problem = "is not a regular file; remove it"
@@ -235,6 +239,7 @@ def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
     if "r" in mode and path.is_dir():
         raise OSError(errno.EINVAL, problem, str(path))
     file: Any = open(path, mode, buffering, opener=opener)  # noqa: SIM115 - returned
+    # Checked on the open file: the path may be replaced after a check by name.
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, problem, str(path))

@@ -235,9 +235,9 @@ class AssistantSession:
         env = self._env
         observation, _, terminated, truncated, info = env.step(action)
         self._observation = str(observation)
-        # Over: score it, record it, and say so in the last answer.
         if not (terminated or truncated):
             return self._observation
+        # The episode is over: no further action counts, even if scoring or recording fails.
         self._playing = False
         task = env.game.task
         trajectory = env.trajectory()

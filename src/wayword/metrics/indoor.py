@@ -178,9 +178,11 @@ def measure(batch: Alignment) -> dict[str, Floats]:
 def align(
     dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
 ) -> Alignment:
-    """Measure the walks against their references. Same errors as :meth:`IndoorScorer.score`.
+    """Measure B walks against their references: arrays (B,) or (B, ...), lengths in metres.
 
-    The dataset's own shortest length (metres), if given, replaces the graph's.
+    ``walks`` are viewpoint ids, one walk per task; every task has a reference path. Same errors as
+    :meth:`IndoorScorer.score`. The dataset's own shortest length (metres), if given, replaces the
+    graph's.
     """
     scenes = [task.episode.scene for task in tasks]
     graphs: dict[str, ViewpointGraph] = {}
@@ -189,7 +191,8 @@ def align(
             graphs[scene] = _graph(dataset, task)
     owners = [graphs[scene] for scene in scenes]
     golds = [_path(task) for task in tasks]
-    # Runs score their episodes one by one, tables and predictions in batches.
+    # Runs score their episodes one by one, tables and predictions in batches. For a place that is
+    # not in the graph there is no result: the batch raises the error that names it.
     batch = _align_one(owners[0], walks[0], golds[0]) if len(tasks) == 1 else None
     if batch is None:
         numbers = {scene: number for number, scene in enumerate(graphs)}
@@ -226,9 +229,13 @@ def _indices(
     source: str,
     tasks: Sequence[Task],
 ) -> Paths:
-    """Return the walks as indices of places, without consecutive repeats. Raises ``DataError`` for
-    the first viewpoint that is not in its scan."""
+    """Return the walks as indices of places, without consecutive repeats.
+
+    ``graphs`` has the graph of each walk; ``source`` says in errors what the walks are. Raises
+    ``DataError`` for the first viewpoint that is not in its scan.
+    """
     lengths = np.fromiter(map(len, walks), np.intp, len(walks))
+    # All walks in one array, with -1 for an unknown place: names are looked up only for an error.
     numbers = chain.from_iterable(
         map(graph.index.get, walk, repeat(-1))
         for graph, walk in zip(graphs, walks, strict=True)

@@ -65,7 +65,11 @@ class RecordedPerceiver(Perceiver):
         return self._percepts[scene, place]
 
     def _read_percept(self, scene: str, place: str) -> Percept:
-        """Return the recorded description of a viewpoint. Raises ``DataError`` if there is none."""
+        """Return the recorded description of a viewpoint.
+
+        Sector 0 is centered on north, the others follow clockwise; all have the same width. Raises
+        ``DataError`` for a missing file or viewpoint, and if the numbers of sectors are wrong.
+        """
         # A scan's files are read once, at its first viewpoint.
         if scene not in self._captions:
             captions = find(
@@ -91,16 +95,16 @@ class RecordedPerceiver(Perceiver):
         # Packs of other layouts have other numbers of sectors.
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "must have 6, 8 or 12 sentences")
-        # Objects and sentences must have the same sectors, or each would describe the
-        # other.
+        # Objects and sentences come from two files: with other numbers of sectors, objects would
+        # be listed in the wrong directions.
         object_groups = self._sightings(scene, place)
         width = 360.0 / len(sentences)
         if len(object_groups) != len(sentences):
             problem = f"has {len(sentences)} sentences, but {len(object_groups)} groups of objects"
             raise DataError(self._folder, where, problem)
         sectors = tuple(
-            Sector(i * width, width, sentence.strip(), tuple(objects))
-            for i, (sentence, objects) in enumerate(
+            Sector(number * width, width, sentence.strip(), tuple(objects))
+            for number, (sentence, objects) in enumerate(
                 zip(sentences, object_groups, strict=True)
             )
         )

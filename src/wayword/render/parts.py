@@ -296,14 +296,19 @@ def _square() -> Floats:
 
 @cache
 def _solid(part: _Part) -> list[Floats]:
-    """Return the faces (k, 3) of a part, counterclockwise from outside."""
+    """Return the faces (k, 3) of a part, counterclockwise from outside.
+
+    Corners are in fractions of the object's box: along the wall, off the wall, up. The list is
+    cached and shared, so callers must not change its arrays.
+    """
     low = np.array(part.low)
     high = np.array(part.high)
     if part.solid == "ball":
         extent = high - low
         return [low + extent * face for face in _ball()]
     if part.solid == "disc":
-        # A tube whose axis leads off the wall: swap depth and height, which mirrors the solid.
+        # A tube whose axis leads off the wall, such as a dial: swap depth and height, which
+        # mirrors the solid. The order is its own inverse, so it also swaps the faces back.
         order = [0, 2, 1]
         faces = _prism(_ring(SIDES), low[order], high[order], part.taper)
         # Mirrored faces are turned around, so that they still look outward.

@@ -111,7 +111,12 @@ async def run_async(
 
 
 def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
-    """The plan of a call. Raises ``UsageError`` for an argument of another type."""
+    """Return the plan of a call. Raises ``UsageError`` for an argument of another type, and for an
+    unknown option, with a suggestion.
+
+    ``options`` are fields of :class:`Plan` other than the three parts. Settings of the call are
+    merged over those of a plan or of an instance.
+    """
     names = [
         each.name for each in fields(Plan) if each.name not in ("agent", "on", "model")
     ]
@@ -121,6 +126,7 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
                 hint = "write settings={...}"
             else:
                 hint = suggest(key, names)
+            # An option of the run is easily confused with a setting of the agent.
             shipped = isinstance(agent, str) and agent in registry.names("agent")
             owner = registry.load("agent", agent) if shipped else Agent
             if key in [each.name for each in fields(owner.Settings)]:
@@ -148,6 +154,7 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
         raise UsageError(
             f'model must be a name such as "local:smollm2" or a Model, got {model!r}'
         )
+    # The processes of an engine open the parts again, by name.
     objects = [each for each in (agent, on, model) if not isinstance(each, str | Path)]
     if values.get("engine") and objects:
         problem = f"engine={values['engine']!r} needs names or files"

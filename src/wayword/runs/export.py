@@ -225,10 +225,16 @@ def _lines(
     card: Card,
     on_episode: OnEpisode | None,
 ) -> Iterator[list[str]]:
-    """Yield the lines of each episode that is not left out."""
-    # Lines that were written already, from any of the runs.
+    """Yield the JSON lines of each episode that is not left out, in the order of the runs.
+
+    Counts what is written and what is left out on the card. An episode without success, without its
+    task or with a replay that differs is left out; so are lines equal to earlier ones and, of
+    several actors, those that only stopped.
+    """
+    # Lines that were written already, from any of the runs; their digests take less memory.
     digests: set[bytes] = set()
     shared = Shared()
+    # All datasets are opened first, so that a missing one is found before any replay.
     data = {}
     for run in runs:
         dataset = dataset_of(run, options.data, options.trusted)
@@ -268,7 +274,7 @@ def _lines(
         ending = {"family": dataset.family.name, **about, "success": success}
         new = []
         for player in players:
-            # do not teach an actor to leave the work to the others
+            # Training on it would teach an actor to leave the work to the others.
             if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {
                 STOP
             }:
@@ -278,6 +284,7 @@ def _lines(
             if not player.complete:
                 card.longer_than_context += 1
             card.unlisted += player.unlisted
+            # Compared without the episode's columns, which differ for equal conversations.
             for text in player.lines(options):
                 digest = hashlib.sha256(json.dumps(text).encode()).digest()
                 if digest in digests:

@@ -168,7 +168,11 @@ class _Stage:
         self._rehearsed: dict[str, tuple[Trajectory, float]] = {}
 
     def estimate(self, tasks: Sequence[Task], episodes: int) -> Forecast:
-        """Estimate ``episodes`` episodes from a rehearsal of these tasks."""
+        """Estimate ``episodes`` episodes from a rehearsal of these tasks.
+
+        Tokens and dollars are sums over all episodes, ``calls`` is a mean. Each rehearsal counts by
+        its factor, as a real episode is longer. Dollars are None if a role's model has no price.
+        """
         plan = self.plan
         choices = self.choices
         # Each task is rehearsed once, however often it is needed.
@@ -178,6 +182,8 @@ class _Stage:
         rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
         # A rehearsal without steps or calls says nothing.
         rehearsals = [each for each in rehearsals if each[0].steps or each[1]]
+        # Rehearsals use constrained decoding, whose prompts may differ in length from the run's;
+        # one task shows the difference, in tokens per call.
         extra = 0
         if tasks:
             extra = self._extra_prompt_tokens(tasks[0])
@@ -212,7 +218,7 @@ class _Stage:
                     prompt += extra
                 # Servers that give one sample per request read the prompt for each.
                 if not profile.samples:
-                    prompt *= samples  # one request a sample
+                    prompt *= samples
                 thinking = profile.thinking * samples
                 text = call.answer.usage.completion
                 # Thinking is added by the profile: a rehearsal does not think.
@@ -222,6 +228,7 @@ class _Stage:
                 calls = calls + factor
                 prompt_tokens = prompt_tokens + factor * usage.prompt
                 completion_tokens += factor * usage.completion
+                # The upper bound: all of the thinking budget, and each sample up to its limit.
                 if price is not None:
                     dollars += factor * price.of(usage)
                     max_dollars += factor * price.of(
@@ -229,7 +236,7 @@ class _Stage:
                     )
             costs.append(dollars - before)
 
-        # From the rehearsed episodes to all.
+        # From the rehearsed episodes to all. The costs by episode give the interval.
         scale = episodes / max(1, len(rehearsals))
         estimate = Forecast(
             episodes,
@@ -409,7 +416,13 @@ def _measured(
     estimate: Forecast,
     rehearsed: int,
 ) -> Forecast:
-    """The estimate, corrected by the run's finished episodes if there are any."""
+    """Return the estimate, corrected by the run's finished episodes if there are any.
+
+    ``path`` is the run folder, ``chosen`` are the numbers of the plan's tasks, and ``rehearsed`` is
+    the largest number of finished episodes to rehearse. Tokens, dollars and hours are those of all
+    chosen episodes, the finished ones included. Dollars are corrected only if every finished
+    episode has a cost.
+    """
     plan = stage.plan
     dataset = stage.dataset
     finished = dict(RunFolder.read(path).scores())
@@ -424,15 +437,16 @@ def _measured(
         """Return the sum of a score over the sample."""
         return sum(each.get(key, 0.0) for each in scores)
 
-    # How much longer the others are, by rehearsals of some of both.
-    # Spread over the pilot, as many as for the estimate.
+    # Ratios of prompts and answers of the full plan to those of the pilot. Some tasks of the pilot
+    # are rehearsed for it, spread over the pilot.
     sample = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
     pilot_tasks = [dataset.tasks[number] for number in sample]
     # The same rehearsal for the pilot and for all, so that its bias cancels.
     similar = stage.estimate(pilot_tasks, estimate.episodes)
     longer = (estimate.prompt_tokens or 1) / (similar.prompt_tokens or 1)
     wordier = (estimate.completion_tokens or 1) / (similar.completion_tokens or 1)
-    # What finished episodes used is certain; each of the others is expected to use their mean.
+    # Factors from the pilot's sums to those of all: what finished episodes used is certain, and
+    # each of the others is expected to use their mean, times the ratio above.
     prompt_scale = 1 + longer * more / len(scores)
     completion_scale = 1 + wordier * more / len(scores)
 
@@ -443,9 +457,11 @@ def _measured(
     if all("cost" in each for each in scores):
         costs = [each["cost"] for each in scores]
         spent = sum(costs)
+        # The cost is scaled like the prompts.
         dollars = prompt_scale * spent
         low, high = dollars_range(costs, more)
         likely = (spent + longer * low, spent + longer * high)
+        # Only the others have a bound, as what was spent is known. It is never below the estimate.
         if most is not None:
             most = max(spent + most * more / len(chosen), dollars)
 

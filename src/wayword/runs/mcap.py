@@ -74,7 +74,11 @@ def messages(
     step: Step,
     stamp: Mapping[str, int],
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Topic, schema name and content of each message of a step."""
+    """Yield topic, schema name and content of each message of a step.
+
+    ``stamp`` is the time since the start of the episode, in whole seconds and nanoseconds. A step
+    has a picture or a pose only if they were recorded; the other two messages are in every step.
+    """
     row = row_of(step)
     if isinstance(step.observation, Mapping):
         image = step.observation.get("image")

@@ -127,11 +127,15 @@ async def _perceive(
     memory: Memory,
     on_place: Callable[[str, int, int], None],
 ) -> PerceiveResult:
-    """Describe every place, and close the opened models."""
+    """Describe every place, write the files, and close the opened models.
+
+    ``pictures`` maps places to panoramas, ``norths`` to the heading (degrees) of their center, 0
+    for those it lacks. The files of the scan are written at the end, contact sheets place by place.
+    """
     opened: list[Model] = []
 
     def model(name: str) -> Model:
-        """Open a chat model that describes pictures."""
+        """Open a chat model that describes pictures; it is closed with the others."""
         text_plan = Plan("perceive", "tour", name, cache=plan.out / "texts.sqlite")
         opened.extend(open_models(text_plan, {"main": (name, plan.settings)}).values())
         return opened[-1]
@@ -162,6 +166,7 @@ async def _perceive(
             north = norths.get(name, 0.0)
             described = await describer.place(looks, objects, layout, north)
             sentences[name], objects_of[name], summaries[name] = described
+            # A sheet stays as it is if all of its answers were cached.
             boxes = plan.out / "boxes" / f"{name}.jpg"
             if memory.requests > before or not boxes.is_file():
                 _write(boxes, sheet(panorama.cached_read(path), looks, layout))

@@ -93,7 +93,11 @@ async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outc
 
 @contextmanager
 def _cluster(workers: int) -> Iterator[Any]:
-    """Context with Ray connected to the cluster at ``$RAY_ADDRESS``, else to a local one."""
+    """Context with Ray connected to the cluster at ``$RAY_ADDRESS``, else to a local one.
+
+    A local cluster has one CPU per worker and ends with the context; a connection that the caller
+    made before is used and left open. Raises ``UsageError`` without Ray, or if it does not start.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # Ray's default 15 starves them under load
@@ -103,6 +107,7 @@ def _cluster(workers: int) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    # Ray replaces the handlers of signals: those of the run are restored below.
     handlers = {
         number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)
     }

@@ -557,7 +557,12 @@ def _scored_run(
     cluster: str = "",
     data: Path | None = None,
 ) -> _ScoredRun:
-    """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
+    """Return a run with its scores, ordered by episode.
+
+    ``cluster`` names the unit whose episodes depend on each other; empty for the run's own. Raises
+    ``RecordingError`` for impossible scores, such as a rate above 1, and for more episodes than the
+    split has: the files were edited, or are of several runs.
+    """
     run.require("family")
     with reading(str(run.path / configs.NAME), "give another folder"):
         config = run.config
@@ -571,7 +576,7 @@ def _scored_run(
             low = -math.inf
             high = math.inf
             if kind == "rate":
-                # a mean may exceed the bounds by a rounding error
+                # A mean may exceed the bounds by a rounding error.
                 low = -1e-9
                 high = 1.0 + 1e-9
             elif kind in _NEVER_NEGATIVE:
@@ -583,6 +588,7 @@ def _scored_run(
                     f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
                     f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
                 )
+        # An episode that failed and was finished later counts once, as finished.
         scored = index.scores()
         of = config.get("episodes_in_split") or len(index)
         failed = {failure.episode_id for failure in run.failures()}.difference(
@@ -607,7 +613,11 @@ def _scored_run(
 
 
 def _row(runs: Sequence[_ScoredRun]) -> Row:
-    """The row of a run, or of several runs that differ in their seeds, pooled."""
+    """Return the row of a run, or of several runs that differ in their seeds, pooled.
+
+    A row of several runs is named after their agent, and has no wall time. Configuration, split and
+    family are those of the first run.
+    """
     first = runs[0]
     with reading(str(first.run.path / configs.NAME), "give another folder"):
         config = first.config

@@ -327,16 +327,21 @@ async def _play(
     models: Mapping[str, Model],
     account: Account,
 ) -> Outcome:
-    """Play the remaining episodes within the account."""
+    """Play the remaining episodes within the account.
+
+    ``todo`` are numbers of the dataset's tasks. Earlier sessions count towards the account. Status,
+    bill and session are written however the run ends.
+    """
     plan = active.plan
     person = active.person
     path = active.folder.path
-    # Add the cost of earlier sessions, and open the log of new costs.
+    # Add the cost of earlier sessions, and open the log of new costs. Both come before the first
+    # call, which the budget may have to refuse.
     columns = map(
         active.folder.index.column,
         ("prompt_tokens", "completion_tokens", "cost"),
     )
-    # Missing numbers count as 0.
+    # Costs of finished episodes predict those of the next ones. Missing numbers count as 0.
     prompt, completion, costs = (np.nan_to_num(column) for column in columns)
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     spending = Spending(path)

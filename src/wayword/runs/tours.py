@@ -48,7 +48,13 @@ from wayword.runs.reports import Report, differing_fields
 
 
 async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
-    """Play episodes by tours, as many at a time as the plan's ``concurrency``."""
+    """Play episodes by tours, as many tours at a time as the plan's ``concurrency``.
+
+    ``todo`` are numbers of the dataset's tasks. Within a tour, finished episodes are replayed from
+    the record first, and then the others are played in the order of ``todo``. The total counts
+    played episodes only; once the budget is exhausted or a model unusable, no episode is begun.
+    Raises ``UsageError`` if a finished episode cannot be replayed.
+    """
     tasks = active.dataset.tasks
     tour_of = tours_of(tasks)
     left = defaultdict[Tour, list[int]](list)
@@ -60,20 +66,24 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
 
     async def play_tour(tour: Tour) -> None:
         """Play the episodes of a tour in order."""
+        # By actor: the agents of the running episode, and those of the last finished one. Only
+        # after an episode has finished do its agents become the last ones: a failed episode leaves
+        # no memory.
         current = dict[str, Agent]()
         last = dict[str, Agent]()
 
         def make(toolkit: Toolkit, actor: str) -> Agent:
             """Return an agent that remembers the last episode."""
             agent = current[actor] = setup.make_agent(toolkit, actor)
-            if actor in last:  # the agent that finished the last episode
+            if actor in last:
                 agent.remember(last[actor])
             return agent
 
         async with slots:
             own = replace(setup, make_agent=make)
             for name in finished.get(tour, ()):
-                # take new agents through a finished episode, with the recorded answers
+                # Take new agents through a finished episode, with the recorded answers. It is not
+                # reported again.
                 task = of_ids(tasks, {name})[name]
                 steps = active.folder.record(name).trajectory.steps
                 taken = {name: Continued(steps, task.episode.actors)}

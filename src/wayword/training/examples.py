@@ -364,23 +364,32 @@ class _LabeledAgent(Agent):
         self.agent.on_feedback(decision, feedback)
 
     def _note_question(self, prompt: str, taken: str, options: Sequence[str]) -> str:
-        """Note a question; returns the oracle's option, which is taken without a student. The
-        clause to follow has no right answer off the gold path: the oracle would turn back."""
+        """Record a question with its label, and return the oracle's option.
+
+        ``taken`` is the student's choice; without a student it is empty, and the caller takes the
+        oracle's option, which must then be one of ``options``. The label is empty if no option is
+        right. The clause to follow has no right answer off the gold path: the oracle would turn
+        back.
+        """
+        # The agent's text of each action that its question offers; others offer names of actions.
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
         best = self._best
 
-        # A question for the clause to follow: the present one or the next.
+        # A question about the clause to follow: the current one or the next. The oracle's action
+        # is none of its answers; in its place comes the clause at the last gold place reached. The
+        # agent goes on by at most one clause per question and never back.
         asks_clause = any(action.name == FOLLOW for action in answers)
         off_path = False
         if self._clauses and best not in answers and asks_clause:
             assert self._guide is not None
-            number = self._clauses.at(self._guide.reached)
-            now = self.agent.followed
+            due = self._clauses.at(self._guide.reached)
+            current = self.agent.followed
             off_path = self._guide.strayed
-            best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
+            best = Action(FOLLOW, (str(min(max(due, current), current + 1)),))
         oracle = answers.get(best, best.name)
 
-        # The label: anywhere near the goal a stop is right.
+        # The label may differ from the oracle's option: wherever a stop counts as success, a stop
+        # is right, while the oracle walks on to the goal.
         label = oracle
         if off_path:
             label = ""

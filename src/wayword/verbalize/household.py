@@ -315,8 +315,12 @@ def _sentence_key(result: Feedback) -> str:
 
 def briefing(space: ActionSpace) -> dict[str, str]:
     """Return the slots of the rules and the list of actions: names, rooms, and the limits of a
-    body's view, reach and hands."""
-    # Another action space, as in a filtered one, is described by the defaults.
+    body's view, reach and hands.
+
+    Values are sentences or parts of them, with distances in metres and angles in degrees, as the
+    world enforces them. They are part of prompts: a change of a word changes what models are asked.
+    """
+    # An action space of another class, such as a filtered one, gets the default body.
     household = space if isinstance(space, HouseholdActions) else None
     body = Body()
     rooms = "as you see them named"
@@ -328,18 +332,18 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         "Objects are named, as in mug_1, in the order in which they are first seen"
     )
     if household and household.fixed_names:
-        same = ""
+        scope = ""
         if "chat" in household.open_verbs:
-            same = ", the same for all of you"
+            scope = ", the same for all of you"
         name_rule = (
-            f"Every object has a fixed name, such as mug_1{same}; use it exactly."
+            f"Every object has a fixed name, such as mug_1{scope}; use it exactly."
         )
     elif household and household.shared_names:
         name_rule += " by any of you; use these names exactly."
     else:
         name_rule += "; use these names exactly."
 
-    # Rules state the limits in numbers, as the world enforces them.
+    # Reach and hands, in the numbers that the world enforces.
     capacity = body.inventory_capacity
     held = "one object" if capacity == 1 else f"{capacity} objects"
     touch_rule = (
@@ -353,13 +357,14 @@ def briefing(space: ActionSpace) -> dict[str, str]:
             "north]; go_put walks to where you reach it. Spots on furniture, given in brackets and "
             "in the task, are meters from the middle of the furniture."
         )
-    # Rules on hands would make a model try them.
+    # A body without these verbs: rules on hands would make a model try them.
     if {"pick_up", "put", "go_grab", "go_put"}.isdisjoint(body.actions):
         touch_rule = "You have no hands: you look and move only."
     door_rule = (
         "A closed door blocks the path, also of actions that walk several steps: "
         "open it first."
     )
+    # A body without extent passes through everything.
     if body.radius == 0:
         door_rule = "Walls, furniture and closed doors do not stop you."
 

@@ -445,6 +445,7 @@ class Server:
 
 
 def _bound(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises ``UsageError`` if the port is taken or out of range."""
     # Only addresses of version 6 have colons.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
@@ -516,7 +517,12 @@ class Guard:
         await self._app(scope, receive, hardened)
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        """Return the refusal of a request, or None. A request with the token sets a cookie."""
+        """Return the response that replaces a request's own, or None to let it pass.
+
+        Either a refusal (401, 403 or 404) or, for a token in the address, a redirect to the address
+        without it, which sets the cookie. ``headers`` have lower-case names. The comment above
+        ``COOKIE`` states the three checks.
+        """
         if scope["path"].startswith(("//", "/\\")):
             # as the address of a redirect, this would be another server
             return PlainTextResponse("no such page", 404)
@@ -526,14 +532,16 @@ class Guard:
             name = host.partition("]")[0] + "]"
         else:
             name = host.partition(":")[0]
-        accepted = name in self._names or is_loopback(name.strip("[]"))
-        # Off loopback people write addresses; no name points elsewhere
+        address = name.strip("[]")
+        accepted = name in self._names or is_loopback(address)
+        # Off loopback any numeric address will do: unlike a name, it cannot be rebound.
         with suppress(ValueError):
-            accepted |= bool(self._token and ipaddress.ip_address(name.strip("[]")))
+            accepted |= bool(self._token and ipaddress.ip_address(address))
         if not accepted:
             return PlainTextResponse(
                 "this server only answers requests to its own host name", 403
             )
+        # Browsers send no Origin with plain links and typed addresses.
         try:
             same_origin = origin is None or urlsplit(origin).netloc == host
         except ValueError:
@@ -544,6 +552,7 @@ class Guard:
             return PlainTextResponse(
                 "a request that changes state needs an Origin header", 403
             )
+        # The redirect removes the token from the address bar.
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if self._token and self._right(given):
             answer = RedirectResponse(scope["path"], 303)
@@ -560,4 +569,5 @@ class Guard:
         )
 
     def _right(self, given: str) -> bool:
+        """True if this is the token, compared in constant time."""
         return hmac.compare_digest(given.encode(), self._token.encode())

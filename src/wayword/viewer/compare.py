@@ -351,6 +351,8 @@ class Pairs:
         return self._charts.get(versions, lambda: self._length_chart(names, runs))
 
     def _length_chart(self, names: Sequence[str], runs: Sequence[Rows]) -> str:
+        """Return the chart of :meth:`lengths`. All runs are split into the same ranges of lengths,
+        by the tasks of all of their episodes; a run without lengths has no line."""
         ids: dict[str, None] = {}
         for rows in runs:
             ids.update(dict.fromkeys(rows.ids))
@@ -368,7 +370,7 @@ class Pairs:
         present: set[str] = set()
         for _, _, by_length in parts:
             present |= by_length.keys()
-        # A label begins with a word, then the shortest length that it holds.
+        # A label is "length 3" or "length 3 to 5": sorted by the shortest length that it holds.
         labels = sorted(present, key=lambda label: int(label.split()[1]))
         # Each range gets the same width: otherwise few long episodes would crowd the short
         # ones.
@@ -380,7 +382,8 @@ class Pairs:
         for number, (name, metric, by_length) in enumerate(parts):
             points = []
             bars = []
-            aside = _ASIDE * (number - (len(parts) - 1) / 2)  # no run covers another
+            # Side by side, so that no run covers another.
+            aside = _ASIDE * (number - (len(parts) - 1) / 2)
             for label in labels:
                 if label not in by_length:
                     continue
@@ -392,6 +395,7 @@ class Pairs:
                 of = f"{value(metric, summary.mean)} of {count(row.n, 'episode')}"
                 title = f"{name}, {label}: {of}; {interval(metric, limits)}"
                 points.append((x, _height(summary.mean), title))
+                # Without an interval, there is a point only.
                 if not math.isnan(summary.low):
                     bars.append((x, _height(summary.low), _height(summary.high)))
             lines.append((name, points, bars))
@@ -417,7 +421,12 @@ class Pairs:
         return walks_page(called, [slug(each) for each in called], records, sources)
 
     def _run_pairs(self, names: Sequence[str]) -> tuple[list[RunPair], list[str]]:
-        """The first run against each of the others, and the episodes gained or lost."""
+        """Return the first run against each of the others, and the episodes that changed.
+
+        An episode is gained if only the other run solved it, and lost if only the first one did.
+        The episodes that changed are those that the page lists, at most ``_MAX_TEXTS`` in all, as
+        their instructions are shown.
+        """
         # The first run is the baseline of all comparisons.
         first, *others = names[: _MOST + 1]
         one = self._library.rows(first)
@@ -427,7 +436,8 @@ class Pairs:
             key = (one.run.path, one.version, two.run.path, two.version)
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
-            # Only episodes that both runs have scored can be compared.
+            # The success measure by episode. Only episodes that both runs have scored can be
+            # compared.
             before = one.outcomes()
             after = two.outcomes()
             gained = []

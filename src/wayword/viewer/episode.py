@@ -308,7 +308,12 @@ class _Cards:
         self.cards = self._trial(trajectory, 0)
 
     def _trial(self, trial: Written, number: int) -> list[dict[str, Any]]:
-        """Return the calls before the first step, the steps, and the reflection after a trial."""
+        """Return the cards of a trial: the calls before the first step, the steps, and the
+        reflection.
+
+        ``number`` counts the earlier trials from 1 and is 0 for the last one, whose cards have ids
+        without a prefix. Prompts are compared with earlier ones, so trials must come in order.
+        """
         prefix = f"trial-{number}-" if number else ""
 
         def frame(
@@ -329,6 +334,7 @@ class _Cards:
         cards = []
         if opening["calls"] or opening["notes"]:
             cards.append(opening)
+        # Each actor's pose before its step: the start, then where its last step led.
         poses = {**trial["start"]}
         for step_number, step in enumerate(trial["steps"], 1):
             before = as_mapping(poses.get(step["actor"], {}))
@@ -369,7 +375,11 @@ class _Cards:
     def _step(
         self, step: Written, number: int, trial: int, before: Written
     ) -> dict[str, Any]:
-        """Return step ``number`` (from 1, over all actors); ``before`` is the pose before it."""
+        """Return the card of step ``number`` (from 1, over all actors).
+
+        ``trial`` is as in :meth:`_trial`; ``before`` is the actor's pose before the step. Updates
+        what each actor has seen, so steps must come in order.
+        """
         name = f"step-{number}"
         when = f"step {number}"
         if trial:
@@ -385,8 +395,10 @@ class _Cards:
         taken = ""
         if "action" in step["decision"]:
             taken = place_of(step["pose"])
+        # Depth images and long lists take much room: their cards show only what is new.
         folded = len(objects) > _FEW_OBJECTS or "depth" in held
         notes = step.get("notes", ())
+        # What the agent stated about its state, next to the truth.
         stated = []
         for note in notes:
             if note["kind"] == STATE:

@@ -178,7 +178,6 @@ def _data(run: Overview) -> Json:
     metrics = run.rows.metrics
     columns = run.columns
     # Shown at first: the family's two main metrics, then what the episodes took.
-    family = [m for m in metrics if m.key in columns and m not in accounting.METRICS]
     order = [run.rows.success, *_MAIN]
 
     def rank(metric: Metric) -> int:

@@ -957,7 +957,13 @@ class _MapBuilder:
     def _add_squares(
         self, position: Point, facing: float, held: Mapping[str, Any]
     ) -> None:
-        """Add the view, which in a room reaches up to the walls or doors ahead, left and right."""
+        """Add the view from a square, which in a room reaches up to the walls or doors ahead, left
+        and right.
+
+        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares to the next
+        wall ahead, left and right, None beyond the view; ``objects`` have steps ``ahead`` and to
+        the ``right``. Squares at the border become walls, unless known as free or with an object.
+        """
         at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
         doors = {square for square, each in at.items() if each["kind"] == "door"}
 
@@ -976,6 +982,7 @@ class _MapBuilder:
             kind == "door" and (x, -y) == position
             for kind, _, _, x, y in self.grid.values()
         )
+        # Rows from the actor's own to that of the wall or door in front.
         self.view = []
         for ahead in range(min(front + 1, VIEW_SIZE)):
             columns = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
@@ -992,6 +999,7 @@ class _MapBuilder:
         if at.get((front, 0), {}).get("state") == "open":
             for ahead in range(front + 1, wall_ahead or 0):
                 self.squares[_square(position, facing, ahead, 0)] = False
+        # Objects in view that are no longer there. A list, because the loop removes items.
         for name, (kind, *_, x, y) in list(self.grid.items()):
             # An object in view is listed again below if it is still there.
             if kind != "door" and (x, -y) in self.view:

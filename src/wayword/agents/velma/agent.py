@@ -551,27 +551,37 @@ class Velma(Agent):
         return Decision(Action(words[0]))
 
     async def _find_landmarks(self, episode: Episode) -> tuple[str, ...]:
-        """Return the landmarks to look for; empty without a scorer."""
+        """Return the landmarks to look for, without those that every junction has.
+
+        Empty without a scorer, which alone could find them, and with ``landmarks=none``. A list by
+        the model is cached by episode id for the run; one that was shortened or cut off is noted in
+        each episode that uses it.
+        """
         settings = self._settings
         note = self._toolkit.note
         landmarks = Landmarks()
         if self._scorer is None or settings.landmarks == "none":
             return ()
         if settings.landmarks == "model":
-            # An example's list is requested once per run, not per episode.
+            # Examples stand in the prompts of many episodes: their lists are requested once per
+            # run. Episodes that begin at the same time may each request one; the last is kept.
             cached = self._toolkit.shared.once(_LANDMARKS, None, dict)
             if episode.id not in cached:
                 prompt = self._prompts.fill(
                     "landmarks",
                     instruction=quote_safe(episode.instruction),
                 )
+                # Recorded lists have at most 9 names of at most 66 characters, 600 in all; in the
+                # prompt, an empty line ends each list.
                 sampling = Sampling(max_tokens=256, stop=("\n\n",))
                 answer = await self._toolkit.model("landmarks").complete(
                     prompt,
                     sampling,
                 )
-                limit = "the token limit of the role 'landmarks'"
-                cached[episode.id] = read_landmarks(replies(answer, sampling, limit)[0])
+                setting = "the token limit of the role 'landmarks'"
+                cached[episode.id] = read_landmarks(
+                    replies(answer, sampling, setting)[0]
+                )
             landmarks = cached[episode.id]
         elif "landmarks" in episode.extra:
             landmarks = tidy_landmarks(episode.extra["landmarks"])

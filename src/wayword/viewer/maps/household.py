@@ -36,11 +36,15 @@ _MOST_GOALS = 12
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Return the walks, in the house if the dataset has it; None if no pose has a position."""
+    """Return the walks, in the house if the dataset has it; None if no pose has a position.
+
+    If the replay fails or differs, the house is drawn as at the start, without views.
+    """
     drawn = walked(trajectory)
     if drawn is None:
         return None
-    # Doors open or closed, places of objects not held
+    # A frame for the state before each step, and one for the end. Its items are an entity's index
+    # with True or False for a door that is open or closed, or (x, y) in metres for an object.
     frames: list[list[tuple[int, Any]]] = []
     views: dict[str, dict[int, list[Point]]] = {}
 
@@ -48,11 +52,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         house = world.house
         state = world.house.entities
         doors = range(state.objects, state.first_actor)
-        # A held object, and what is in it, lies nowhere.
+        # A held object, and what is in it, has no place on the map.
         held: set[int] = set()
         for holder in house.actors.values():
             for hand in holder.hands:
                 held.update(state.with_contents(hand))
+        # To millimetres: positions that differ by rounding alone are one shape.
         places = np.round((state.x, state.y), 3).T[: state.objects].tolist()
         frame: list[tuple[int, Any]] = [(i, bool(state.open[i])) for i in doors]
         frame += [(i, (x, y)) for i, (x, y) in enumerate(places) if i not in held]
@@ -66,6 +71,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if not isinstance(world, HouseholdWorld):
             return drawn
         played = sources.played(trajectory, take)
+        # What was taken before the replay failed is dropped; one frame stands for all.
         if played is None:
             world.reset(sources.tasks[name].episode)
             frames.clear()
@@ -88,6 +94,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
             for before, after in pairwise(walk)
         ]
+    # The legend has the signs that occur. A kind may have several words, such as "furniture
+    # destination".
     kinds = set()
     for shape in drawn.shapes:
         kinds.add(shape.kind)
@@ -139,7 +147,11 @@ def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
 def _shapes(
     world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: Mapping[str, str]
 ) -> list[Shape]:
-    """Return floors, furniture, walls, doors and small objects, in drawing order."""
+    """Return floors, furniture, walls, doors, small objects and room names, in drawing order.
+
+    ``frames`` are those of :func:`map`; ``goals`` maps ids of the scene to the class of a mark.
+    Furniture is drawn where the scene has it.
+    """
     scene = world.scene
     furniture = []
     doors = []
@@ -163,8 +175,10 @@ def _shapes(
 
     # What stands on another piece is drawn later.
     furniture.sort(key=lambda box: -area(box))
+    # By entity, then by time: an order that does not depend on when a span ended.
     shown = sorted(spans(frames), key=lambda span: (span[0][0], span[1]))
     for (i, value), first, last in shown:
+        # Doors are numbered after the objects.
         if i >= len(scene.objects):
             door = scene.doors[i - len(scene.objects)]
             state = "open" if value else "closed"
@@ -180,7 +194,8 @@ def _shapes(
         kind = "object"
         label = ""
         size = 2.6
-        if item.id in goals:  # larger, and with its name
+        # Radii are in units of the drawing. A goal is larger, and has its name next to it.
+        if item.id in goals:
             kind = f"object {goals[item.id]}"
             label = title.partition(" (")[0]
             size = 4.5

@@ -126,7 +126,11 @@ def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
 
 
 def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
-    """Return the cells added to an actor's costmap at each step; empty without a costmap."""
+    """Return the cells added to an actor's costmap at each step, and the frontiers after each turn.
+
+    Empty for an agent without full turns, which has no costmap, and if a step has no readable
+    depth image. The map is built from the recorded images.
+    """
     numbered = enumerate(trajectory.steps, 1)
     steps = [(number, step) for number, step in numbered if step.actor == actor]
     turns = [
@@ -147,7 +151,8 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         views[number] = view
     first = views[steps[0][0]]
     start = (first.x, first.y)
-    # Large enough for all that was seen from anywhere on the walk.
+    # Metres from the center: the farthest step and the range of the depth images, plus a margin of
+    # one metre.
     away = max(math.dist(start, (view.x, view.y)) for view in views.values())
     costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
 
@@ -157,6 +162,7 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         points = [costmap.point(row, column) for row, column in indices]
         return Shape("cells", points, kind, size=CELL, first=number, last=last)
 
+    # Copied, as the map adds to the same array; ``occupied`` is computed at each access.
     free = costmap.free.copy()
     occupied = costmap.occupied
     for number, view in views.items():

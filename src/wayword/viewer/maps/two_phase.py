@@ -22,13 +22,18 @@ _GAP = 8.0  # between two objects
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """Return the rows of choices, or None if nothing was listed."""
+    """Return the rows of choices, or None if nothing was listed.
+
+    Lengths are units of the drawing, ``x`` to the right and ``down`` from the top. Objects that do
+    not fit next to each other continue on the next line of their row.
+    """
     reference = sources.reference(trajectory.episode_id)
     room = ""
     if isinstance(reference, TwoPhaseReference):
         room = reference.room
     rows = []
     taken = set()
+    # The drawing is as wide as its widest line, and at least half of ``_WIDE``.
     down = 8.0
     broad = _WIDE / 2
     for number, step in enumerate(trajectory.steps, 1):
@@ -36,6 +41,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         listed = held.get("objects")
         if not isinstance(listed, list | tuple) or not listed:
             continue
+        # Phase 1 is passed by the hallway, phase 2 by an object of the required room.
         right = ROOM_OBJECTS.get(room, ())
         if held.get("phase") == 1:
             right = (HALLWAY,)
@@ -46,6 +52,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         x = 0.0
         y = down + 30
         for name in [str(item) for item in listed]:
+            # The chosen object leads where the world said, a right one that was missed to the room.
             leads: Any = ""
             if name == chosen:
                 leads = step.feedback.details.get("room")

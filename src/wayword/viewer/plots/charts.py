@@ -273,7 +273,11 @@ def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
 
 
 def draw_causes(request: FigureRequest) -> Drawing:
-    """Draw the share of unsolved episodes that show each cause, with intervals: a mark a run."""
+    """Draw the share of unsolved episodes that show each cause, with intervals: a mark a run.
+
+    Shares are percentages of a run's unsolved episodes; causes that no run shows are left out.
+    Raises ``UsageError`` for a run without unsolved episodes.
+    """
     shares: list[dict[str, Interval]] = []
     given = []
     for path in reports.run_folders(request.runs):
@@ -295,7 +299,7 @@ def draw_causes(request: FigureRequest) -> Drawing:
         given.append(f"{path.name} (n = {len(unsolved)})")
     names = request.names(given)
     present = [c for c in CAUSES if any(share[c].mean > 0 for share in shares)]
-    # The most frequent cause of the first run is at the top.
+    # The most frequent cause of the first run is at the top: the axis points up.
     present.sort(key=lambda cause: shares[0][cause].mean)
     each_height = LINE * max(1.0, 0.62 * len(shares))
     height = 0.55 + each_height * len(present) + LINE * (len(shares) > 1)
@@ -323,7 +327,12 @@ def draw_causes(request: FigureRequest) -> Drawing:
 
 
 def draw_pairs(request: FigureRequest) -> Drawing:
-    """Draw the difference of each other run to the first, on the same episodes, with intervals."""
+    """Draw the difference of each other run to the first, on the same episodes, with intervals.
+
+    One line per run, from top to bottom in the order of the request; numbers of better and worse
+    episodes are to the right. Percentages are in points. Raises ``UsageError`` as
+    :func:`~wayword.runs.reports.comparisons` does.
+    """
     keys = []
     if request.metric:
         keys.append(request.metric)
@@ -337,6 +346,7 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     names = request.names([folder.rstrip("/").split("/")[-1] for folder in folders])
     figure, axes = new_figure(request.width, 0.6 + 1.4 * LINE * len(lines))
     for number, line in enumerate(lines):
+        # The axis points up: the first difference is at the top.
         at = float(len(lines) - 1 - number)
         value = line.difference.times(factor)
         error_bars(axes, [at], [value], number, "", True, line=False)

@@ -345,16 +345,22 @@ def _line_streets(
     chains: Sequence[tuple[int, ...]],
     points: list[Point],
 ) -> list[Landmark]:
-    """Place landmarks next to the panoramas of each street, at least three panoramas apart."""
+    """Place landmarks next to the panoramas of each street, at least three panoramas apart.
+
+    ``chains`` are the panoramas of each street, its two corners included; ``points`` their
+    positions in metres, x to the east and y to the north. Names are assigned later.
+    """
     landmarks = []
     for number, chain in enumerate(chains):
+        # Corners have landmarks of their own.
         free = list(range(1, len(chain) - 1))
         count = rng.choice((1, 2, 2, 3))
         while free and count:
             k = rng.choice(free)
             count -= 1
             free = [other for other in free if abs(other - k) >= 3]
-            # To the left or to the right of the street.
+            # To the left or to the right of the street, which leads from the panorama before to the
+            # one after.
             panorama = chain[k]
             heading = math.radians(bearing(points[chain[k - 1]], points[chain[k + 1]]))
             side = rng.choice((-1, 1))
@@ -371,19 +377,25 @@ def _fill_corners(
     graph: StreetGraph,
     streets: Streets,
 ) -> list[Landmark]:
-    """Place a landmark on one corner of about half of the junctions."""
+    """Place a landmark on one corner of about half of the junctions.
+
+    Positions are metres, x to the east and y to the north; names are assigned later. Corners with
+    two streets are bends, not junctions.
+    """
     landmarks = []
     for corner, (x, y) in enumerate(streets.corners):
+        # Bends draw no number: each draw decides all later ones of the town.
         if graph.degree(corner) < 3 or rng.random() < 0.45:
             continue
         around = streets.streets_at(corner)
         headings = sorted(
             streets.streets[number].leaving_heading(corner) for number in around
         )
-        # Between two neighboring streets; in a wide gap, close to the first of them.
-        k = rng.randrange(len(headings))
-        gap = (headings[(k + 1) % len(headings)] - headings[k]) % 360.0
-        angle = math.radians(headings[k] + min(gap, 90.0) / 2)
+        # In the middle between a street and the next one clockwise; in a gap wider than a right
+        # angle, 45 degrees from the street, where the corner of a crossing would be.
+        chosen = rng.randrange(len(headings))
+        gap = (headings[(chosen + 1) % len(headings)] - headings[chosen]) % 360.0
+        angle = math.radians(headings[chosen] + min(gap, 90.0) / 2)
         spot = x + CORNER_OFFSET * math.sin(angle), y + CORNER_OFFSET * math.cos(angle)
         landmarks.append(Landmark("", *spot, corner, frozenset(around), "corner"))
     return landmarks

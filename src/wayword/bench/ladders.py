@@ -190,13 +190,17 @@ class Contender:
         return tracks
 
     def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
-        """Each level's length and plan, the shortest first; ``options`` are further fields."""
+        """Yield each level's length (in the track's unit) and plan, the shortest first.
+
+        ``options`` are further fields of :class:`Plan`, such as ``data``.
+        """
         bench = self.bench
         # Every player draws the same episodes.
         seed = bench.seed
-        if self.salt:  # the version's own seeds are small
+        # A salted seed is 1,000 or more, so it never equals a version's own, which is small.
+        if self.salt:
             seed = 1_000 + int(_digest(self.salt), 16) % 100_000
-        # Shortest first: a ladder ends where it is hopeless.
+        # Shortest first: whoever plays a ladder may end it at the first hopeless level.
         for length in track.lengths:
             drawn = {
                 **track.settings,

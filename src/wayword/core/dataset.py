@@ -458,8 +458,11 @@ class SolvableWalks(Dataset):
     solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
-        """Return the plan of a walk: the published path, or a shortest one to the goal.
-        Raises ``UsageError`` for a task without it."""
+        """Return the expert's plan for a task: the published path if ``kind`` is ``gold``, else a
+        shortest route from the actor's place to the goal. Both end in ``stop``.
+
+        Raises ``UsageError`` for a task without a path, or a world without routes.
+        """
         reference = task.reference
         if not isinstance(reference, PathReference):
             missing = "path to follow" if kind == "gold" else "goal to go to"
@@ -468,14 +471,10 @@ class SolvableWalks(Dataset):
             raise UsageError(
                 f"{type(world).__name__} must define route() and along() to be solved"
             )
-        path = reference.path
-        goal = reference.goal
-        walkable = world
-        # Actions are computed when the plan is asked for them, from where the actor is
-        # then.
+        # Actions are computed at the plan's first request, from where the actor is then.
         if kind == "gold":
-            return listed(lambda: walkable.along(actor, path))
-        return listed(lambda: [*walkable.route(actor, goal), STOP])
+            return listed(lambda: world.along(actor, reference.path))
+        return listed(lambda: [*world.route(actor, reference.goal), STOP])
 
 
 def listed(actions: Callable[[], Iterable[Action]]) -> ActionPlan:

@@ -178,18 +178,26 @@ class Alfworld(Dataset):
 
     @cached_property
     def _generated(self) -> list[tuple[Task, Mapping[str, Any]]]:
-        """Games of generated homes, the types in turn."""
+        """Games of generated homes, the types in turn.
+
+        Household tasks are drawn until ``episodes`` of them fit: each has the type whose turn it
+        is, and a game in ALFWorld's domain. Raises ``UsageError`` after ``_MOST_DRAWN`` draws for
+        each episode.
+        """
         domain, grammar = _package_texts()
         games: list[tuple[Task, Mapping[str, Any]]] = []
-        wanted = self.settings.episodes
-        draws = wanted * _MOST_DRAWN
+        required = self.settings.episodes
+        draws = required * _MOST_DRAWN
         settings = Household.Settings(episodes=draws, seed=self.settings.seed)
         household = Household("generated_test", settings=settings)
         for number in count():
-            if len(games) == wanted:
+            if len(games) == required:
                 break
             if number == draws:
-                raise UsageError(f"only {len(games)} of {wanted} games could be drawn")
+                raise UsageError(
+                    f"only {len(games)} of {required} games could be drawn"
+                )
+            # A task of another type is skipped before its world is built.
             task = household.tasks[number]
             reference = task.reference
             expected = KINDS_OF_GAMES[len(games) % len(KINDS_OF_GAMES)]
@@ -200,8 +208,9 @@ class Alfworld(Dataset):
             assert isinstance(world, HouseholdWorld)
             world.reset(task.episode)
             drawn = text_game(world.scene, world.layout.room_at, reference)
-            if drawn is None:
+            if drawn is None:  # the domain does not have the task
                 continue
+            # The fields of a published game's file.
             instruction = task.episode.instruction
             game = {
                 "pddl_domain": domain,

@@ -64,7 +64,12 @@ class Pair:
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
     def task_for(self, settings: MaHouseholdSettings) -> Task:
-        """Return the task with the configured number of followers and commander's body."""
+        """Return the task with the configured number of followers and commander's body.
+
+        Further followers (``follower_2``, …) have the texts of the first, and starting positions at
+        least ``SPACING`` metres from all others where the stage has such a position. They depend on
+        the episode only: the second one starts at the same place with or without a third.
+        """
         episode = self.task.episode
         reference = self.task.reference
         bodies = episode.start["bodies"]
@@ -76,6 +81,8 @@ class Pair:
         )
         if followers == 1 or not isinstance(reference, PlannedReference):
             return Task(episode, reference)
+
+        # Poses of the added followers, each clear of those before it.
         added_actors = tuple(f"{FOLLOWER}_{n}" for n in range(2, followers + 1))
         rng = Random(f"{episode.id}/followers")
         poses = dict(episode.start["poses"])
@@ -90,6 +97,8 @@ class Pair:
                 rng,
                 rng.choice(spots or list(self.stage.starts)),
             )
+
+        # Texts, by kind and actor.
         texts = cast(Mapping[str, Mapping[str, str]], episode.extra)
         extra = {  # further followers get the same texts as the first
             key: {**texts[key], **dict.fromkeys(added_actors, texts[key][FOLLOWER])}
@@ -420,7 +429,12 @@ def _floor_pair(
     number: int,
     seed: int,
 ) -> Pair | str:
-    """Draw a pair in a published room by seed."""
+    """Draw a pair in a published iTHOR room; return the reason as text if none can be built.
+
+    The room's objects are shuffled again in each of ``TRIES`` attempts. ``room`` is its scene's
+    name, ``kind`` and ``number`` are the task's, ``seed`` the dataset's.
+    """
+    # Standing positions (positions, 2) in metres: all tasks are handled from these.
     starts = ithor.cells(folder, room).main
     places = np.array(starts)
 
@@ -453,6 +467,7 @@ def _floor_pair(
             while item.parent and "openable" in objects[item.parent].affordances:
                 item = objects[item.parent]  # the closed container must be reached
             half_size = (item.width / 2, item.depth / 2)
+            # From each position to the nearest point of the object's box; negative within it.
             away = np.abs(places - (item.x, item.y)) - half_size
             if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
                 raise teach.Unbuildable(f"{item.type} is out of reach")

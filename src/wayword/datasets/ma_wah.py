@@ -483,11 +483,19 @@ def lay_out_type(
     rules: Mapping[str, Json],
     sizes: Mapping[str, Json],
 ) -> None:
-    """Remove all objects of a type, then place the required number again."""
+    """Remove all objects of a type that hold no others, then place the required number again, and
+    up to ``MOST_EXTRA`` more, in or on furniture of the class ``hiding``.
+
+    Changes ``draft``. ``places`` has the goals' targets, which get none of the objects; ``rules``
+    are the published lists of holders by type, ``sizes`` widths, heights and depths (metres) by
+    type. Without any holder no object is placed.
+    """
     kind = predicate.item
     for item in draft.of(kind):
         if "pickupable" in item.affordances and not draft.contents(item.id):
             del draft.objects[item.id]
+
+    # Furniture that may hold them: nothing must start where it is to be brought.
     goals = {place.type for place in places.values() if place is not None}
     allowed = {
         RULE_CLASSES.get(str(place), str(place)) for _, place in rules.get(kind, ())

@@ -77,7 +77,12 @@ class Perturbations:
 
 
 def perturbed(base: Any, rates: Perturbations) -> Any:
-    """Return the dataset's class with perturbed episodes, worlds and percepts."""
+    """Return a subclass of the dataset's class ``base``, with perturbed episodes, worlds, percepts.
+
+    References stay as they are. With rates of captions or orders, ``perceiver`` raises
+    ``UsageError`` if the dataset has none; with doors, ``world`` does so without an indoor path.
+    """
+    # The rates by name: errors and the perceiver's name repeat what the user set.
     words = ", ".join(f"{name}={rate:g}" for name, rate in rates.active().items())
 
     class Perturbed(base):  # type: ignore[misc]
@@ -97,16 +102,18 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             other: Any = copy.copy(
                 need(super().perceiver(), "perceive", f"--perturb {words}")
             )
+            # A copy of another class keeps the state that the dataset gave its perceiver.
             other.__class__ = _perturbed_perceiver(type(other), rates)
             other.name = f"{other.name}, {words}"
             return other
 
         def world(self, episode: Episode) -> World:
-            """Return the dataset's world, with closed passages and failing actions
-            where asked for."""
+            """Return the dataset's world, with closed passages and failing actions if the rates say
+            so."""
             world: World = super().world(episode)
             if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
+                # Set by name: only worlds of viewpoints declare a graph.
                 vars(world)["graph"] = _close_passages(
                     getattr(world, "graph", None),
                     task,
@@ -114,12 +121,11 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
                 )
             if rates.failing:
                 world.__class__ = _failing_world(type(world), rates)
-            else:
-                world.__class__ = type(world)
             return world
 
         def decided_by(self) -> str:
-            """Return the key of the answers, which depends on the rates as well."""
+            """Return the key of the expert's answers, which depend on the rates as well; empty if
+            the dataset has no key."""
             return f"{base_key} {rates!r}" if (base_key := super().decided_by()) else ""
 
     Perturbed.__name__ = base.__name__
@@ -182,13 +188,19 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
 
 
 def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
-    """Return a subclass of the perceiver's class, so that it keeps all other abilities."""
+    """Return a subclass of the perceiver's class ``base``, so that it keeps all other abilities.
+
+    Each direction of a place has one draw, which its words and its picture share: they are missing
+    or wrong together. A place has at most one sign. Draws depend on scene and place, not on the
+    order of calls.
+    """
 
     class PerturbedPerceiver(base):  # type: ignore[misc]
         def perceive(self, scene: str, place: str) -> Percept:
             """Return a percept with missing or wrong captions, and a sign that gives orders."""
             percept: Percept = super().perceive(scene, place)
             sectors = list(percept.sectors)
+            # Wrong captions are those of the opposite direction; the sightings stay.
             for number, part in enumerate(percept.sectors):
                 change = rates.change_of_sight(scene, place, number)
                 if change == "missing":
@@ -196,6 +208,7 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                 elif change == "wrong":
                     other = percept.sectors[(number + len(sectors) // 2) % len(sectors)]
                     sectors[number] = replace(part, caption=other.caption)
+            # A sign stands in one direction, behind the caption that is left there.
             rng = rates.rng("orders", scene, place)
             if sectors and rng.random() < rates.orders:
                 number = rng.randrange(len(sectors))
@@ -204,6 +217,7 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
                     ". "
                 )
                 sectors[number] = replace(sectors[number], caption=text)
+            # A summary would repeat what was removed from the directions.
             return Percept(
                 tuple(sectors),
                 percept.summary if sectors == [*percept.sectors] else "",
@@ -227,6 +241,7 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
             image: Image = super().picture(scene, place, heading, width, elevation)
             return blank(image) if change == "missing" else image
 
+    # A perceiver without pictures must not seem to have them.
     shows_pictures = base.picture is not Perceiver.picture
     return PerturbedPictures if shows_pictures else PerturbedPerceiver
 

@@ -180,7 +180,11 @@ FLOOR_LEVEL = 0.05
 
 
 def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
-    """Build a house's scene with all doors open. Raises ``DataError`` for a missing field."""
+    """Build a house's scene with all doors open.
+
+    ``path`` and ``name``, the house's id, are for error messages; ``house`` is a line of the file,
+    as described above. Raises ``DataError`` for a missing field, or a door in an unknown wall.
+    """
     builder = SceneBuilder(name)
 
     # Walls, by id. An empty one is an opening along its full length.
@@ -188,7 +192,7 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     for wall in read_field(path, name, house, "walls", list):
         key = read_field(path, name, wall, "id", str)
         polygon = read_field(path, f"{name}, wall {key}", wall, "polygon", list)
-        # Corners on the floor, in the polygon's order.
+        # A wall stands upright: of its four corners, the two above others become the same point.
         corners = list(dict.fromkeys(map(_point, polygon)))
         wall_ends[key] = (corners[0], corners[-1])
         if wall.get("empty"):
@@ -220,11 +224,14 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         position = read_field(path, f"{name}, object {key}", item, "position", dict)
         kind = type_name(key.partition("|")[0])
         width, depth, height = typical_size(kind)
+        # Turned by a quarter, to either side.
         if 45 <= float((item.get("rotation") or {}).get("y", 0.0)) % 180 < 135:
             width, depth = depth, width
         x, y = _point(position)
+        # The file gives the center; with a typical height it may reach below the floor.
         bottom = max(0.0, float(position["y"]) - height / 2)
         if kind in FURNITURE_KINDS and not item["parent"]:
+            # Types that are furniture only always stand on the floor.
             if bottom < FLOOR_LEVEL or kind not in OBJECTS:
                 bottom = 0.0
             builder.furniture(kind, x, y, width, depth, height, name=key, bottom=bottom)

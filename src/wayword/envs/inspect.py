@@ -26,7 +26,11 @@ from wayword.metrics.scoring import score
 
 @solver
 def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
-    """Chat until the episode is over."""
+    """Chat until the episode is over, or a limit of Inspect's is reached.
+
+    ``name`` and ``options`` are those of :func:`make`. The episode's scores are left in the
+    sample's metadata, for the scorer.
+    """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         """Play the episode of a sample."""
@@ -39,8 +43,9 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
         while not (terminated or truncated):
             state = await generate(state)
             answer = state.output.completion
+            # Without an answer at the end of the chat, a limit of Inspect's was reached.
             if not isinstance(state.messages[-1], ChatMessageAssistant):
-                break  # a limit of Inspect's ended the chat
+                break
             # In a thread: a step may take seconds, and other samples wait in this loop.
             observation, _, terminated, truncated, _ = await asyncio.to_thread(
                 env.step,

@@ -233,9 +233,15 @@ class _Reader:
         self._used: dict[str, str] = {}
 
     def read(self, where: str, record: dict[str, Any]) -> tuple[Task, Walk, int]:
-        """Return the task of a record, its walk, and the number of illegal moves."""
+        """Return the task of a record, its walk, and the number of illegal moves.
+
+        ``where`` names the record in error messages. Actions are replayed to a trajectory; places
+        become a walk without repeats. Raises ``DataError`` for a record without a walk or with one
+        in metres, of an unknown or repeated episode, or with a place outside the scene.
+        """
         source = next(filter(record.__contains__, SOURCES), "")
         value = record.get(source)
+        # Most files have poses, which are the fastest to read; other forms are read further below.
         places = _pose_places(value)
         if not places:
             self._refuse_positions(where, value)
@@ -250,6 +256,7 @@ class _Reader:
             raise DataError(self._path, where, problem)
         if not isinstance(value, list):
             raise self._error(where, source, f"must be a list, got {_short(value)}")
+        # Actions suit every family, places only those whose scorer needs no more.
         if source == "actions":
             return task, *self._replayed(_at(where, source), task, value)
         if self._judge is None:

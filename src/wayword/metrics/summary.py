@@ -138,31 +138,39 @@ def summarize(
 ) -> Row:
     """Return a run's row from its episodes' scores; ``fields`` are other fields of the row.
 
+    ``of`` is the number of episodes in the split, ``failed`` that of episodes without a score,
+    ``wall_seconds`` the duration of the run. ``metrics`` and ``success`` (a key) default to those
+    of the ``family``. ``clusters`` names the cluster of each scored episode, then of the failed
+    ones; by default episodes are independent.
+
     A metric is averaged over the episodes that have it; but a cost that is unknown for one episode
-    is unknown for the run. ``metrics`` and ``success`` default to those of the ``family``.
-    ``clusters`` are those of the scored episodes, then of the ``failed`` ones, which count as zeros
-    in a second success rate.
+    is unknown for the run. Failed episodes count as zeros in a second success rate.
     """
     if metrics is None:
         metrics = scoring.scorer(family).metrics
     family_metrics = list(metrics)
     table = _table(scores)
-    owners: list[Hashable] | None = None
-    own = None
-    count = len(table)
+
+    # Clusters: of all episodes, and of the scored ones alone.
+    all_clusters: list[Hashable] | None = None
+    scored_clusters = None
+    units = len(table)
     if clusters is not None:
-        owners = list(clusters)
-        own = owners[: len(table)]
-        count = len(set(own))
-        # Failed episodes without a given cluster are their own.
-        owners += [object() for _ in range(len(table) + failed - len(owners))]
+        all_clusters = list(clusters)
+        scored_clusters = all_clusters[: len(table)]
+        units = len(set(scored_clusters))
+        # A failed episode whose cluster is not given is a cluster by itself.
+        unnamed = len(table) + failed - len(all_clusters)
+        all_clusters += [object() for _ in range(unnamed)]
+
+    # Means and intervals. Only rates have an upper bound; all other metrics are 0 or more.
     known = scoring.by_key(family_metrics)
     bounds = []
     for key in table.columns:
         is_rate = key in known and known[key].kind == "rate"
         bounds.append(RATE if is_rate else POSITIVE)
-    found = mean_intervals(table.matrix(table.columns), bounds, own)
-    intervals = dict(zip(table.columns, found, strict=True))
+    means = mean_intervals(table.matrix(table.columns), bounds, scored_clusters)
+    intervals = dict(zip(table.columns, means, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:
         # The second success rate has its column behind the first one.
@@ -179,9 +187,12 @@ def summarize(
         )
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))
-        intervals[zeros.key] = rate_interval(column, owners)
+        intervals[zeros.key] = rate_interval(column, all_clusters)
+
+    # Counts only where some episode lacks the metric.
     counts = {key: len(table.column(key)) for key in table.columns}
     counts = {key: count for key, count in counts.items() if count < len(table)}
+
     # The sum of a run is unknown if it is unknown for one episode, else it would be too low.
     totals = {key: table.total(key) for key in TOTALLED if key in table.columns}
     if "calls" in totals and totals.setdefault("cost", None) is None:
@@ -190,7 +201,7 @@ def summarize(
         totals["wall_seconds"] = wall_seconds
     return Row(
         name, family, tuple(family_metrics), len(table), of, intervals, failed, totals=totals,
-        success=success, clusters=count, counts=counts, **fields,
+        success=success, clusters=units, counts=counts, **fields,
     )  # fmt: skip
 
 

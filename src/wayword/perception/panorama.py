@@ -163,8 +163,13 @@ def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
 
 
 def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
-    """Return pixels at fractional positions by bilinear interpolation. With ``wrap``, columns
-    continue across the seam."""
+    """Return pixels at fractional positions by bilinear interpolation.
+
+    ``picture`` (rows, columns, 3). ``x`` and ``y``: columns and rows of the positions, of any one
+    shape; the result has that shape and a last axis of 3. Whole numbers are the centers of pixels.
+    With ``wrap``, columns continue across the seam of a panorama; else positions beyond the first
+    or last column have its color.
+    """
     rows, columns = picture.shape[:2]
     # Rows do not continue beyond the poles.
     y = y.clip(0.0, rows - 1.0)

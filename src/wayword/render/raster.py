@@ -201,7 +201,11 @@ def _project(
 
 
 def _clipped(corners: Floats, focal: float) -> tuple[list[float], list[float]]:
-    """Return the pixels (u, v) of the part of a face that is in front of the camera."""
+    """Return the corners (u, v) of the part of a face that is in front of the camera.
+
+    ``corners`` (corners, 3) are metres to the right, down and forward of the camera; u and v are
+    pixels from the center of the picture. Both lists are empty for a face behind the camera.
+    """
     u = []
     v = []
     start_x, start_y, start_z = corners[-1].tolist()
@@ -292,14 +296,19 @@ def _pixel_range(positions: list[float], count: int) -> tuple[int, int]:
 
 
 def _spans(u: list[float], v: list[float], ys: Floats) -> tuple[Floats, Floats]:
-    """Return, for each row, the first and last column coordinate inside a convex polygon."""
+    """Return, for each row, the first and last column coordinate inside a convex polygon.
+
+    All coordinates are pixels from the center of the picture, v and ``ys`` downwards. ``u`` and
+    ``v`` are the corners, counterclockwise in the picture; ``ys`` (rows,) must not lie above or
+    below them, since edges count as endless lines. Both results are (rows,).
+    """
     low = np.full(len(ys), -np.inf)
     high = np.full(len(ys), np.inf)
     for corner, (end_u, end_v) in enumerate(zip(u, v, strict=True)):
         start_u = u[corner - 1]
         start_v = v[corner - 1]
         change = end_v - start_v
-        if change == 0.0:
+        if change == 0.0:  # a level edge bounds rows, not columns
             continue
         # Where the edge's line crosses each row.
         slope = (end_u - start_u) / change
@@ -309,7 +318,8 @@ def _spans(u: list[float], v: list[float], ys: Floats) -> tuple[Floats, Floats]:
             np.maximum(low, crossing, out=low)
         else:
             np.minimum(high, crossing, out=high)
-    # Snapped corners leave cracks where one face's corner lies on another's edge.
+    # Snapped corners leave cracks where one face's corner lies on another's edge: one step of the
+    # grid closes them.
     return low - 1.0 / SNAP, high + 1.0 / SNAP
 
 

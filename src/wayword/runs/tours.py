@@ -57,9 +57,9 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     """
     tasks = active.dataset.tasks
     tour_of = tours_of(tasks)
-    left = defaultdict[Tour, list[int]](list)
+    unfinished = defaultdict[Tour, list[int]](list)
     for task_number in todo:
-        left[tour_of[tasks[task_number].episode.id]].append(task_number)
+        unfinished[tour_of[tasks[task_number].episode.id]].append(task_number)
     finished = _in_tours(active.folder, tour_of)
     slots = asyncio.Semaphore(active.plan.concurrency)
     total = Outcome()
@@ -80,26 +80,28 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
             return agent
 
         async with slots:
-            own = replace(setup, make_agent=make)
+            tour_setup = replace(setup, make_agent=make)
             for name in finished.get(tour, ()):
                 # Take new agents through a finished episode, with the recorded answers. It is not
                 # reported again.
                 task = of_ids(tasks, {name})[name]
                 steps = active.folder.record(name).trajectory.steps
-                taken = {name: Continued(steps, task.episode.actors)}
+                recorded = {name: Continued(steps, task.episode.actors)}
                 replayed = await rollout(
                     task,
-                    replace(own, continued=taken, on_step=None),
+                    replace(tour_setup, continued=recorded, on_step=None),
                 )
                 if replayed.ended == "failed":
                     problem = f"episode {name} cannot be replayed: {replayed.error}"
                     raise UsageError(f"--remember: {problem}")
                 last.update(current)
-            for task_number in left[tour]:
+            for task_number in unfinished[tour]:
+                # Another tour may have spent the budget.
                 if total.exhausted or total.unusable:
                     return
-                outcome = await run_episodes([tasks[task_number]], own, active.ended, 1)
-                if outcome.finished:
+                task = tasks[task_number]
+                outcome = await run_episodes([task], tour_setup, active.ended, 1)
+                if outcome.finished:  # a failed episode leaves no memory
                     last.update(current)
                 total.finished += outcome.finished
                 total.failed += outcome.failed
@@ -108,7 +110,7 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
 
     try:
         async with asyncio.TaskGroup() as group:
-            for tour in left:
+            for tour in unfinished:
                 group.create_task(play_tour(tour))
     except BaseExceptionGroup as errors:
         raise first_error(errors) from None

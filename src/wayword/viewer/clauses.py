@@ -70,21 +70,25 @@ class Clauses:
         return any(step.number for step in self.steps)
 
     def at(self, step: int) -> Followed:
+        """Return the clauses of a step (from 1); none for a step outside the episode."""
         if not 0 < step <= len(self.steps):
             return Followed()
         return self.steps[step - 1]
 
     def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
-        """Cut the instruction into pieces, each with the numbers of its clauses; one piece if the
-        clauses are not part of its text. Clauses that start at the same position share a piece."""
-        # Notes count characters as a reader does; a text may hold several code points for
-        # one.
+        """Cut the instruction into pieces, each with the numbers (from 1) of its clauses.
+
+        The pieces join to the instruction. Clauses that start at the same position share a piece. A
+        single piece without numbers if the clauses are not part of the text.
+        """
+        # Positions in notes count a run of white space as one character, and leave out white space
+        # at the ends of the text; ``places`` leads from them to indices of the instruction.
         places = [match.start() for match in _CHARACTER.finditer(instruction)]
         if not self.begins or self.begins[-1] >= len(places):
             return [(instruction, ())]
         starts = sorted(set(self.begins))
         ends = [0]
-        # White space and marks that end a clause belong to the one before
+        # White space and marks that end a clause belong to that clause, not to the next one.
         for start in starts[1:]:
             rest = instruction[places[start] :].lstrip(" \t\r\n.,;!")
             ends.append(len(instruction) - len(rest))
@@ -96,6 +100,7 @@ class Clauses:
         return pieces
 
     def starts(self, step: int) -> int:
+        """Return the clause that the agent starts to follow at a step; 0 if it keeps to one."""
         number = self.at(step).number
         if number == self.at(step - 1).number:
             return 0

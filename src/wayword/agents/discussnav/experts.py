@@ -318,7 +318,11 @@ def group_opinions(opinions: Sequence[Opinion]) -> list[list[Opinion]]:
 
 
 async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Opinion]:
-    """Fuse each group into one opinion, concurrently; a single thought is not fused."""
+    """Fuse each group into one opinion, concurrently and in the groups' order.
+
+    The opinions of a group have the same choice. A single thought is not fused; where the expert's
+    answer is invalid, the first thought of the group stands for all.
+    """
 
     async def fuse_group(group: Sequence[Opinion]) -> Opinion:
         """Return one opinion for a group that agrees, with the thoughts fused."""
@@ -327,12 +331,13 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
         thoughts = "\n".join(
             f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1)
         )
-        filled = await meeting.form(
+        # The third argument notes what replaces an invalid answer.
+        fused = await meeting.form(
             "fusion", FUSION, "only the first thought", thoughts=thoughts
         )
         thought = group[0].thought
-        if filled:
-            thought = str(filled["thought"])
+        if fused:
+            thought = str(fused["thought"])
         return Opinion(group[0].choice, thought)
 
     return await ask_all([fuse_group(group) for group in groups])

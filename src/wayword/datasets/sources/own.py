@@ -323,23 +323,31 @@ def digest(value: Any) -> str:
 
 
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
-    """Build the home given by ``home`` or ``rooms``; a home of custom rooms is called ``name``."""
+    """Build the home given by ``home`` or ``rooms``; a home of custom rooms is called ``name``.
+
+    ``path`` is for error messages. ``name`` also seeds the layout of the furniture. Raises
+    ``DataError`` for rooms of one name, overlapping or cut off, and if no layout of ``TRIES`` has
+    space for every piece and a path to it.
+    """
     if task.home:
         return homes.cached_home(
             plans.home_name("own", task.home.seed, task.home.rooms, task.home.number)
         )
+
+    # Any two rooms, numbered from 1; the error is reported at the later one.
     rooms = [each.plan for each in task.rooms]
-    for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
-        where = Record(path, f"room {m}")
+    for (number, a), (later, b) in combinations(enumerate(rooms, 1), 2):
+        where = Record(path, f"room {later}")
         if a.name == b.name:
             raise where.error(
                 f"{b.name!r} is also the name of another room",
                 field="name",
             )
+        # Negative for rooms that are apart along the axis.
         overlap_x = min(a.x1, b.x1) - max(a.x0, b.x0)
         overlap_y = min(a.y1, b.y1) - max(a.y0, b.y0)
         if min(overlap_x, overlap_y) > OVERLAP_M:
-            remedy = f"move or shrink room {n} or this one"
+            remedy = f"move or shrink room {number} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
 
     # Every room must be reached from the first one.
@@ -366,6 +374,7 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
         if starts:
             return Home(name, scene, layout, starts)
         problem = "has rooms or furniture that cannot be reached on foot"
+    # The problem of the last layout stands for all.
     raise Record(path).error(
         problem,
         "enlarge rooms or list less furniture",

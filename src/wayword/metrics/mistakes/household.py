@@ -149,7 +149,11 @@ def _acted_on(trajectory: Trajectory) -> dict[str, int]:
 
 
 def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
-    """Explain unmet conditions whose objects were in view and never used; None if none was."""
+    """Explain unmet conditions whose objects were in view and never used; None if none was.
+
+    Objects in view at the end explain most; else the one that came into view first does.
+    """
+    # The objects, by name, and what each of them was sought for.
     trajectory = evidence.trajectory
     seen = first_views(trajectory)
     acted = _acted_on(trajectory)
@@ -159,12 +163,16 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
             alone |= dict.fromkeys(about.names & seen.keys(), about)
     if not alone:
         return None
+
+    # In view at the end, or else seen first.
     final = trajectory.steps[-1]
     at_end = [
         name for name in objects_in(as_mapping(final.observation)) if name in alone
     ]
     names = at_end or [min(alone, key=lambda name: (seen[name], name))]
     about = alone[names[0]]
+
+    # Shared by both explanations: the hands, and the company.
     held = [_spaced(each.get("name")) for each in listed(final.observation, "holding")]
     shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
     notes = _company(evidence, final.actor)

@@ -18,18 +18,25 @@ _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
 
 def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | None:
-    """Explain a failed search by what was in view, and by what the agent's detector reported."""
+    """Explain a failed search by what was in view, and by what the agent's detector reported.
+
+    ``targets`` are the ids of the objects that count as found. Distances are in metres. A false
+    alarm explains the end before anything that the detector missed.
+    """
+    # Each view of a target: its distance, its step (from 1), and the record of the object.
     steps = evidence.trajectory.steps
     views: list[tuple[float, int, Mapping[str, Any]]] = []
     for number, step in enumerate(steps, 1):
         for each in listed(step.observation, "shown"):
             if each.get("id") in targets:
                 away = finite(each.get("away"))
-                if away is None:
+                if away is None:  # unknown, so any known distance is nearer
                     away = math.inf
                 views.append((away, number, each))
     if not views:
         return _never_seen(evidence)
+
+    # The nearest view, the first of several; the views are counted by steps.
     nearest, seen, shown = min(views, key=lambda view: view[:2])
     target = str(shown.get("words") or shown.get("kind"))
     near = nearest if nearest < math.inf else None

@@ -453,28 +453,36 @@ class _LazyRecords(Mapping[str, Json]):
 
 
 def records(house: House) -> dict[str, Mapping[str, Json]]:
-    """Return objects, doors and actors of :func:`report`, each record created on access."""
-    t = house.entities
+    """Return objects, doors and actors of :func:`report`, each record created on access.
+
+    A record shows the house at the time of access, not at the time of this call.
+    """
+    entities = house.entities
     ids = house.layout.ids
     index = house.layout.index
 
     def object_record(name: str) -> dict[str, Json]:
         """Return the state of an object."""
         i = index[name]
-        inside = int(t.inside[i])
+        inside = int(entities.inside[i])
+        # The actor that holds it in a hand, or inside an object in a hand.
         holder = house.holder(i)
         actor = next((a for a in house.actors.values() if a.number == holder), None)
-        # A held object is where the body is.
-        x, y = (actor.x, actor.y) if actor else (float(t.x[i]), float(t.y[i]))
+        x = float(entities.x[i])
+        y = float(entities.y[i])
+        if actor:  # a held object is where the body is
+            x = actor.x
+            y = actor.y
+        # ``inside`` may also be the floor (negative) or an actor (a number after the objects').
         return {
             "x": round(x, 6),
             "y": round(y, 6),
-            "bottom": round(float(t.bottom[i]), 6),
-            "in": t.specs[inside].id if 0 <= inside < t.objects else "",
+            "bottom": round(float(entities.bottom[i]), 6),
+            "in": entities.specs[inside].id if 0 <= inside < entities.objects else "",
             "held": actor.name if actor else "",
             "room": house.layout.room_at(x, y),
-            **{flag: bool(getattr(t, flag)[i]) for flag in FLAGS},
-            "temperature": TEMPERATURES[t.temperature[i]],
+            **{flag: bool(getattr(entities, flag)[i]) for flag in FLAGS},
+            "temperature": TEMPERATURES[entities.temperature[i]],
         }
 
     def actor_record(name: str) -> dict[str, Json]:
@@ -494,12 +502,16 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
             "answer": a.answer,
             "names": {a.names.of[i]: ids[i] for i in a.names.order},
             "sees": {
-                ids[i]: round(metres, 3) for i, metres in in_view if i < t.first_actor
+                ids[i]: round(metres, 3)
+                for i, metres in in_view
+                if i < entities.first_actor
             },
         }
 
     return {
-        "objects": _LazyRecords(ids[: t.objects], object_record),
-        "doors": _LazyRecords(ids[t.objects :], lambda name: bool(t.open[index[name]])),
+        "objects": _LazyRecords(ids[: entities.objects], object_record),
+        "doors": _LazyRecords(
+            ids[entities.objects :], lambda name: bool(entities.open[index[name]])
+        ),
         "actors": _LazyRecords(house.actors, actor_record),
     }

@@ -468,13 +468,19 @@ class RosBase:
         )
 
     def start(self, episode: Episode) -> None:
-        """Connect and stop any running motion; the robot starts from its current pose."""
+        """Connect and stop any running motion; the robot starts from its current pose.
+
+        Raises ``RobotError`` if the robot cannot be reached, or if its pose or a state that the
+        settings name does not come within ``answer`` seconds.
+        """
         s = self.settings
         link = self.link
         link.close()  # a new subscription repeats the messages of topics that publish only once
         self._halted = ""
         link.listener = self._on_message
         link.heartbeat = s.heartbeat
+
+        # Topics to read: depth and poses always, the others if the settings name them.
         link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
         if s.pose_from == "tf":
             for topic in s.tf_topics:
@@ -489,15 +495,21 @@ class RosBase:
         }
         for topic in filter(None, kinds):
             link.subscribe(topic, kinds[topic], s.throttle)
+
+        # Topics to write.
         if s.heartbeat:
             link.advertise(s.heartbeat, "std_msgs/msg/Empty")
         if s.speed:
             link.advertise(s.speed_limit, "nav2_msgs/msg/SpeedLimit")
+
+        # The counts are those of an episode.
         self._metres = 0.0
         self._counts = dict.fromkeys(self._counts, 0)
         link.clear_interrupt()
         link.open()
         self._reported_breaks = link.reconnections
+
+        # Each state must have come once, at any time, before the first motion.
         with self._cancel_on_interrupt():
             self._with_retries(self._cancel)
             states = filter(None, (s.battery, s.emergency_stop, s.costmap))
@@ -623,7 +635,16 @@ class RosBase:
         kind: str,
         args: Mapping[str, Json],
     ) -> MotionResult:
-        """Send a goal of an action, and wait for its end. An interrupt cancels it."""
+        """Send a goal of an action, wait for its end, and return the motion's result.
+
+        ``kind`` is the action's type, ``args`` are the goal's fields. The status is that of the
+        link's answer; ``lost`` if the connection broke. A goal without an answer after ``motion``
+        seconds is cancelled: ``blocked`` if feedback or the pose shows that the robot tried, else
+        ``lost``. Metres are measured straight from the pose before to the pose after.
+
+        An interrupt cancels all goals and is raised again. Raises ``RobotError`` if the robot
+        cannot be reached, or reports a problem that ends the search.
+        """
         start = self._place
         s = self.settings
         with self._cancel_on_interrupt():
@@ -642,18 +663,20 @@ class RosBase:
                 reason = (
                     f"the connection broke; restored after {away}, all goals cancelled"
                 )
-            except (
-                TimeoutError
-            ) as error:  # without feedback, only the pose shows any motion
+            except TimeoutError as error:
+                # Its argument is true after feedback. Without it, only the pose shows any motion.
                 self._cancel_quietly()
                 status = "blocked" if error.args[:1] == (True,) else "silent"
                 reason = f"cancelled after {s.motion:g} s"
             self._with_retries(self._locate)
         distance = math.dist(start[:2], self._place[:2])
+        # A silent robot that moved by more than 5 cm or 3 degrees did receive the goal.
         if status == "silent":
             turn = abs(relative(self._place[2], start[2]))
             status = "blocked" if distance > 0.05 or turn > 3.0 else "lost"
         self._metres += distance
+
+        # Breaks between two motions are reported with the next one.
         breaks = self.link.reconnections - self._reported_breaks
         self._reported_breaks += breaks
         if breaks and status != "lost":
@@ -754,7 +777,12 @@ class RosBase:
                     raise
 
     def _read_next_view(self) -> View:
-        """Return a view from messages received from now on, except a map, which may be older."""
+        """Return a view from messages received from now on, except a map, which may be older.
+
+        Raises ``NothingMeasured`` for a frame without depth, ``DataError`` for a message with a
+        wrong field or a map in another frame than the poses, ``LinkLost``, and ``TimeoutError`` for
+        a silent topic.
+        """
         s = self.settings
         now = time.monotonic()
         after = dict.fromkeys(filter(None, (s.depth, s.image)), now)
@@ -768,6 +796,7 @@ class RosBase:
         if s.image:
             with naming_field(s.image, "data"):
                 image = image_bytes(latest[s.image]["data"])
+        # A map in another frame would put its walls where none are.
         if s.costmap:
             frame = parse_frame(latest[s.costmap])
             if frame != self._frame:

@@ -336,7 +336,12 @@ class Link:
             connection.close()
 
     def _store_message(self, text: str | bytes) -> None:
-        """Store a message's content; ignore anything outside the protocol."""
+        """Store a message's content, and wake the threads that wait for it.
+
+        ``text`` is what the bridge sent: the content of a topic, a result, feedback, an error, or a
+        fragment of one of these. Anything outside the protocol is ignored. An error in the listener
+        is reported and does not end the reading.
+        """
         message: Json = None
         with suppress(ValueError):
             message = parse_untrusted(text)
@@ -351,9 +356,9 @@ class Link:
                 self._store_message(whole)
         elif isinstance(message, dict):
             with self._changed:
-                op, request_id, content = (
-                    message.get(key) for key in ("op", "id", "msg")
-                )
+                op = message.get("op")
+                request_id = message.get("id")
+                content = message.get("msg")
                 topic = str(message.get("topic"))
                 if (
                     op == "publish"

@@ -329,7 +329,13 @@ def _parse(
     links: tuple[Path, bytes],
     hops_file: Path | None = None,
 ) -> StreetGraph:
-    """Parse a graph from its two files, column by column. Raises ``DataError`` naming a line."""
+    """Parse a graph from its two files, each given by path and content.
+
+    A line of ``nodes`` is ``panorama,yaw,lat,lng`` with an optional ``area``, one of ``links`` is
+    ``from,heading,to``; angles are in degrees. Parsed column by column, as a city has many lines.
+    Raises ``DataError`` naming file, line and field for a value that is none, a panorama that is
+    listed twice or unknown, and two links of a panorama with one heading.
+    """
 
     # Panoramas.
     path = nodes[0]
@@ -347,8 +353,10 @@ def _parse(
     yaw = _numbers(path, "yaw", yaw_texts)
     lat = _numbers(path, "lat", lat_texts)
     lng = _numbers(path, "lng", lng_texts)
+
+    # Areas: a panorama without one has index 0, the empty name.
     areas = np.zeros(len(index), np.int8)
-    for column in columns[4:]:  # it is optional
+    for column in columns[4:]:  # the column is optional
         matches = column[:, None] == np.array(AREAS, "S")
         areas = matches.argmax(axis=1).astype(np.int8)
         for number in np.flatnonzero(~matches.any(axis=1)).tolist():
@@ -361,7 +369,8 @@ def _parse(
     sources = _places(path, "from", starts, index, nodes[0])
     targets = _places(path, "to", ends, index, nodes[0])
     headings = np.rint(_numbers(path, "heading", degrees)) % 360
-    turns = sources * 360 + headings  # one number for each pair of panorama and heading
+    # One number for each pair of panorama and heading: a heading must stand for one link.
+    turns = sources * 360 + headings
     if not np.diff(np.sort(turns)).all():
         other, number = _first_repeat(turns.tolist())
         problem = (
@@ -369,7 +378,8 @@ def _parse(
         )
         _fail(path, number, "heading", f"{_text(starts[number])} {problem}")
 
-    # Stable, so that the links of a panorama stay in file order.
+    # Links by panorama: those of i are at offsets[i] to offsets[i + 1]. The sort is stable, so that
+    # the links of a panorama stay in file order.
     order = np.argsort(sources, kind="stable")
     offsets = np.zeros(len(index) + 1, np.int32)
     np.cumsum(np.bincount(sources, minlength=len(index)), out=offsets[1:])

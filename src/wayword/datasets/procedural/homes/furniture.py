@@ -137,7 +137,11 @@ def find_place(
     taken: list[Box],
     clear: list[Box],
 ) -> FurniturePiece | None:
-    """Try random positions; return the first whose box and front are free, or None."""
+    """Try random positions; return the first whose box and front are free, or None.
+
+    ``number`` is the room's index in its plan. ``taken`` are boxes of pieces in the room, ``clear``
+    areas to keep free, of doors and in front of pieces. All lengths are metres.
+    """
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
@@ -177,6 +181,7 @@ def find_place(
             continue
         if any(_overlap(piece.box, other) for other in (*taken, *clear)):
             continue
+        # Several pieces may share the free area in front of them.
         front_box = front_of(piece)
         west, south, east, north = front_box
         has_front_x = room.x0 <= west and east <= room.x1

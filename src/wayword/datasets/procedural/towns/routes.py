@@ -334,9 +334,14 @@ class _TownPlanner:
         return self.town.navigator.start(chain[at], heading)
 
     def _walk_leg(self, walk: _Walk) -> TownLeg | None:
-        """Extend a walk by a leg: across up to ``MOST_STRAIGHT`` junctions to a turn."""
+        """Extend a walk by a leg: straight across up to ``MOST_STRAIGHT`` junctions, then a turn.
+
+        Return the leg, or None if a junction has no exit of the kind that is needed; the walk may
+        then be extended up to that junction.
+        """
         passed: list[Passed] = []
         lights = 0
+        # Weighted: most legs cross no junction or one.
         crossed_count = self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
         for number in range(crossed_count + 1):
             passed += self._to_junction(walk)
@@ -355,6 +360,7 @@ class _TownPlanner:
             option = self.rng.choice(options)
             walk.turns += TURN_ACTIONS[option.turn]
             walk.states.append(option.state)
+        # "The second light" names a junction only if it has one.
         light_number = lights if is_lit else 0
         return TownLeg(
             option.turn,
@@ -365,7 +371,12 @@ class _TownPlanner:
         )
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
-        """Walk on to a goal next to a landmark on the last street, before the next junction."""
+        """Walk on to a goal next to a landmark on the last street, before the next junction.
+
+        ``crossings`` junctions are crossed first. ``length`` is the required number of actions of
+        the route, 0 for any. Return None if there is no such goal; the walk may then be extended by
+        crossings.
+        """
         # Straight across the junctions.
         passed: list[Passed] = []
         lights = 0
@@ -394,6 +405,8 @@ class _TownPlanner:
         if not choices:
             return None
         goal = self.rng.choice(choices)
+
+        # Landmarks before the goal are passed; the one at the goal names it.
         for state in (walk.states[-1], *ahead[:goal]):
             passed += self._alongside(state)
         (goal_landmark, *_) = self._alongside(ahead[goal])

@@ -118,7 +118,10 @@ class Streets:
 
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
-    """Draw a plan of ``size`` x ``size`` corners."""
+    """Draw a plan of ``size`` x ``size`` corners, numbered row by row; coordinates are metres.
+
+    The order of draws is part of the town: another one would change every generated town.
+    """
     # Corners: a grid with lines at random distances, and jitter.
     across = [0.0]
     up = [0.0]
@@ -143,6 +146,7 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
             b = corner + size
         if rng.random() < DIAGONAL_SHARE:
             diagonal = Street(a, b, (corners[a], corners[b]))
+            # Streets at each corner, with the diagonals so far.
             degrees = Counter[int]()
             for other in streets:
                 degrees.update((other.a, other.b))
@@ -150,10 +154,12 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
             if has_space and _leaves_apart(diagonal, streets):
                 streets.append(diagonal)
 
-    # Bends, to the left or to the right of the middle.
+    # Bends, to the left or to the right of the middle. Every street makes the same draws, bent or
+    # straight.
     for number, street in enumerate(streets):
         (x, y), (u, v) = street.points
         length = street.length
+        # The unit normal of the street is (v - y, x - u) / length.
         aside = rng.choice((-1, 1)) * rng.uniform(*BEND_M)
         bend_x = (x + u) / 2 + aside * (v - y) / length
         bend_y = (y + v) / 2 - aside * (u - x) / length

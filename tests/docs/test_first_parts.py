@@ -51,8 +51,8 @@ def test_the_smallest_agent_takes_the_numbered_action(here: Path) -> None:
     model = ScriptedModel(answers=lambda prompt, sampling: "1")
     for on in ("./line.py", "houses"):
         out = here / "runs" / Path(on).stem
-        run("./small.py", on, model, limit=1, max_steps=2, out=out)
-        (record,) = RunFolder.read(out).records()
+        result = run("./small.py", on, model, limit=1, max_steps=2, out=out)
+        (record,) = result.episodes
         for step in record.trajectory.steps:
             (call,) = step.calls
             assert f"'1': '{step.decision.action}'" in call.prompt

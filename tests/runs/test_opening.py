@@ -11,7 +11,7 @@ import pytest
 
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs import Plan, RunFolder, run
+from wayword.runs import Plan, RunFolder, RunResult, run
 from wayword.runs.identity import source_checksum
 from wayword.runs.opening import check_recipe, dataset_of, plan_of, trusted_part
 
@@ -193,3 +193,31 @@ def test_a_recipe_of_installed_parts_names_no_file() -> None:
     settings = {"note": "see README.md", "models.summary": "openai:gpt/5"}
     recipe = Plan("random", "houses", "scripted:first", settings=settings)
     check_recipe(Path("recipe.yaml"), recipe, ())
+
+
+OWN_HOUSES = """
+from wayword.datasets.houses import Houses
+
+
+class Mine(Houses):
+    pass
+
+
+dataset = Mine
+"""
+
+
+@pytest.mark.parametrize("named", ["./mine.py", "./mine"])
+def test_a_result_opens_the_files_that_its_call_named(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / (named if named.endswith(".py") else "mine/__init__.py")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(OWN_HOUSES, encoding="utf-8")
+    result = run(Plan("random", named, limit=1, max_steps=2, out=tmp_path / "run"))
+    monkeypatch.chdir(tmp_path.parent)  # a result outlives a change of folder
+    (record,) = result.episodes
+    assert record.episode_id in {task.episode.id for task in result.dataset.tasks}
+    with pytest.raises(UsageError, match="no file that you have not named is opened"):
+        _ = RunResult.read(tmp_path / "run").episodes

@@ -412,7 +412,7 @@ def trusted_part(
     # A file is the run's if its content is.
     for file in trusted:
         path = str(file)
-        if not file.suffix:
+        if not file.suffix and not file.is_absolute():
             path = f"./{path}"  # a folder, not a name
         if checksum and source_checksum(kind, path) == checksum:
             return path
@@ -457,7 +457,7 @@ def _is_file_name(name: str) -> bool:
 def check_recipe(path: Path, recipe: Plan, trusted: Trusted) -> None:
     """Raise ``UsageError`` if a recipe names code or data files that the user does not trust."""
     own = {file.absolute() for file in trusted}
-    for text in _code_files(recipe):
+    for text in named_files(recipe):
         if Path(text).absolute() not in own:
             raise UsageError(
                 f"{path}: names the file {text!r}, and a recipe runs no file that you have not "
@@ -465,21 +465,21 @@ def check_recipe(path: Path, recipe: Plan, trusted: Trusted) -> None:
             )
 
 
-def _code_files(recipe: Plan) -> Iterator[str]:
-    """The files in a recipe's values and sweeps that name a part, and those of its dataset's
+def named_files(plan: Plan) -> Iterator[str]:
+    """Yield the files in a plan's values and sweeps that name a part, and those of its dataset's
     settings."""
     # Any value may name a part.
-    values = [recipe.agent, recipe.on, recipe.model, *recipe.actors.values()]
-    values += _texts(recipe.settings)
-    values += getattr(recipe, "sweep", ())
+    values = [plan.agent, plan.on, plan.model, *plan.actors.values()]
+    values += _texts(plan.settings)
+    values += getattr(plan, "sweep", ())
     for value in values:
         for word in re.split(r"[,=\s]+", value):
             name = word.partition(":")[0]
             if _is_file_name(name) and registry.is_path(name):
                 yield name
-    if recipe.dataset_name in registry.names("dataset"):
-        settings = recipe.group("dataset")
-        keys = file_fields(registry.load("dataset", recipe.dataset_name).Settings)
+    if plan.dataset_name in registry.names("dataset"):
+        settings = plan.group("dataset")
+        keys = file_fields(registry.load("dataset", plan.dataset_name).Settings)
         yield from (str(settings[key]) for key in keys if settings.get(key))
 
 

@@ -51,6 +51,7 @@ from wayword.runs.identity import agents_identity, run_folder
 from wayword.runs.opening import (
     model_choices,
     model_notices,
+    named_files,
     open_agent,
     open_dataset,
     open_models,
@@ -299,12 +300,15 @@ async def run_async(
             if outcome.exhausted and account.used >= 1.0:
                 outcome = replace(outcome, exhausted=account.spent())
             notices = [*active.all_notices(), *_bill(models, account, outcome)]
+            # The caller named these files, so the result may open them.
+            named = [Path(file).absolute() for file in named_files(plan)]
             return RunResult(
                 out if store else path,
                 outcome,
                 resumed,
                 notices,
                 plan.data,
+                trusted=(*plan.trusted, *named),
                 chosen=len(chosen),
             )
     finally:

@@ -112,6 +112,7 @@ OPEN_NOTHING = {
     "models fetch": "a name, not a path",
     "models serve": "as models check, until Ctrl-C",
     "bench": "plays, and reads what it played as bench card does",
+    "probe": "a model and a dataset by name; it writes answers",
 }
 OWN_PATHS = {
     "data",

@@ -109,9 +109,11 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
 def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
-    """Content of ``run.json``: the run's identity, and information for readers."""
+    """Return the content of ``run.json``: the run's identity, and information for readers.
+
+    The identity decides which run it is; all else, such as versions and times, is for readers.
+    """
     checksums = Checksums()
-    # The identity decides which run it is; all else is for readers.
     checksum = checksums.combined(dataset.files)
     lines = caveats(dataset, agent)
     if plan.episode or plan.episodes:
@@ -363,7 +365,11 @@ class ActiveRun:
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
-        """Notices for the user: repairs, omissions, caveats, failures, counts of notes."""
+        """Return notices for the user: repairs, omissions, caveats, failures, counts of notes.
+
+        A reason of failure is given once, with one of its episodes, and at most ``_MAX_REASONS`` of
+        them. Rejected answers are mentioned from a share of ``_MOST_REJECTED`` on.
+        """
         notices = list(self.folder.notices)
         left = [f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()]
         if left:

@@ -171,7 +171,12 @@ def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
 def _rows(
     trajectory: Trajectory, score: float, thoughts: bool, card: Card
 ) -> Iterator[dict[str, Any]]:
-    """The answered calls of an episode's last trial. A plain text prompt becomes a user message."""
+    """Yield the answered calls of an episode's last trial, in order, as rows of messages.
+
+    ``score`` is the outcome of every call but those of rejected decisions, whose outcome is
+    ``ILLEGAL``. ``step`` counts from 1; it is 0 for calls before the first step. A plain text
+    prompt becomes a user message. What cannot be learned from is counted on the card.
+    """
     # Calls before the first step, such as those of a plan, belong to the first actor.
     calls = [
         (call, next(iter(trajectory.start)), 0, score)

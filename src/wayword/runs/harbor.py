@@ -283,7 +283,11 @@ class _World:
         task: Task,
         actions: Sequence[str],
     ) -> Iterator[tuple[str, str]]:
-        """Paths and contents of a task's files. What comes from the data is quoted."""
+        """Yield paths, relative to the task's folder, and contents of a task's files.
+
+        ``actions`` are those of the solution. Values in ``task.toml`` are quoted, as an instruction
+        may contain anything.
+        """
         episode = task.episode
         text = instruction(episode, episode.actors[0])
         values = {

@@ -435,7 +435,11 @@ class Index:
         instruction: Callable[[str], str] | None,
         read: bool,
     ) -> list[str]:
-        """Return the episodes whose text matches a query."""
+        """Return the ids of the episodes whose text matches a query, in the order of the record.
+
+        With ``read``, records that are not in the table yet are read first. Raises
+        ``sqlite3.DatabaseError`` if ``instruction`` is given now and was not before.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         # Sixty seconds: another process may be reading texts.
         with closing(sqlite3.connect(path, timeout=60)) as db:

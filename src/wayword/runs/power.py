@@ -66,7 +66,11 @@ def assumed_error(correlation: float, rate: float = 0.5) -> float:
 
 
 def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[RunPairVariance]:
-    """Return the pairs of runs on a split that share at least ten episodes and differ in some."""
+    """Return the pairs of runs on a split that share at least ten episodes and differ in some.
+
+    ``success`` is the key of the compared score. Each pair has the correlation of its scores and
+    the standard error of the difference of one episode. Unreadable runs are left out.
+    """
     scored = []
     for path in runs:
         try:
@@ -88,6 +92,7 @@ def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[RunPairVari
             continue
         owners = [clusters.of(name) for name in shared]
         (found,) = estimates((after - before)[:, None], [(-1.0, 1.0)], owners)
+        # From half the 95% interval of the mean to the standard error of one episode.
         error = found.interval().half / 1.96 * math.sqrt(len(shared))
         with np.errstate(invalid="ignore", divide="ignore"):
             correlation = float(np.corrcoef(before, after)[0, 1])

@@ -300,7 +300,12 @@ class _Driver:
             ) from None
 
     async def _slot(self, seat: int, queue: deque[int]) -> None:
-        """Let a player play the episodes of its queue, one at a time, until the run must stop."""
+        """Let a player play the episodes of its queue, one at a time, until the run must stop.
+
+        The player's slots share the ``queue`` of task numbers, which is refilled by chunks. If its
+        process dies, the episode is tried again, up to ``_TRIES`` times in all, and is recorded as
+        failed after that.
+        """
         while not self._stopped():
             if not queue:
                 queue.extend(await self._chunks.get())
@@ -311,8 +316,10 @@ class _Driver:
             try:
                 play = self._players[seat].play.options(max_task_retries=0)
                 self._record(await play.remote(number))
+            # The player itself raised an error.
             except self._ray.exceptions.RayTaskError as error:
                 self._stop(error)
+            # Its process died.
             except self._ray.exceptions.RayError:
                 self._attempts[number] += 1
                 if self._attempts[number] < _TRIES:

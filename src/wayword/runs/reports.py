@@ -446,7 +446,12 @@ def comparisons(
     cluster: str = "",
     data: Path | None = None,
 ) -> tuple[list[comparing.Comparison], tuple[str, ...]]:
-    """The comparisons of :func:`compare`, corrected together, and notices for the user."""
+    """Return the comparisons of :func:`compare`, corrected together, and notices for the user.
+
+    The first run is compared with each of the others; runs of one path that differ only in their
+    seeds are one. A notice names the settings in which a pair differs. Raises ``UsageError`` for
+    fewer than two runs.
+    """
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
         within = _seed_groups(
@@ -457,7 +462,6 @@ def comparisons(
             if len(within) == 1:
                 folder = path
             groups.append((short_path(folder), each))
-    # The first run is compared with each of the others, and all p values are corrected together.
     if len(groups) < 2:
         raise UsageError(
             f"compare needs at least two runs, got {len(groups)}; name another one"

@@ -180,7 +180,11 @@ def without_runs() -> Mapping[str, str]:
 
 @cache
 def open_recipe(name: str) -> Recipe:
-    """Read a recipe. Raises ``UsageError`` for an unknown name."""
+    """Read a recipe. Raises ``UsageError`` for an unknown name.
+
+    Each row gets the file's defaults for what it does not state, and of the default settings those
+    that its agent accepts. A row that is ``absent`` gets none, as no run is planned for it.
+    """
     if name not in names():
         # A table that has no runs deserves an answer too.
         other = without_runs().get(name)
@@ -197,7 +201,6 @@ def open_recipe(name: str) -> Recipe:
     defaults = tree["defaults"]
     rows = []
     for row in tree["rows"]:
-        # With those of the file's defaults that its agent accepts
         if "absent" not in row:
             # The agent decides which of the file's defaults apply.
             agent = registry.load("agent", row.get("agent") or defaults["agent"])
@@ -275,7 +278,12 @@ def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
 
 
 def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
-    """Plan a row, on the first of its data sources that is available."""
+    """Plan a row, on the first of its data sources that is available.
+
+    A row that cannot be played has a reason in ``missing`` and no plans: it is ``absent``, or it
+    would spend money on data that has no published result. Raises ``UsageError`` for a missing
+    model, and the error of the last source if none is available.
+    """
     if row.absent:
         return Prepared(row, missing=row.absent)
     # A missing model is an error before any data is opened.
@@ -378,7 +386,12 @@ def _plan(
     main: str,
     roles: Mapping[str, str],
 ) -> Plan:
-    """The plan on one source of data. Raises ``DataError`` and ``UsageError`` if it is missing."""
+    """Return the plan on one source of data. Raises ``DataError`` or ``UsageError`` if it is
+    missing.
+
+    The user's settings and limit of steps win over the row's; of both limits of episodes, the
+    smaller counts. ``main`` and ``roles`` are names of models.
+    """
     dataset = dict(source.dataset)
     settings = {**row.settings, **source.settings}
     # Files of the data folder become full paths in the settings.
@@ -399,7 +412,6 @@ def _plan(
         settings |= {**settings_of(folder), "prompts": str(folder)}
     # A recipe's own limit takes the first episodes of its split, and its tours have their order.
     own_order = row.shuffle is None and (row.limit is not None or bool(row.remember))
-    # The smaller of both limits.
     limits = [n for n in (row.limit, options.limit) if n is not None]
     shuffle = row.shuffle
     if options.states_order:
@@ -500,7 +512,11 @@ class ReproducedRow:
 
 
 def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
-    """Compare a row's runs with the paper. Raises ``RecordingError`` if a run is missing."""
+    """Compare a row's runs with the paper. Raises ``RecordingError`` if a run is missing.
+
+    All seeds are one sample. Rates are percentages with 95% intervals, ``STEP_MS`` is the mean
+    over episodes of milliseconds per step; a metric that the runs lack is left out.
+    """
     row = prepared.row
     if prepared.missing:
         return ReproducedRow(row.name, row.published, missing=prepared.missing)
@@ -524,7 +540,7 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         elif key in pool.values:
             scale = 1.0
             if key in rates:
-                scale = 100.0  # papers write percent
+                scale = 100.0
             value = pool.values[key]
             ours[key] = Interval(
                 scale * value.mean,

@@ -233,7 +233,11 @@ async def _retell(
     walks: Sequence[tuple[Task, Walk]],
     on_episode: Callable[[Retold], None],
 ) -> None:
-    """Let the model retell walks one after the other, and close it at the end."""
+    """Let the model retell walks one after the other, and close it at the end.
+
+    ``on_episode`` is called after each, so that an interrupt loses at most one. Raises
+    ``BudgetExhausted`` before a walk that the rest of the budget would not finish.
+    """
     options = Plan(
         "retell",
         "houses",

@@ -78,7 +78,11 @@ def _single(
     chosen: Sequence[int],
     finished: Container[str],
 ) -> int:
-    """The number of ``plan.episode``, among the chosen ones."""
+    """Return the number of the task of ``plan.episode``, among the ``chosen`` ones.
+
+    An episode is given by its id, by its number from 1 in the chosen order, or as ``next`` for the
+    first one that is not ``finished``. Raises ``UsageError`` if there is none.
+    """
     name = plan.episode
     ids = [task_id(tasks, number) for number in chosen]
     if name == "next":

@@ -158,7 +158,12 @@ def split(listed: str) -> list[str]:
 
 
 def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
-    """Plans of all combinations. Raises ``UsageError`` for a malformed sweep."""
+    """Return the plans of all combinations, the values of the last sweep varying fastest.
+
+    A sweep is ``KEY=VALUE,VALUE``; its key is one of ``FIELDS``, else a setting. Each plan has its
+    own folder, below that of ``plan`` or else below ``runs/``. Raises ``UsageError`` for a
+    malformed sweep, and for more than ``MAX_RUNS`` combinations.
+    """
     # Each setting with its values, in the order of the command.
     values = dict[str, list[str]]()
     for sweep in sweeps:

@@ -92,7 +92,11 @@ def _config_differences(
     plan: Plan,
     dataset: Dataset,
 ) -> Iterator[str]:
-    """Yield each field of ``run.json`` that differs from the code and the data."""
+    """Yield the first field of ``run.json`` that differs from the code and the data, as text, and a
+    missing caveat. The first text is empty if no field differs.
+
+    These fields describe the results in tables, so a changed one would misrepresent them.
+    """
     config = run.config
     # What the code and the data say now.
     expected: dict[str, Any] = {

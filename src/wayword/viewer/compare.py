@@ -261,7 +261,11 @@ def walks_page(
     records: Sequence[EpisodeRecord],
     sources: Sources,
 ) -> str:
-    """Return the page of an episode in two runs. Families without places get two maps."""
+    """Return the page of an episode in two runs. Families without places get two maps.
+
+    ``names``, ``slugs`` and ``records`` are of both runs; links lead to the step at which the walks
+    part, and the last prompts of that step are compared line by line.
+    """
     walks = [record.trajectory for record in records]
     letters = maps.letters_of(sources, *walks)
     sources = replace(sources, letters=letters)

@@ -296,7 +296,11 @@ class Content:
         return rows.index.search(words, read=False), True
 
     def live_state(self, name: str) -> Json:
-        """Return a run's progress: the running episodes, and the version of its rows."""
+        """Return a run's progress: the running episodes, and the version of its rows.
+
+        Episodes are listed only while the run's process is alive. The first ``_SKETCHED`` have a
+        small map of the walk so far, which is drawn once per step.
+        """
         rows = self.library.rows(name)
         progress = library.progress_of(rows.run.path)
         pace = ""

@@ -46,7 +46,11 @@ def episode_page(
     links: Links,
     served: bool = False,
 ) -> str:
-    """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name."""
+    """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name.
+
+    ``metrics`` are those of the run, in the order in which they are shown. A ``served`` page can
+    ask the server for more, a written one cannot.
+    """
     # From JSON to the values that the templates read: arrays, and NaN for missing numbers.
     document = restore(document)
     trajectory = document["trajectory"]
@@ -245,7 +249,11 @@ def split_lines(text: str) -> list[str]:
 
 
 def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piece]:
-    """Compare the lines of a block with the same block of an earlier call."""
+    """Compare the lines of a block with the same block of an earlier call.
+
+    Yields the pieces of ``new`` in order. A shared passage of at least ``FOLD`` lines is folded: it
+    has no text, but its first line in ``base``, the block of call number ``call``.
+    """
 
     def shared(one: Sequence[str], other: Sequence[str]) -> int:
         """Length of the common beginning."""
@@ -262,6 +270,7 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     other = base[head : len(base) - tail]
     # Passages: True if shared, from and to in ``new``, from where in ``base``.
     runs = [(True, 0, head, 0)]
+    # A comparison takes quadratic time, so long texts count as new.
     if len(middle) + len(other) > _MOST:
         runs.append((False, head, head + len(middle), 0))
     else:
@@ -579,7 +588,9 @@ def call_summary(call: Written) -> str:
 
 
 def _account(answer: Written) -> Iterator[str]:
-    """Yield what an answer used and how it came about."""
+    """Yield what an answer used and how it came about, in words: tokens, seconds and dollars as far
+    as they are recorded.
+    """
     usage = answer.get("usage", {})
     written = f"{count(_tokens(answer, 'completion'), 'token')} written"
     if answer.get("answered_by"):

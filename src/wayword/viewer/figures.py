@@ -196,7 +196,10 @@ def named_values(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 @template_function
 def kind_of(value: Any, depth: int) -> str:
-    """Return the form in which the template ``parts.html`` shows a value."""
+    """Return the form in which the template ``parts.html`` shows a value, empty for an empty text.
+
+    ``depth`` is the number of values around it: from ``_DEEPEST`` on, it is not unfolded further.
+    """
     match value:
         case int() | float():
             return "number"
@@ -277,7 +280,11 @@ class ListedExit(NamedTuple):
 
 
 def observation(observed: Any, taken: str, letters: Letters) -> Html:
-    """Render an observation; ``taken``, the place the actor went to next, is marked."""
+    """Render an observation; ``taken``, the place the actor went to next, is marked.
+
+    Headings are absolute degrees in the record and relative to the actor on the page. Exits of a
+    street have an angle only, those of a viewpoint a name and a length in metres, too.
+    """
     held = as_mapping(observed)
     facing = held.get("heading")
     neighbors = held.get("neighbors")

@@ -149,7 +149,11 @@ def _write(
     sources: Sources,
     on_page: OnPage | None,
 ) -> int:
-    """Write the pages; return the number of episodes that have one."""
+    """Write the pages of the ``chosen`` episodes and the index; return the number of episodes that
+    have a page.
+
+    Pages of earlier calls stay: the index and the pages before and after them link to them.
+    """
     path = rows.run.path
     ids = rows.names()
     name = path.resolve().name

@@ -49,7 +49,10 @@ class TrainingLog(NamedTuple):
 
 
 def draw_curves(request: FigureRequest) -> Drawing:
-    """Draw learning curves, from training logs or from run folders of checkpoints."""
+    """Draw learning curves, from training logs or from run folders of checkpoints.
+
+    Logs that differ in their seeds alone are one curve, their mean, over a thin line for each seed.
+    """
     if all(is_run(path) for path in _expanded(request.runs)):
         return _draw_checkpoints(request)
     logs = [_read(path, request.metric) for path in request.runs]
@@ -96,7 +99,11 @@ def _expanded(paths: Sequence[Path]) -> list[Path]:
 
 
 def _draw_checkpoints(request: FigureRequest) -> Drawing:
-    """Draw a metric of run folders by the number at the end of their names, with intervals."""
+    """Draw a metric of run folders by the number at the end of their names, with intervals.
+
+    The number is the training step, the rest of the name the series. Raises ``UsageError`` for a
+    name without a number.
+    """
     rows = reports.pooled_rows(request.runs, request.cluster, request.data)
     charts.require_rows(rows)
     metric = charts.metric_of(rows, request.metric)
@@ -125,7 +132,11 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
 
 
 def _read(path: Path, wanted: str) -> TrainingLog:
-    """Read a training log. Raises ``DataError`` for a file without the columns."""
+    """Read a training log. Raises ``DataError`` for a file without the columns.
+
+    Rows without a number in the column of results are skipped. Without a column of steps, the
+    number of the row, from 1, is the step; in a column of steps, no such row may lack its number.
+    """
     file = _file_of(path)
     rows = _rows_of(file)
     columns: dict[str, None] = {}

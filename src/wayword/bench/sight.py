@@ -137,7 +137,8 @@ def verdict(gap: Sequence[float]) -> str:
         return (
             f"its own pictures beat those of another place by {points}: the model looks"
         )
+    # No proof that it does not look: few episodes show no difference either.
     return (
-        f"the pictures of another place score like its own ({points}): by these episodes, the "
-        "model reads the menu"
+        f"its own pictures beat those of another place by no more than chance ({points}): these "
+        "episodes do not show that the model looks"
     )

@@ -18,7 +18,13 @@ import wayword
 from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import RunFolder
-from wayword.runs.harbor import WORLD_RUN, _why_not, export_harbor, rewards
+from wayword.runs.harbor import (
+    WORLD_RUN,
+    _quoted,
+    _why_not,
+    export_harbor,
+    rewards,
+)
 from wayword.runs.opening import dataset_of
 
 TOKEN = "secret-word"
@@ -97,6 +103,12 @@ def test_an_id_that_a_list_cannot_hold_is_no_task(tmp_path: Path, name: str) -> 
     (task, *_) = dataset_of(run).tasks
     assert not _why_not(run, task, record)
     assert "id" in _why_not(run, task, replace(record, episode_id=name))
+
+
+def test_every_text_survives_the_quotes_of_toml_and_yaml() -> None:
+    text = 'a "b" \\ ${C} \n\t\x7f\x85 \u2028 \u2029 \u00e9 \U0001f3e0 # : {d}'
+    assert tomllib.loads(f"text = {_quoted(text)}")["text"] == text
+    assert yaml.safe_load(f"texts: {_quoted([text, '-'])}")["texts"] == [text, "-"]
 
 
 def test_settings_of_the_run_reach_the_world(tmp_path: Path) -> None:

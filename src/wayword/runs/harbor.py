@@ -30,7 +30,7 @@ from wayword.agents.strategies.strategy import instruction
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.visible import escaped
+from wayword.core.visible import escaped, visible
 from wayword.runs.config import success_of
 from wayword.runs.export import OnEpisode, records, require_new
 from wayword.runs.opening import Trusted, dataset_of, plan_of
@@ -218,7 +218,7 @@ def export_harbor(
         _copy_player(out / name / "solution" / "solve.py")
         for script in ("solution/solve.sh", "tests/test.sh"):
             (out / name / script).chmod(0o755)
-        cell = record.episode_id.replace("|", "\\|")
+        cell = " ".join(visible(record.episode_id).split()).replace("|", "\\|")
         summary.rows.append(f"| {name} | {cell} | {len(actions)} |")
     if summary.rows:
         _write_readme(out, worlds.values(), summary)
@@ -307,7 +307,7 @@ class _World:
         command = ["wayword", "mcp", self.name, "--episodes", episode.id]
         command += [*self.options, "--http", str(PORT), "--host", "0.0.0.0"]
         # Compose puts variables in the place of a single dollar sign.
-        written = json.dumps([*command, "--out", WORLD_RUN]).replace("$", "$$")
+        written = _quoted([*command, "--out", WORLD_RUN]).replace("$", "$$")
         compose = COMPOSE.format(image=IMAGE, command=written, port=PORT)
         yield "environment/docker-compose.yaml", compose
         yield "environment/Dockerfile", AGENT_IMAGE
@@ -324,10 +324,14 @@ def default_of(setting: Field[Any]) -> Any:
     return setting.default
 
 
-def _quoted(text: str) -> str:
-    """A text as TOML and YAML quote it, which is JSON's way but for one character."""
-    written = escaped(json.dumps(text, ensure_ascii=False))
-    return written.replace("\x7f", "\\u007f")
+def _quoted(value: str | Sequence[str]) -> str:
+    """A text, or a list of texts, as TOML and YAML quote it, which is JSON's way but for a few
+    characters, and for escapes in pairs, which neither reads."""
+    written = escaped(json.dumps(value, ensure_ascii=False))
+    # TOML refuses the first one, and the others end a line of YAML.
+    for character in "\x7f\x85\u2028\u2029":
+        written = written.replace(character, f"\\u{ord(character):04x}")
+    return written
 
 
 def _copy_player(path: Path) -> None:

@@ -107,7 +107,12 @@ def _draw_count(
     chance: float,
     wording: Wording,
 ) -> Question | None:
-    """Draw a question on existence or number, and make the rooms' objects fit the answer."""
+    """Draw a question on existence or number, and make the rooms' objects fit the answer.
+
+    ``chance``, from 0 up to 1, decides the answer: each count up to ``MOST_COUNTED`` is equally
+    likely, and so are yes and no. Changes ``draft``. Return None if no type suits the places, or if
+    they have no free space.
+    """
     # A type with at least two likely places: with one, a single look would answer.
     types = [
         t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2
@@ -272,7 +277,11 @@ def read_questions(
 
 
 def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
-    """Read a file of questions of one type. Raises ``DataError`` with line and field."""
+    """Read a file of questions of one type. Raises ``DataError`` with the column or line.
+
+    Questions are numbered from 0 in file order. The files ask about kitchens of the training set;
+    for the held-out ones, questions are assigned to ``UNSEEN`` in turn.
+    """
     try:
         rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8")))
     except UnicodeDecodeError as error:
@@ -282,6 +291,7 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
     for column in COLUMNS:
         if column not in header:
             raise DataError(path, f"column {column!r}", "is missing", "fetch it again")
+    # By name: the order of columns is the file's.
     columns = [header.index(name) for name in COLUMNS]
     for number, row in enumerate(rows):
         try:
@@ -369,7 +379,11 @@ class Questions:
         return HouseholdWorld(scene, self._body, layout=home.layout.with_scene(scene))
 
     def _task(self, number: int) -> Task:
-        """Build the task of a question; the objects to place follow from its answer."""
+        """Build the task of a question; the objects to place follow from its answer.
+
+        The reference lists the objects and places that reveal the answer, and how many of them
+        suffice. Start and wording are drawn from the question's key.
+        """
         question = self._questions[number]
         kind = question.kind
         answer = question.answer

@@ -546,7 +546,11 @@ def word_goal(
     actors: Sequence[str],
     wording: Wording,
 ) -> str:
-    """Write the joint instruction for a published goal."""
+    """Write the joint instruction for a published goal.
+
+    The objects' place is that of the first predicate. Where its room has several of that type, the
+    text gives the side (northern, southern, eastern, western) on which it lies, or the middle.
+    """
 
     def words(kind: str) -> str:
         """Return a class in the words of an instruction."""
@@ -570,6 +574,7 @@ def word_goal(
         # The room has several: the side on which this one leads the others by most.
         east = [place.x - o.x for o in others]
         north = [place.y - o.y for o in others]
+        # Metres by which this one lies beyond all others on a side; negative if one is beyond it.
         lead_of = {
             "northern ": min(north),
             "southern ": -max(north),

@@ -336,7 +336,12 @@ def _displaced_goals(
     published: thor.Records,
     shuffled: Shuffle,
 ) -> tuple[Restored, ...]:
-    """Return goals for the displaced objects, by the rules at the head of this part."""
+    """Return goals for the displaced objects, by the rules at the head of this part.
+
+    An object is displaced by its lid, its receptacle, or its spot on furniture. The receptacle of a
+    goal is "" for the floor, and ``NOWHERE`` where no published box is under the target.
+    """
+    # Every object at its initial and at its target pose: receptacles move as well.
     objects = list(filter(thor.is_object, published))
     receptacles = list(filter(thor.preposition, objects))
     before = [_record_at(r, shuffled, START) for r in receptacles]
@@ -347,7 +352,7 @@ def _displaced_goals(
         target = shuffled.target.get(r.name)
         is_moved = start and target and _is_moved(start, target)
         if not is_moved and r.name not in shuffled.openings:
-            continue
+            continue  # neither its pose nor its lid is in the episode
         first = _record_at(r, shuffled, START)
         last = _record_at(r, shuffled, TARGET)
         is_open = "isOpen" in last.flags
@@ -368,8 +373,8 @@ def _displaced_goals(
         end_spot = last.center[:2]
         if end_on is None:
             if start_on is not None:
-                floor = "" if last.bottom <= LOW_M else NOWHERE
-                goals.append(Restored(first.id, floor, is_open))
+                receptacle = "" if last.bottom <= LOW_M else NOWHERE
+                goals.append(Restored(first.id, receptacle, is_open))
         elif start_on is None or start_on.id != end_on.id:
             goals.append(Restored(first.id, end_on.id, is_open))
         elif not end_on.pickupable and math.dist(first.center[:2], end_spot) > NEAR_M:
@@ -431,8 +436,12 @@ CACHED_SCENES = 64  # enough for episodes that are played side by side
 
 
 class PublishedEpisodes:
-    """The 2021 episodes of a split, ``{scene}_{split}_{number}``, in file order. ``omissions``
-    counts the episodes left out, by ``Cause``."""
+    """The 2021 episodes of a split, ``{scene}_{split}_{number}``, in file order.
+
+    ``number`` is the episode's index in its scene. ``body`` is the actor's; ``form`` decides
+    whether the request describes changes or the target state. ``omissions`` counts the episodes
+    left out, by ``Cause``.
+    """
 
     def __init__(
         self,
@@ -446,6 +455,8 @@ class PublishedEpisodes:
         self._body = body
         self._request_form = form
         self._path = find(folder, f"rearrangement/{split}.json")
+
+        # All published episodes, by scene and index.
         self._scenes = read_json(self._path, dict)  # scene -> episodes
         places: list[tuple[str, int]] = []
         for scene in self._scenes:
@@ -470,6 +481,8 @@ class PublishedEpisodes:
             for (scene, number), cause in zip(places, causes, strict=True)
             if not cause
         }
+
+        # Tasks by number. Scenes and starts are cached: an episode needs them several times.
         self._ids = list(self._places)
         self.tasks: Sequence[Task] = DrawnTasks(
             len(self._ids),
@@ -487,7 +500,11 @@ class PublishedEpisodes:
         return published | ithor.files(self._folder, scenes)
 
     def _read(self, scene: str, number: int) -> Shuffle:
-        """Read a published episode. Raises ``DataError`` naming episode and field."""
+        """Read a published episode. Raises ``DataError`` naming episode and field.
+
+        ``number`` is its index in the scene. Lengths are metres, headings degrees, and the
+        openness of a lid goes from 0 to 1.
+        """
         path = self._path
         raw = self._scenes[scene][number]
         where = f"{scene}, episode {number}"
@@ -548,7 +565,11 @@ class PublishedEpisodes:
         return scene, ithor.layout(self._folder, shuffled.scene, scene)
 
     def _task(self, number: int) -> Task:
-        """Return the task of a published episode."""
+        """Return the task of a published episode.
+
+        The actor starts at the standing position nearest to the published one. The request
+        describes the target state of every object, or only the changes, by the request's form.
+        """
         name = self._ids[number]
         shuffled, judged = self._load_start(name)
         (x, y), _ = ithor.start(self._folder, shuffled.scene, shuffled.x, shuffled.y)

@@ -186,7 +186,11 @@ class Robothor(SolvableSearches):
         return list(self._scenes)[scene], index
 
     def _task(self, number: int) -> Task:
-        """Return the task of an episode record. Raises ``DataError`` naming it."""
+        """Return the task of an episode record. Raises ``DataError`` naming it.
+
+        Every object of the type in the scene is a target. Lengths are metres, angles degrees.
+        Without a published path, the shortest length is unknown as well.
+        """
         scene, index = self._entry(number)
         path = self._scenes[scene]
         where = f"record {index}"
@@ -210,6 +214,8 @@ class Robothor(SolvableSearches):
             shortest = float(
                 read_field(path, where, record, "shortest_path_length", (int, float))
             )
+
+        # A type without an object in the scene's metadata has no targets: no search succeeds.
         targets = _target_points(self.folder, scene).get(type_name(label), {})
         reference = ObjectNavReference(
             name,

@@ -351,7 +351,7 @@ _WIDE = 84  # width of the table; in narrower terminals each metric takes two li
 
 
 def _to_terminal(result: Comparison, width: int) -> str:
-    """Return the comparison for a terminal of that width."""
+    """Return the comparison for a terminal of that width, in characters; a newline at the end."""
     from rich import box
     from rich.table import Table
 
@@ -375,8 +375,9 @@ def _to_terminal(result: Comparison, width: int) -> str:
             "\n".join(["", *_notes(result)]),
             width=width,
         )
-    lines = []
+
     # A narrow terminal: two lines for each metric instead of a table.
+    lines = []
     for text in head:
         lines += textwrap.wrap(text, width, subsequent_indent="  ")
     for line in result.lines:

@@ -86,14 +86,21 @@ class ObjectNavScorer(EpisodeScorer):
         task: Task,
         trajectory: Trajectory,
     ) -> dict[str, float]:
-        """Return the scores of a search: the last trial counts."""
-        # Score the last trial, and only its notes
+        """Return the scores of a search: the last trial counts.
+
+        ``success_*`` and ``spl_*`` need the target in view at the stop: ``visible`` from anywhere,
+        ``challenge`` within ``reference.within`` metres, ``grounded`` without giving up.
+        ``success_released`` is by distance alone. SPL needs a published shortest path. Empty
+        without an object to find.
+        """
+        # The last trial, and only its notes.
         trajectory = replace(trajectory, earlier=[])
         reference = task.reference
         state = trajectory.state or {}
         if not isinstance(reference, ObjectNavReference):
             return {}
         traveled = float(state.get("metres", 0.0))
+        # Targets in view, and the path to them.
         scores: dict[str, float] = {}
         for name, max_distance in (
             ("visible", math.inf),
@@ -111,6 +118,8 @@ class ObjectNavScorer(EpisodeScorer):
         for seen, grounded in GROUNDED_SCORES.items():
             if seen in scores:
                 scores[grounded] = 0.0 if gave_up else scores[seen]
+
+        # The distance to a target, in view or not; infinite for a state without a position.
         if reference.middles:
             end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
             # The released code measures in a straight line to the object's middle.

@@ -286,8 +286,11 @@ def shared_walls(
 
 
 def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
-    """Apply a random symmetry of the square (one of eight) and shift the plan to the origin."""
-    # Each of the eight symmetries is equally likely.
+    """Apply a random symmetry of the square (one of eight) and shift the plan to the origin.
+
+    The south-west corner of the result is at (0, 0); coordinates are metres, to the centimetre.
+    """
+    # Three draws: each of the eight symmetries is equally likely.
     swap = rng.random() < 0.5
     x_sign = -1 if rng.random() < 0.5 else 1
     y_sign = -1 if rng.random() < 0.5 else 1
@@ -309,6 +312,7 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
         # Adding 0.0 turns -0.0 into 0.0.
         return round(x - west, 2) + 0.0, round(y - south, 2) + 0.0
 
+    # A symmetry may exchange the corners of a room, and the direction of a door's wall.
     rooms = []
     for room in plan.rooms:
         xa, ya = move(room.x0, room.y0)

@@ -131,10 +131,16 @@ class Trajectories:
         return read_field(self.path, where, table, "anns", list)  # type: ignore[no-any-return]
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
-        """Read a trajectory. Raises ``DataError`` naming line and field."""
+        """Read a trajectory. Raises ``DataError`` naming line and field.
+
+        Positions are metres, headings and the horizon degrees. An annotation is its goal, then its
+        steps.
+        """
         path = self.path
         where = f"line {entry.line}"
         raw = self._record(entry.line)
+
+        # The start of the agent.
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
         horizon = float(action.get("horizon", 0.0))
@@ -162,6 +168,7 @@ class Trajectories:
             texts = [" ".join(str(text).split()) for text in (goal, *steps)]
             annotations.append(tuple(texts))
 
+        # Appliances by type: true if they are on.
         toggles = {
             read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
             for each in read_field(path, where, scene, "object_toggles", list)

@@ -700,7 +700,12 @@ def _read_file(path: Path) -> list[TaskFile]:
 
 
 def _read_task(path: Path, text: str, name: str) -> TaskFile:
-    """Read one task; ``name`` applies if the text has none. Raises ``DataError``."""
+    """Read one task; ``name`` applies if the text has none.
+
+    Builds its home, places its objects, and reads the goal. Raises ``DataError`` for text that is
+    no valid YAML, a wrong field, a home that cannot be built, and a goal without conditions or with
+    over ``MOST_CONDITIONS``.
+    """
     import yaml
 
     try:
@@ -732,6 +737,9 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     rules = entry.rules or read_rules("household")
     start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
+
+    # The result of ``accept``, if the file has one: the expert's number of steps. It is no part of
+    # the task, so the digest leaves it out.
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
     expert_length = steps if isinstance(steps, int) else None

@@ -425,7 +425,11 @@ class Compiler:
         each: Component,
         params: tuple[str, ...],
     ) -> tuple[goals.Ids, tuple[goals.Trait, ...], bool]:
-        """Return a component's eligible objects, their required traits, and True for a place."""
+        """Return a component's eligible objects, their required traits, and True for a place.
+
+        ``params`` are the task's parameters, which the conditions may name. An object is eligible
+        by its type and by its affordances: it must be able to reach every required trait.
+        """
         kinds: tuple[str, ...] = ()
         traits: list[goals.Trait] = []
         place = False
@@ -442,6 +446,7 @@ class Compiler:
             else:
                 traits.append((PROPERTIES[name], bool(int(value))))
 
+        # Traits are the goal: an eligible object can reach them, and need not have them yet.
         needed = {
             NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES
         }

@@ -813,7 +813,11 @@ def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> 
 
 
 def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
-    """Describe the goals in words, one line per goal."""
+    """Describe the goals in words, one line per goal.
+
+    Dishes are described by types, since any object of a type will do; other goals name their
+    objects as the world does.
+    """
     objects = {o.id: o for o in scene.objects}
     names = names_of(scene.objects)
 

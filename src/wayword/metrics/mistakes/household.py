@@ -247,7 +247,11 @@ def _spaced(name: object) -> str:
 
 
 def _never_in_view(evidence: EpisodeFacts) -> Explanation:
-    """Explain unmet conditions whose objects never came into view."""
+    """Explain unmet conditions whose objects never came into view.
+
+    One kind of object is named with its room; of several, only their number is given. Without a
+    known house there are no objects to name, and the conditions stand for them.
+    """
     about = next((each for _, each in evidence.unmet if each is not None), None)
     shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
     if about is None:  # the objects have no names: the house is not known

@@ -12,7 +12,11 @@ from wayword.worlds.two_phase.world import HALLWAY
 
 
 def explain(evidence: EpisodeFacts, room: str) -> Explanation:
-    """Describe the last choice, and the objects that lead to the room."""
+    """Describe the last choice, and the objects that lead to the room.
+
+    ``room`` is the one to reach. In the first phase the right choice leads to the hallway, not yet
+    to the room. A stop, or a step without a known place, has no further consequence.
+    """
     final = evidence.trajectory.steps[-1]
     action = None
     chosen = "no action"
@@ -21,6 +25,8 @@ def explain(evidence: EpisodeFacts, room: str) -> Explanation:
         chosen = str(action)
         if action.arguments:
             chosen = f"the {action.arguments[0]}"
+
+    # The objects on offer that would have been right; the choice alone if they are not known.
     held = as_mapping(final.observation)
     objects_of: Mapping[str, tuple[str, ...]] = getattr(
         evidence.dataset,
@@ -35,6 +41,8 @@ def explain(evidence: EpisodeFacts, room: str) -> Explanation:
     if right:
         target = held.get("target")
         end = Fact("wrong_choice", chosen=chosen, right=right, room=room, target=target)
+
+    # Where the choice led: by the feedback, else by the final state.
     place = final.feedback.details.get("room") or evidence.trajectory.state.get("place")
     if not place or action == STOP:
         return Explanation(end)

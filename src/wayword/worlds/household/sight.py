@@ -200,7 +200,12 @@ class Sight:
         return points
 
     def _nearby(self, x: float, y: float, distance: float, me: int) -> NearbyEntities:
-        """Return the entities near a point; those of other actors are added anew."""
+        """Return the entities within ``distance`` of a point, and maybe a few beyond; all metres.
+
+        ``me`` is the index of the actor at the point, which is left out. Objects and doors are
+        cached by cells of ``CELL_SIZE``, so that a walking body searches again only in a new cell;
+        other actors are added at every call.
+        """
         t = self._entities
         # Any change anywhere empties the cache; nothing changes while a body walks.
         if t.version != self._version:

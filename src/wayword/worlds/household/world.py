@@ -179,7 +179,11 @@ class ActionMenu:
         return actions
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
-        """Map verbs to functions of object indices: true if possible as far as the actor knows."""
+        """Map verbs to functions of object indices: true if possible as far as the actor knows.
+
+        A function has one index for each slot of its verb: an object, then its receptacle or tool.
+        The functions hold for the present state only.
+        """
         house = self._house
         entities = self._house.entities
         me = self._me

@@ -228,7 +228,12 @@ def build_scene(
     pieces: Sequence[FurniturePiece],
     closed: Sequence[bool],
 ) -> Scene:
-    """Build the scene of a furnished plan; ``closed`` has one flag per door."""
+    """Build the scene of a furnished plan.
+
+    ``closed`` has one flag per door, in the plan's order; those of archways have no effect. Doors
+    are called ``door|1`` and so on. Parts of a piece, such as the basin of a sink, are built after
+    it, in the order of its kind.
+    """
     builder = SceneBuilder(name)
     for room in plan.rooms:
         corners = (

@@ -390,7 +390,12 @@ class LoggedEpisodes(PublishedHomes):
             self._files.path(name)
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
-        """Return the case of a log, counting its cause if it is omitted."""
+        """Return the case of a log, counting its cause if it is omitted.
+
+        ``number`` is the log's index in ``LOGS``. An actor starts at the free position nearest to
+        the published one if it is near a start of the home and apart from the actors placed before;
+        else at a drawn one. Positions are metres.
+        """
         path = self._files.path(LOGS[number])
         name = Path(LOGS[number]).stem
         record = _read_json(path)

@@ -100,7 +100,11 @@ def write_instruction(
 
 
 def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
-    """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
+    """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn.
+
+    Adds the names that it uses to ``text``. Which sentences there are depends on the junction's
+    number; one of them is drawn, each equally likely.
+    """
     turn = rng.choice(TURNS[leg.turn])
 
     # The junction is counted by lights or by intersections.

@@ -124,20 +124,25 @@ class MeanEstimate:
         return self.interval(alpha).half + 0.84 * standard_error
 
     def _limit(self, sign: float, share: float) -> float:
-        """Return the value that the mean times ``sign`` exceeds with a chance of ``share``."""
+        """Return the value that the mean times ``sign`` exceeds with a chance of ``share``.
+
+        ``sign`` is 1 for the upper limit and -1 for the lower one, which is then negated by the
+        caller. Searched between the mean and the extreme on that side.
+        """
         low = sign * self.mean
         high = max(sign * extreme for extreme in self.extremes or ())
-        wanted = _quantile(share)
+        required = _quantile(share)
 
         # The normal quantile of the share is almost linear.
         def excess(value: float) -> float:
             """Return how far the share at a value is above the required one."""
-            return _quantile(self._share(sign, value)) - wanted
+            return _quantile(self._share(sign, value)) - required
 
         if high <= low or (above := excess(low)) <= 0:
             return low
         if (below := excess(high)) >= 0:  # equal values, but for rounding
             return high
+
         # Regula falsi, where the value of the end that stays shrinks (Anderson and Björck 1973).
         for _ in range(100):
             value = low + (high - low) * above / (above - below)

@@ -123,7 +123,11 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _footnote(rows: Sequence[Row]) -> list[str]:
-    """Return the sentences below the table, in LaTeX."""
+    """Return the sentences below the table, in LaTeX.
+
+    They explain the intervals, bold values and marks, as far as the table has them, then name
+    episodes that were left out and the rows' caveats.
+    """
     notes = []
     if any(map(has_interval, rows)):
         units = dict.fromkeys(plural(row.clustered or "episode") for row in rows)

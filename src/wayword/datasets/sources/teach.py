@@ -369,7 +369,12 @@ class Compiler:
         params: tuple[str, ...],
         head: bool,
     ) -> CompiledPart:
-        """Compile a component; ``head``: a relation puts it in or on something."""
+        """Compile a component; ``head``: a relation puts it in or on something.
+
+        Adds goals and dishes to ``built``. A place for others, and an object of which nothing is
+        required, gives no dish. Raises ``Unbuildable`` if the scene has no suitable object.
+        """
+        # "All" counts as 0: it makes a goal for each object, not a number of dishes.
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:

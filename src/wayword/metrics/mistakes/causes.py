@@ -263,7 +263,10 @@ def _chose(steps: Sequence[Written]) -> bool:
 
 
 def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
-    """Find causes in the course of the steps: repeated failures, loops, rejected answers."""
+    """Find causes in the course of the steps: repeated failures, loops, rejected answers.
+
+    Return each cause with the step (from 1) that stands for it, 0 if no single step does.
+    """
     found: dict[str, int] = {}
     decisions = [step.get("decision", {}) for step in steps]
     # Without the stop itself: the steps that led to it.

@@ -34,7 +34,8 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         departed = walk.departure(last)
     more = []
     if (reached := evidence.causes.get("passed_goal", 0)) > 1 or walk.was_at_goal:
-        # The cause is the step that left the goal; without a dataset it is not known
+        # The cause is the step that left the goal, one after the step that reached it. Without a
+        # dataset it is not known.
         more.append(Fact("passed_goal", reached=max(reached - 1, 0)))
     # The step that lost the episode is described on its own.
     is_lost_there = lost is not None and departed == lost.step
@@ -51,6 +52,8 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         place = walk.places[wrong - 1]
     if text := clause(evidence, gold, place):
         more.append(Fact("clause", text=text))
+
+    # The step that lost the episode, and the end.
     did = None
     if lost and lost.step:
         did = walk.did(lost.step)

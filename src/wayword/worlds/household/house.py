@@ -333,7 +333,11 @@ class House:
 
 
 def observation(house: House, me: Actor) -> HouseholdObservation:
-    """Return the observation of an actor, with the actor's names for objects."""
+    """Return the observation of an actor, with the actor's names for objects.
+
+    Objects, doors and other actors in view, each nearest first: bearings are degrees to the right
+    of the heading, rounded to 0.1, and distances metres, rounded to 0.01.
+    """
     entities = house.entities
     names = me.names.of
     view = me.view
@@ -348,7 +352,8 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     rows = sorted(zip(view.distance, view.entities, view.bearing, inside, strict=True))
     for metres, i, bearing, holder in rows:
         side: Direction = "left" if bearing < 0 else "right"
-        side = "middle" if abs(bearing) <= side_angle else side
+        if abs(bearing) <= side_angle:
+            side = "middle"
         # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
         # 3600 tenths of a degree make the argument of int() positive.
         bearing = (int(bearing * 10 + 3600.5) - 3600) / 10

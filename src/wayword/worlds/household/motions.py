@@ -453,7 +453,12 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
 
 
 def go_explore(script: SkillRun, name: str) -> Details:
-    """Walk to the middle of a room, turn around once, and list the objects seen."""
+    """Walk to the middle of a room, turn around once, and list the objects seen.
+
+    ``seen`` are names of objects and doors of the room, in order of first sight; ``places`` maps
+    each of those that is in or on another one to the preposition and that one's name; ``closed``
+    and ``opened`` are those that can be opened. Fails with ``no_such_room``.
+    """
     house = script.house
     me = script.me
     entities = script.house.entities
@@ -477,6 +482,7 @@ def go_explore(script: SkillRun, name: str) -> Details:
     places = {}
     for i, object_name in names.items():
         holder = int(entities.inside[i])
+        # The floor and the hands of actors are no places.
         if 0 <= holder < entities.objects:
             preposition = entities.specs[holder].receptacle
             places[object_name] = [preposition, house.name(me, holder)]

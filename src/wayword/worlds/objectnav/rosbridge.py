@@ -282,7 +282,11 @@ class Link:
         self._interruption = None
 
     def _attempt(self, timeout: float) -> str:
-        """Connect once. Returns the problem; empty without one."""
+        """Connect once, within ``timeout`` seconds. Return the problem; empty without one.
+
+        A new connection starts without the messages of the last one, subscribes and advertises
+        again, and has two threads: one that reads, one that sends the heartbeat.
+        """
         client, errors = _websockets()
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
         try:
@@ -295,6 +299,7 @@ class Link:
             connection = connecting.__enter__()
         except (OSError, errors.WebSocketException, TimeoutError) as error:
             return f"{type(error).__name__}: {error}".splitlines()[0]
+        # Answers of an earlier connection belong to no request of this one.
         with self._changed:
             self._connection = connection
             self._latest.clear()

@@ -250,7 +250,7 @@ def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     played: dict[str, Any], tmp_path: Path
 ) -> None:
     plan = ladders.Contender(VERSION, "gold").real_plan(R2R, data=tmp_path)
-    head, nothing = real.find(R2R, plan, tmp_path, whole=True)
+    head, nothing = real.find(R2R, plan, tmp_path, complete=True)
     assert nothing is None
     (row,) = real.real_rows(tmp_path, [R2R], [head], 200)
     assert (row["dataset"], row["episodes"]) == ("", 0)
@@ -259,7 +259,7 @@ def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     with pytest.raises(
         UsageError, match=r"r2r:val_seen: these files hold other episodes"
     ):
-        real.find(R2R, plan, tmp_path, whole=True)
+        real.find(R2R, plan, tmp_path, complete=True)
 
 
 def test_a_wrong_setting_is_named_and_is_no_missing_file(
@@ -271,10 +271,10 @@ def test_a_wrong_setting_is_named_and_is_no_missing_file(
     wrong = replace(plan, settings={"dataset": {"rooms": 9}})
     for data in (played["data"], None):
         with pytest.raises(UsageError, match="rooms"):
-            real.find(R2R, replace(wrong, data=data), tmp_path, whole=False)
+            real.find(R2R, replace(wrong, data=data), tmp_path, complete=False)
     with pytest.raises(UsageError, match="r2r has no split 'val_sen'"):
-        real.find(replace(R2R, splits=("val_sen",)), plan, tmp_path, whole=False)
-    head, nothing = real.find(R2R, replace(plan, data=None), tmp_path, whole=False)
+        real.find(replace(R2R, splits=("val_sen",)), plan, tmp_path, complete=False)
+    head, nothing = real.find(R2R, replace(plan, data=None), tmp_path, complete=False)
     assert nothing is None
     assert head["missing"] == ["no data folder (--data or WAYWORD_DATA)"]
 

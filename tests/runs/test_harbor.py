@@ -155,3 +155,10 @@ def test_a_folder_with_files_is_not_written_to(tmp_path: Path) -> None:
     wayword.run("oracle", on="two_phase", limit=1, out=tmp_path / "run")
     with pytest.raises(RecordingError, match="not empty"):
         export_harbor([tmp_path / "run"], tmp_path / "run")
+
+
+def test_the_image_of_the_worlds_has_what_their_families_need(tmp_path: Path) -> None:
+    tasks = exported(tmp_path, "expert", "grounding", limit=1)
+    recipe = (tasks / "world/Dockerfile").read_text()
+    assert "'/src[mcp,serve,babyai]'" in recipe
+    assert "FROM ${BASE_IMAGE}" in recipe

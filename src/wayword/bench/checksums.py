@@ -43,9 +43,16 @@ def content(dataset: Dataset, task: Task) -> Any:
     # A graph is its edges; other worlds are their state at the start.
     graph = getattr(world, "graph", None)
     scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
-    asked = episode.instruction, episode.extra.get("instructions")
+    instructions = episode.instruction, episode.extra.get("instructions")
     return _plain(
-        (episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene)
+        (
+            episode.id,
+            episode.scene,
+            episode.start,
+            instructions,
+            asdict(task.reference),
+            scene,
+        )
     )
 
 

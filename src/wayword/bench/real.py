@@ -69,22 +69,22 @@ def find(
     real: RealSet,
     plan: Plan,
     folder: Path,
-    whole: bool,
+    complete: bool,
 ) -> tuple[dict[str, Any], Plan | None]:
     """The head of a set's row, and the plan on the first split that is on this machine, None if
-    none is; ``whole`` if the plan plays the last episode of the sample. Raises ``UsageError`` for
-    a wrong setting, and where the files hold other episodes than the version's."""
+    none is; ``complete`` if the plan plays the last episode of the sample. Raises ``UsageError``
+    for a wrong setting, and where the files hold other episodes than the version's."""
     head = {"dataset": "", "named": f"{real.name}:{real.splits[0]}"}
     # A card says what is missing, so that the reader can fetch it.
     missing = list[str]()
     for split in real.splits:
         on = f"{real.name}:{split}"
         there = replace(plan, on=on, out=sample_folder(folder, on))
-        if reason := absence(there, whole):
+        if reason := absence(there, complete):
             missing.append(reason)
             continue
         # Other files would give numbers that compare with nothing.
-        drawn = sample_checksums(there, whole)
+        drawn = sample_checksums(there, complete)
         if (known := list(real.checksums.get(split, drawn))[: len(drawn)]) != drawn:
             raise UsageError(
                 f"{on}: these files hold other episodes ({', '.join(drawn)}) than the bench has "
@@ -94,18 +94,18 @@ def find(
     return {**head, "missing": list(dict.fromkeys(missing))}, None
 
 
-def sample_checksums(plan: Plan, whole: bool) -> list[str]:
-    """The checksums of the first episode of a sample and, of a ``whole`` one, of the last."""
+def sample_checksums(plan: Plan, complete: bool) -> list[str]:
+    """The checksums of the first episode of a sample and, of a ``complete`` one, of the last."""
     dataset = open_dataset(plan)
     # Two episodes are enough to notice another order or another file.
     numbers = choose(plan, dataset.tasks)
     return checksums(
         dataset,
-        [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]],
+        [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + complete]],
     )
 
 
-def absence(plan: Plan, whole: bool = False) -> str:
+def absence(plan: Plan, complete: bool = False) -> str:
     """The problem with a split's files on this machine, without the path of its data folder; empty
     if there is none. Raises ``UsageError`` for a wrong setting."""
     cls = registry.load("dataset", plan.dataset_name)
@@ -114,7 +114,7 @@ def absence(plan: Plan, whole: bool = False) -> str:
     if (folder := data_folder(plan.data)) is None:
         return "no data folder (--data or WAYWORD_DATA)"
     try:
-        sample_checksums(plan, whole)
+        sample_checksums(plan, complete)
     except DataError as error:
         return str(error).partition("; ")[0].replace(f"{folder}/", "")
     return ""

@@ -106,10 +106,14 @@ COPY test.sh /tests/test.sh
 """
 
 WORLD_IMAGE = """ARG BASE_IMAGE=python:3.12-slim
-FROM ${BASE_IMAGE}
+FROM ${{BASE_IMAGE}}
 COPY . /src
-RUN pip install --no-cache-dir '/src[mcp,serve]'
+RUN pip install --no-cache-dir '/src[{extras}]'
 """
+
+SERVING = ("mcp", "serve")
+WORLDS: Mapping[str, str] = {"babyai": "babyai", "alfworld": "alfworld"}
+"""A family whose worlds need another package -> the extra that installs it."""
 
 COMPOSE = """services:
   main:
@@ -342,6 +346,8 @@ def _copy_player(path: Path) -> None:
 
 def _write_readme(out: Path, worlds: Iterable[_World], summary: Summary) -> None:
     """Write the README of all tasks, and the Dockerfile of their worlds."""
+    families = sorted({world.dataset.family.name for world in worlds})
+    extras = [*SERVING, *(WORLDS[name] for name in families if name in WORLDS)]
     with_files = any(world.dataset.files for world in worlds)
     data = DATA.format(image=IMAGE) if with_files else ""
     rows = "\n".join(summary.rows)
@@ -349,7 +355,8 @@ def _write_readme(out: Path, worlds: Iterable[_World], summary: Summary) -> None
     (out / "README.md").write_text(text, encoding="utf-8")
     folder = out / "world"
     folder.mkdir()
-    (folder / "Dockerfile").write_text(WORLD_IMAGE, encoding="utf-8")
+    recipe = WORLD_IMAGE.format(extras=",".join(extras))
+    (folder / "Dockerfile").write_text(recipe, encoding="utf-8")
     ignored = ".git\n.venv*\n.uv\nruns\n"
     (folder / "Dockerfile.dockerignore").write_text(ignored, encoding="utf-8")
 

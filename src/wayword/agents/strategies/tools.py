@@ -99,11 +99,11 @@ class Tools(Strategy):
         """Return how many ways lead to the sides and back; empty if there are none."""
         counts = []
         for direction in self._verbalizer.directions[1:]:
-            ways = [
+            exits = [
                 s for s in self._view_parts if s.is_exit and s.direction == direction
             ]
-            if ways:
-                counts.append(f"{direction} {len(ways)}")
+            if exits:
+                counts.append(f"{direction} {len(exits)}")
         if not counts:
             return ""
         return self._prompts.fill("ways_elsewhere", ways=", ".join(counts))
@@ -200,21 +200,21 @@ class Tools(Strategy):
         return "\n".join(lines)
 
     def _measure(self, name: str) -> str:
-        asked = set(_WORD.findall(name.lower()))
+        name_words = set(_WORD.findall(name.lower()))
         lines = []
         for part in self._view_parts:
             words = set(_WORD.findall(part.name.lower()))
-            if part.measure and asked and asked <= words:
+            if part.measure and name_words and name_words <= words:
                 lines.append(f"{part.name}: {part.measure}")
         return "\n".join(dict.fromkeys(lines)) or self._prompts.fill(
             "not_in_view", name=name
         )
 
     def _recall(self, name: str) -> str:
-        asked = set(_WORD.findall(name.lower()))
+        name_words = set(_WORD.findall(name.lower()))
         lines = []
         for place, line in self._seen:
-            if asked and asked <= set(_WORD.findall(line.lower())):
+            if name_words and name_words <= set(_WORD.findall(line.lower())):
                 lines.append(f"{place}: {line[:RECALLED_LENGTH]}")
         return "\n".join(lines[-MOST_RECALLED:]) or self._prompts.fill(
             "not_recalled", name=name

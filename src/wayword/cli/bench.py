@@ -222,7 +222,7 @@ def _samples(
     heads = []
     for published in (each for each in entry.bench.real if each.track in entry.tracks):
         plan = entry.real_plan(published, **options)
-        head, sample = find(published, plan, entry.folder, whole=not entry.quick)
+        head, sample = find(published, plan, entry.folder, complete=not entry.quick)
         heads.append(head)
         if head["missing"]:
             played = f"; {head['dataset']} is played instead" if sample else ""

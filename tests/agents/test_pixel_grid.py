@@ -19,8 +19,8 @@ from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 
 pytest.importorskip("minigrid")
-EPISODES = 100 if LONG else 20
-SEEDS = 8 if LONG else 4  # of the agent ``random``
+EPISODES = 100 if LONG else 12
+SEEDS = 8 if LONG else 3  # of the agent ``random``
 STEPS = 12  # within which chance seldom comes to the target
 
 

@@ -282,7 +282,7 @@ def test_minutes_of_a_forecast_are_divided_by_the_ladders_that_are_played(
     sample = Plan("gold", "towns", limit=20)
     estimate = replace(forecast(sample), episodes=20, calls=120.0)
     monkeypatch.setattr("wayword.runs.forecast.forecast", lambda _: estimate)
-    command._print_forecast([], {"street": sample}, at_once=2, concurrency=16)
+    command._print_forecast([], {"street": sample}, {}, at_once=2, concurrency=16)
     assert (
         "about 3 minutes" in capsys.readouterr().out
     )  # 20 episodes, 8 at once, are 3 rounds

@@ -122,3 +122,12 @@ def test_coarse_string_pulling_asks_far_less() -> None:
 
     assert pulled(False) == pulled(True)
     assert request_counts[True] * 4 < request_counts[False]
+
+
+@pytest.mark.parametrize("error", [0.0, 3e-14, -3e-14])
+def test_a_half_turn_is_to_the_right_whatever_the_last_bits_of_a_heading(
+    error: float,
+) -> None:
+    for facing in (0.0, 33.7, 180.0, 270.0):
+        turn = relative(facing + 180.0 + error, facing)
+        assert f"{turn:.2f}" == "180.00"

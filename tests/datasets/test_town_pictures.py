@@ -11,8 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from helpers.golden import check_golden
+from helpers.sampling import LONG
 from wayword.core.sight import pixel_hash
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.procedural.towns.scene import (
@@ -149,6 +151,7 @@ def test_six_poses_have_the_golden_pixels() -> None:
     check_golden(GOLDEN, json.dumps({"pixels": hashes()}, indent=1) + "\n")
 
 
+@pytest.mark.skipif(not LONG, reason="timed: on idle cores, in the long form")
 def test_a_picture_takes_at_most_30_ms() -> None:
     town = scene(0)
     x, y = town.town.point(60)

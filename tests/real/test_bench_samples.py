@@ -21,7 +21,7 @@ VERSION = ladders.open_bench()
 def test_a_sample_is_the_versions(data: Path, tmp_path: Path, real: RealSet) -> None:
     plan = ladders.Contender(VERSION, "random").real_plan(real, data=data)
     (split, known), *_ = real.checksums.items()
-    head, found = find(replace(real, splits=(split,)), plan, tmp_path, whole=True)
+    head, found = find(replace(real, splits=(split,)), plan, tmp_path, complete=True)
     assert head == {
         "dataset": f"{real.name}:{split}",
         "named": head["dataset"],

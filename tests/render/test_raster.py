@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.golden import check_golden
+from helpers.sampling import LONG
 from wayword.core.sight import Frame, pixel_hash, png
 from wayword.datasets.procedural.houses.house import build_house
 from wayword.datasets.procedural.houses.scene import EYE_ELEVATION, house_mesh
@@ -171,6 +172,7 @@ def test_a_png_file_holds_the_pixels() -> None:
     assert np.array_equal(read, color)
 
 
+@pytest.mark.skipif(not LONG, reason="timed: on idle cores, in the long form")
 def test_a_picture_of_a_house_takes_at_most_30_ms() -> None:
     house = build_house(SCENE)
     mesh = house_mesh(house).mesh

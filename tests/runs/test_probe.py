@@ -18,7 +18,7 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.sight import pixel_hash
 from wayword.runs import probe
 
-COUNT = 16
+COUNT = 10
 
 
 @cache

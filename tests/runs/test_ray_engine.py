@@ -15,6 +15,7 @@ import pytest
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
 from wayword.models.middleware.budget import Call, Meter
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
 from wayword.runs.active import Reporter
 from wayword.runs.config import billed
@@ -230,7 +231,7 @@ def test_a_dead_process_ends_its_calls_and_episodes(tmp_path: Path) -> None:
         call = copy_of(dead)
         await bank.admit(call)
         assert dead.turns == 2
-        request = await bank.reserve(call.name, 300, 0.0, 1)
+        row = await bank.reserve(call.name, LedgerRow(300, 0.0, samples=1))
         bank.lost("one")
         assert (bank.pending, bank.tokens) == (0, 300), "it may have been billed"
         assert bank.estimate.ended == [], "it did not end by itself"
@@ -239,7 +240,7 @@ def test_a_dead_process_ends_its_calls_and_episodes(tmp_path: Path) -> None:
         await bank.admit(copy_of(dead))
         assert bank.pending == 0
         with pytest.raises(KeyError):
-            await bank.settle(call.name, request, 5, 0.0)
+            await bank.settle(call.name, replace(row, tokens=5))
         await bank.admit(copy_of(alive))
         assert bank.pending == 1
         bank.end(True, alive)

@@ -21,7 +21,7 @@ from wayword.testing.contracts import check_agent, check_dataset, check_world
 
 AGENTS = registry.names("agent")
 DATASETS = registry.names("dataset")
-OWN = ("pasture", "procthor", "r4r", "robot", "rxr", "tour")
+OWN = ("alfworld", "pasture", "procthor", "r4r", "robot", "rxr", "tour")
 """What a user brings, and what is not in the folder of published data: their own tests make some.
 """
 NEED_FILES = {

@@ -55,11 +55,21 @@ def absolute(degrees: float) -> float:
     return 0.0 if wrapped == 360.0 else wrapped  # -1e-15 % 360 rounds up to 360.0
 
 
+HALF_TURN = 180.0 + 1e-9
+"""Turns up to this angle are to the right (degrees). Processors differ in the last bits of an
+arctangent, and a half turn would be ``right 180.00`` on one and ``left 180.00`` on another."""
+
+
 def relative(heading: float, facing: float) -> float:
-    """Return the angle from ``facing`` to ``heading`` in (-180, 180], right positive."""
+    """Return the angle from ``facing`` to ``heading`` in (-180, 180], right positive.
+
+    >>> relative(180.0 + 1e-13, 0.0), relative(181.0, 0.0)
+    (180.0, -179.0)
+    """
     turn = absolute(heading - facing)
-    # The half turn itself is positive: 180, not -180.
-    return turn - 360.0 if turn > 180.0 else turn
+    if turn > HALF_TURN:
+        return turn - 360.0
+    return min(turn, 180.0)
 
 
 def angles_apart(headings: Floats, facing: float) -> Floats:

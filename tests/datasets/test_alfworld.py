@@ -79,6 +79,12 @@ def test_a_file_that_is_no_game_is_named(root: Path, text: str) -> None:
         Alfworld("valid_unseen")
 
 
+def test_a_game_without_a_task_in_its_grammar_is_named(root: Path) -> None:
+    store(root, HEAT, grammar="UNKNOWN")
+    with pytest.raises(DataError, match=r"game\.tw-pddl.*no task"):
+        list(Alfworld("valid_unseen").tasks)
+
+
 def test_a_split_without_games_says_where_they_were_looked_for(root: Path) -> None:
     with pytest.raises(UsageError, match=re.escape(str(root))):
         Alfworld("valid_seen")

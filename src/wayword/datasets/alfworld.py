@@ -38,6 +38,7 @@ from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.world import HouseholdWorld
 
 GAME = "game.tw-pddl"
+"""The name of a game's file, one in each trial's folder."""
 GENERATED = "generated"
 KINDS_OF_GAMES = tuple(kind for kind in KINDS if kind != PICK_STACK)
 LEFT_OUT = ("movable", "Sliced")
@@ -45,7 +46,9 @@ LEFT_OUT = ("movable", "Sliced")
 
 _TASK = re.compile(r"Your task is to: (.+?)\.?\"")
 _PLACEHOLDER = "UNKNOWN GOAL"  # for the task, in the package's grammar
-_MOST_DRAWN = 20  # household tasks that are drawn for each generated game
+# Household tasks that are drawn for each generated game. A type has its turn once in seven draws,
+# and not each of its tasks has a game.
+_MOST_DRAWN = 20
 
 
 @dataclass(frozen=True)
@@ -155,9 +158,13 @@ class Alfworld(Dataset):
 
     def _task(self, name: str) -> Task:
         """The task of a published game; its folder is named after the type."""
-        game = self._game(name)
+        match = _TASK.search(str(self._game(name)["grammar"]))
+        # An agent without a task would only wander.
+        if match is None:
+            raise DataError(self._paths[name], "", "its grammar words no task")
+        instruction = f"{match[1].strip()}."
         kind = name.partition("-")[0]
-        return _task_of(name, kind, _instruction(game), name.partition("/")[0])
+        return _task_of(name, kind, instruction, name.partition("/")[0])
 
     def _read(self, path: Path) -> Mapping[str, Any]:
         """A game's file. Raises ``DataError`` if it is none."""
@@ -237,17 +244,12 @@ def _task_of(name: str, kind: str, instruction: str, scene: str) -> Task:
     return Task(episode, GameReference(name, kind))
 
 
-def _instruction(game: Mapping[str, Any]) -> str:
-    """The task as the game's grammar words it."""
-    match = _TASK.search(str(game["grammar"]))
-    return f"{match[1].strip()}." if match else ""
-
-
 def _package_texts() -> tuple[str, str]:
     """The package's planning domain and grammar."""
     folder = package_files("alfworld").joinpath("data")
-    domain, grammar = (folder / name for name in ("alfred.pddl", "alfred.twl2"))
-    return domain.read_text(encoding="utf-8"), grammar.read_text(encoding="utf-8")
+    domain = (folder / "alfred.pddl").read_text(encoding="utf-8")
+    grammar = (folder / "alfred.twl2").read_text(encoding="utf-8")
+    return domain, grammar
 
 
 def _version(package: str) -> str:

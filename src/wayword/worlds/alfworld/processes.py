@@ -14,16 +14,16 @@ from typing import Any
 from wayword.core.errors import DataError, UsageError
 
 GAMES = 200
-"""Games after which a process ends: each leaves some memory behind in the planner."""
+"""Games after which a process ends: each leaves some memory behind in the engine."""
 
 SECONDS = 600.0
-"""Time limit of a request. The planner of a large game takes seconds, one that hangs for ever."""
+"""Time limit of a request. The translator of a large game takes seconds, one that hangs for ever."""
 
 COMMAND = (sys.executable, "-m", "wayword.worlds.alfworld.engine")
 
 
 class Process:
-    """A process with an engine. Raises ``UsageError`` if the package is not installed."""
+    """A process with an engine."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

@@ -17,7 +17,7 @@ GAMES = 200
 """Games after which a process ends: each leaves some memory behind in the engine."""
 
 SECONDS = 600.0
-"""Time limit of a request. The translator of a large game takes seconds, one that hangs for ever."""
+"""Time limit of a request. Translating a large game takes seconds; one that hangs, for ever."""
 
 COMMAND = (sys.executable, "-m", "wayword.worlds.alfworld.engine")
 

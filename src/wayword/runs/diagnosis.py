@@ -61,7 +61,8 @@ OVER = "nothing more"
 # Steps beyond the limit up to which the expert's need is counted.
 _BEYOND = 200
 
-# Seconds after which the search for the lost step ends, and the last step counts as it.
+# Seconds after which the search for the lost step ends, and the last step counts as it. They are
+# those of the processor: what a page says does not depend on what else a machine does.
 _PATIENCE = 4.0
 
 # Seconds of this search in which steps are tried one by one, from the end on; then it bisects.
@@ -324,7 +325,7 @@ def find_lost(
 ) -> Lost | None:
     """Find the step after which an expert could no longer succeed within the limit of steps, the
     one after its last chance; None if there is no expert, or none in time."""
-    start = time.monotonic()
+    start = time.thread_time()
     episode = _Episode(trajectory, dataset, task)
     last = len(trajectory.steps)
     if not dataset.solutions or not last:
@@ -339,7 +340,7 @@ def find_lost(
     high = last  # the first one after which it is known not to be
     probe = last - 1
     while high - low > 1:
-        now = time.monotonic()
+        now = time.thread_time()
         if now > start + _PATIENCE:
             return None
         if probe < len(games) and episode.can_succeed(games[probe]):

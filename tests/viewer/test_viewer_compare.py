@@ -131,7 +131,7 @@ def test_without_places_each_walk_has_a_map_of_its_own(top: Path) -> None:
 
 def test_distributions_lie_over_each_other_as_shares() -> None:
     drawn = str(figures.overlay(NE, np.arange(12.0), np.array([3.0, 3.0, np.nan])))
-    assert drawn.count("0.00 m to 11.00 m") == 2
+    assert drawn.count("0.00 to 11.00 m") == 2
     assert drawn.count('class="spread') == 2
     assert figures.overlay(NE, [1.0, 1.0], [1.0]) is None
     assert figures.overlay(NE, [], [1.0, 2.0]) is None

@@ -27,7 +27,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import interval, overlay, value
+from wayword.viewer.figures import interval, overlay, value, value_range
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
@@ -63,7 +63,7 @@ class RunPair:
     @property
     def verdict(self) -> str:
         """Who solved more of the shared episodes: ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3%
-        [2.0%, 24.0%]``; empty if no metric has a better direction."""
+        (95%: 2.0 to 24.0%)``; empty if no metric has a better direction."""
         # The first metric with a better direction is the family's measure of success.
         lines = [line for line in self.comparison.lines if line.metric.better]
         if not lines:
@@ -75,9 +75,8 @@ class RunPair:
         change = f"{line.metric.label} {_signed(line.metric, gap.mean)}"
         if math.isnan(gap.low):
             return f"{won} of {pairs}; {change}"
-        low = value(line.metric, gap.low)
-        high = value(line.metric, gap.high)
-        return f"{won} of {pairs}; {change} [{low}, {high}]"
+        ends = value_range(line.metric, gap.low, gap.high)
+        return f"{won} of {pairs}; {change} (95%: {ends})"
 
     @property
     def differences(self) -> Sequence[tuple[Metric, Sequence[tuple[str, str]], str]]:
@@ -92,7 +91,7 @@ class RunPair:
             if math.isnan(gap.low):
                 between = "too few"
             else:
-                between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
+                between = value_range(metric, gap.low, gap.high)
             wins = "–"
             losses = "–"
             color = ""

@@ -88,14 +88,17 @@ def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     high = row.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"
+    return f"95%: {value_range(metric, low, high)}"
+
+
+def value_range(metric: Metric, low: float, high: float) -> str:
+    """Format a range of values, with a shared unit once: ``38.1 to 55.2%``."""
     first = value(metric, low)
     last = value(metric, high)
     unit = _UNITS.get(metric.kind, ("", ""))[1]
-    has_unit = first.endswith(unit) and last.endswith(unit)
-    # Both in the same unit: it is written once. Milliseconds end in the unit of seconds as well.
-    if unit and has_unit and not first.endswith("ms"):
+    if unit and last.endswith(unit):
         first = first.removesuffix(unit)
-    return f"95%: {first} to {last}"
+    return f"{first} to {last}"
 
 
 def duration(seconds: float) -> str:
@@ -143,7 +146,7 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
         for number, height in enumerate([*heights[1:], 36], 1):
             path += f"H{round(number * wide, 1)}V{height}"
         paths.append(path)
-    return _OVERLAY(metric, f"{value(metric, low)} to {value(metric, high)}", paths)
+    return _OVERLAY(metric, value_range(metric, low, high), paths)
 
 
 _OVERLAY = macro("parts.html", "overlay")

@@ -53,10 +53,11 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         y = down + 30
         for name in [str(item) for item in listed]:
             # The chosen object leads where the world said, a right one that was missed to the room.
+            # The hallway is open to all rooms, so it is listed without one.
             leads: Any = ""
             if name == chosen:
                 leads = step.feedback.details.get("room")
-            elif name in right:
+            elif name in right and name != HALLWAY:
                 leads = room
             text = f"{name} → {leads}" if leads else name
             wide = _CHARACTER * len(text) + 16

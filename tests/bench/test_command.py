@@ -83,5 +83,5 @@ def test_the_wheel_holds_the_package_with_its_bench_and_the_command(
     packed = {path for path in sources if path.suffix != ".pyc"}
     assert {str(path.relative_to(ROOT / "src")) for path in packed} <= names
     assert {"wayword/bench/2026.yaml", "wayword/bench/2026.2.yaml"} <= set(names)
-    assert "wayword/bench/templates/card.html" in names
+    assert "wayword/viewer/templates/card_page.html" in names
     assert "wayword = wayword.cli:main" in text

@@ -1,23 +1,17 @@
 """Pages of the bench: a card with its curves, and a board of the cards in a folder.
 
-Each page is one file without a server or a network: style and script are inside, allowed by their
-SHA-256 in a Content-Security-Policy, and every text is escaped.
+They are pages of the viewer, each one file without a server or a network.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from wayword.bench import ladders
 from wayword.bench.outcomes import place
@@ -25,9 +19,9 @@ from wayword.bench.sight import verdict
 from wayword.bench.verify import UNPROVEN, check_card
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import reading
-from wayword.core.visible import visible
 from wayword.runs.record import RunFolder, is_run
 from wayword.viewer import pages
+from wayword.viewer.markup import page
 
 PAGE = "card.html"
 # Of a curve, in pixels; the axes take LEFT and FOOT.
@@ -35,47 +29,6 @@ WIDTH = 320
 HEIGHT = 150
 LEFT = 34
 FOOT = 22
-
-
-@cache
-def _templates() -> Environment:
-    """Return the environment of the templates; made once."""
-    return Environment(
-        loader=PackageLoader("wayword.bench"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-
-
-def _shown(value: Any) -> Any:
-    """Return a value of a template without characters that control the display."""
-    return visible(value) if type(value) is str else value
-
-
-def _digest(text: str) -> str:
-    """Return the digest of a text for a content security policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _render(template: str, **context: Any) -> str:
-    """A page, and the policy that allows its own style and script alone."""
-    # The page has style and script inside, so that it is one file.
-    parts = {
-        name: _templates().get_template(name).render()
-        for name in ("page.css", "board.js")
-    }
-    style = parts["page.css"]
-    code = parts["board.js"]
-    # Nothing else may load or run, whatever a card contains.
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; "
-        f"script-src '{_digest(code)}'; base-uri 'none'; form-action 'none'"
-    )
-    values = {"style": style, "code": code, "policy": policy, **context}
-    return _templates().get_template(template).render(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +104,9 @@ def _card_page(
 ) -> str:
     """Return the page of a card. ``links`` are pages of lost episodes by track and length;
     ``board`` is the file of the board, if the page is part of one."""
-    return _render(
-        "card.html",
+    return page(
+        "card_page.html",
+        "cards",
         card=card,
         title=ladders.title(card),
         curves={name: curve(track) for name, track in card["tracks"].items()},
@@ -220,8 +174,9 @@ def write_board(
     versions = sorted({row["card"]["bench"] for row in rows})
     named = set(chain.from_iterable(row["card"]["tracks"] for row in rows))
     names = [track.name for track in ladders.open_bench().tracks if track.name in named]
-    text = _render(
-        "board.html",
+    text = page(
+        "cards_page.html",
+        "cards",
         groups=_groups(rows),
         tracks=names,
         versions=versions,
@@ -283,8 +238,10 @@ def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     cells = {}
     for name, row in card["tracks"].items():
         value, ends = ladders.estimate(row["h50"])
+        low, _, high = ends.strip("[]").partition(", ")
+        # Beyond the ladder, both ends say the same: one is enough.
         cells[name] = {
-            "h50": f"{value} {ends}",
+            "h50": low if low == high else f"{value} {ends}",
             "success": " ".join(ladders.percents(row["success"])),
             "order": _order(row["h50"][0]),
             "rank": 0,

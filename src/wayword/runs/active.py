@@ -146,12 +146,12 @@ PROGRESS = ".progress.json"
 # Minimum seconds between two writes.
 _WRITE_EVERY = 0.5
 
-# Most episodes in the file, and most moves, which then has about 60 kB.
+# Most episodes in the file, and most moves, which then has about 60 kB, and with thoughts 140 kB.
 _MAX_EPISODES = 64
 _MAX_MOVES = 400
 
-# Most characters of an action: a chat may be long.
-_MAX_ACTION = 200
+# Most characters of an action or a thought: a chat may be long.
+_MAX_TEXT = 200
 
 # Fields of an observation that place it.
 _POSE = ("viewpoint", "panorama", "x", "y", "heading")
@@ -205,7 +205,8 @@ def _move(step: Step) -> dict[str, Any]:
             start[key] = value
     return {
         "actor": step.actor,
-        "action": action[:_MAX_ACTION],
+        "action": action[:_MAX_TEXT],
+        "thought": getattr(step.decision, "thought", "")[:_MAX_TEXT],
         "ok": step.feedback.ok,
         "start": plain(start),
         "pose": plain(step.pose),

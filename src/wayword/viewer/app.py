@@ -17,7 +17,9 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from shlex import quote as quoted
 from threading import Thread
@@ -43,6 +45,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, binding, is_loopback, read_object
+from wayword.core.secrets import redacted
 from wayword.core.visible import visible
 from wayword.runs.plan import Plan
 from wayword.viewer import play
@@ -52,6 +55,9 @@ from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
 _EVERY = 0.5  # seconds between two checks of a live run
+# Seconds that a browser waits for a page before it shows a line instead: with the request itself
+# less than one second, from which on a reader doubts that anything happens.
+_PATIENCE = 0.7
 
 Endpoint = Callable[[Request], Response]
 
@@ -102,23 +108,44 @@ class _Site:
     def __init__(self, content: Content, games: Games) -> None:
         self._content = content
         self._games = games
+        self._pages: dict[str, Future[str]] = {}
+        """Pages that are being made, by their addresses."""
+
+    def _page(self, request: Request, make: Callable[[], str]) -> Response:
+        """Return a page. A browser that opens one which takes long gets a line that it is being
+        made, and a script that requests it again."""
+        # Scripts, which request parts of pages, wait for them.
+        if request.headers.get("sec-fetch-mode") != "navigate":
+            return _html(make())
+        address = str(request.url)
+        made: Future[str] = Future()
+        job = self._pages.setdefault(address, made)
+        if job is made:
+            Thread(target=_settle, args=(job, make), daemon=True).start()
+        try:
+            return _html(job.result(_PATIENCE))
+        except TimeoutError:
+            reason = "The page is being made from the records and data of its run."
+            return _notice("One moment", reason, 200, "wait")
+        finally:
+            # A page that was made while no browser waited is made again: records may have changed.
+            for each, page_of in list(self._pages.items()):
+                if page_of.done() and (each == address or job.done()):
+                    self._pages.pop(each, None)
 
     def home(self, request: Request) -> Response:
         only = self._content.library.only
         if only and "all" not in request.query_params:
             return RedirectResponse(f"run/{self._content.library.runs()[0].slug}/")
-        return _html(self._content.home())
+        return self._page(request, self._content.home)
 
     def live_run(self, request: Request) -> Response:
         """Redirect to the run in progress; before it starts, return a page that reloads itself."""
         # The browser is opened before the run has written anything.
         if run := self._content.live_run():
             return RedirectResponse(f"run/{run}/")
-        answer = _notice(
-            "Starting", "The run opens here once its first episode has started.", 200
-        )
-        answer.headers["refresh"] = "1"
-        return answer
+        reason = "The run opens here once its first episode has started."
+        return _notice("Starting", reason, 200, "wait")
 
     def part(
         self, name: str, *keys: str, kind: type[Response] | None = None
@@ -130,11 +157,12 @@ class _Site:
             # A missing key is an empty text, which names nothing: the content says so
             # in one line.
             values = [request.query_params.get(key, "") for key in keys]
+            make_part = partial(make, request.path_params["run"], *values)
+            if kind is None:
+                return self._page(request, make_part)
             try:
-                return (kind or _html)(make(request.path_params["run"], *values))
+                return kind(make_part())
             except WaywordError as error:
-                if kind is None:
-                    raise
                 # A usage error names what is not there; others are damaged records.
                 status = 404 if isinstance(error, UsageError) else 422
                 return PlainTextResponse(str(error), status)
@@ -152,7 +180,7 @@ class _Site:
         # One run has nothing to be compared with; the home page lists the others.
         if len(runs) < 2:
             return RedirectResponse("./?all=1")
-        return _html(self._content.compare(runs, episode))
+        return self._page(request, lambda: self._content.compare(runs, episode))
 
     def compared(self, name: str) -> Endpoint:
         make = getattr(self._content, name)
@@ -336,7 +364,7 @@ def _events(
         while not await request.is_disconnected():
             # Compared as text: equal states send nothing, and a stream costs nothing
             # while a run waits.
-            now = json.dumps(await run_in_threadpool(look))
+            now = redacted(json.dumps(await run_in_threadpool(look)))
             if now != last:
                 last = now
                 yield f"data: {now}\n\n"
@@ -359,11 +387,20 @@ async def _problem(request: Request, error: Exception) -> Response:
     return _notice("Something went wrong", reason, 500)
 
 
-def _notice(title: str, reason: str, code: int) -> Response:
-    return _html(
-        page("notice_page.html", "home", served=True, heading=title, reason=reason),
-        code,
-    )
+def _notice(title: str, reason: str, code: int, script: str = "home") -> Response:
+    text = page("notice_page.html", script, True, heading=title, reason=reason)
+    answer = _html(text, code)
+    if script == "wait":
+        answer.headers["refresh"] = "3"  # for a browser without scripts
+    return answer
+
+
+def _settle(job: Future[str], make: Callable[[], str]) -> None:
+    """Make a page for whoever waits for it; its error is raised there."""
+    try:
+        job.set_result(make())
+    except BaseException as error:  # noqa: BLE001 - raised by the request that waits
+        job.set_exception(error)
 
 
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')

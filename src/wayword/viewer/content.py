@@ -326,8 +326,9 @@ class Content:
                 walk = _walk_of(each)
                 make = partial(maps.together, [("so far", walk)], sources, small=True)
                 drawn = self._sketches.get(key, make)
+            thought = visible(str(each.get("thought") or ""))
             shown |= {"id": visible(episode), "href": address(episode)}
-            episodes.append(shown | {"sketch": drawn or ""})
+            episodes.append(shown | {"sketch": drawn or "", "thought": thought})
         return {
             "running": alive or is_awaited,
             "awaited": is_awaited,

@@ -477,6 +477,7 @@ def board(
             moves=moves,
             everyday=everyday,
             idle=idle(as_mapping(now.observation)) if now else (),
+            on_street=now is not None and "angles" in as_mapping(now.observation),
         )
 
 
@@ -679,6 +680,8 @@ _SIGHTING = re.compile(
     r"([^,.:;()\[\]]+) \((ahead|behind|left|right)(?: (\d+)°)?, ([\d.]+) m\)"
     rf"|You see (.+?) ({'|'.join(street.DIRECTIONS)})\."
 )
+_MARK = 3.4  # radius of a place or an object, in units of the drawing
+_DOOR = 6.0  # and of a door, which a player looks for first
 _DOORWAY = 0.5  # metres between a doorway and the place that is in it
 _ROOM = 4.0  # metres around the name of a room in which it is not repeated
 _SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
@@ -737,8 +740,9 @@ def observed_map(
     legend = []
     if builder.view:
         legend.append(("inview", "in view"))
+    words = {"open": "open door", "closed": "closed door", "doorway": "doorway"}
     states = sorted(set(builder.doors.values()))
-    legend += [(f"mark-seen-doors {state}", f"{state} door") for state in states]
+    legend += [(f"mark-seen-doors {state}", words[state]) for state in states]
     drawn.legend = legend
     return draw.render(drawn)
 
@@ -848,7 +852,7 @@ class _MapBuilder:
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
-    # Open or closed, when seen last
+    # Open or closed, when seen last; a doorway has no door
     doors: dict[str, str] = field(default_factory=dict)
     exact: bool = True
 
@@ -936,6 +940,9 @@ class _MapBuilder:
             if name.startswith("doorway ") and in_doorway and in_doorway[0]:
                 destination = name.removeprefix("doorway ")
                 self.names.setdefault(in_doorway[0], destination)
+            elif name.startswith("doorway "):
+                self.objects[name] = spot, "doors"
+                self.doors[name] = "doorway"
             else:
                 self.objects[name] = spot, "objects"
 
@@ -1067,10 +1074,9 @@ class _MapBuilder:
         for name, (point, kind) in self.objects.items():
             style = f"seen-{kind} {self.doors.get(name, '')}"
             marks.append((name, point, style.strip()))
-        shapes += [
-            Shape("dot", [point], f"mark-{style}", name, name, 3.4)
-            for name, point, style in marks
-        ]
+        for name, point, style in marks:
+            size = _DOOR if style.startswith("seen-doors") else _MARK
+            shapes.append(Shape("dot", [point], f"mark-{style}", name, name, size))
         now = self.waypoints[-1]
         if now.heading is None:
             return [*shapes, Shape("dot", [now.point], "me", size=14)]

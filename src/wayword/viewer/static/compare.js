@@ -11,6 +11,10 @@ async function later(part, kind) {
 if (document.getElementById("lengths")) {
   const parts = [later("lengths", "#lengths")];
   if (document.querySelector("[data-of]")) parts.push(later("flips", "[id^=flips-]"));
-  Promise.allSettled(parts).then(() => { document.body.dataset.whole = "1"; }); // a server that has gone leaves the ids
+  Promise.allSettled(parts).then(() => {
+    const chart = document.getElementById("lengths");
+    chart.hidden = !chart.firstElementChild; // runs without lengths have no chart
+    document.body.dataset.whole = "1";
+  }); // a server that has gone leaves the ids
 }
 document.body.dataset.ready = "1";

@@ -1,29 +1,22 @@
 "use strict";
-// The runs of a folder: filtered, chosen for comparison, and brought up to date while they go on.
+// The runs of a folder: filtered, chosen for comparison, and brought up to date as they change.
 (function () {
-  const table = document.getElementById("runs");
-  const search = document.getElementById("search");
-  const press = document.getElementById("compare");
-  const count = document.getElementById("count");
-  if (!table) return;
-  const rows = [...table.tBodies[0].rows];
-  const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  const list = document.getElementById("list");
+  if (!list) return;
+  const search = document.getElementById("search"), press = document.getElementById("compare"), count = document.getElementById("count");
+  const rows = () => [...list.querySelectorAll("tbody tr")];
+  const chosen = () => [...list.querySelectorAll("input:checked")].map((box) => box.dataset.run);
+  const doneOf = (row) => row.querySelector(".done")?.textContent;
 
   function update() {
-    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of rows) {
-      const matches = query.every((word) => words.get(row).includes(word));
-      row.hidden = !matches;
-      shown += matches;
-    }
-    count.textContent = shown === rows.length ? rows.length + (rows.length === 1 ? " run" : " runs") : shown + " of " + rows.length;
-    history.replaceState(null, "", search.value ? "#q=" + encodeURIComponent(search.value) : location.pathname);
+    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean), all = rows();
+    for (const row of all) row.hidden = !query.every((word) => row.textContent.toLowerCase().includes(word));
+    const shown = all.filter((row) => !row.hidden).length;
+    count.textContent = shown === all.length ? shown + (shown === 1 ? " run" : " runs") : shown + " of " + all.length;
+    press.disabled = chosen().length < 2;
+    history.replaceState(null, "", search.value ? "#q=" + encodeURIComponent(search.value) : location.pathname + location.search);
   }
-  function chosen() {
-    return [...table.querySelectorAll("input[type=checkbox]:checked")].map((box) => box.dataset.run);
-  }
-  table.addEventListener("change", () => { press.disabled = chosen().length < 2; });
+  list.addEventListener("change", update);
   press.addEventListener("click", () => {
     location.href = "compare?" + chosen().map((run) => "run=" + encodeURIComponent(run.split("/")[1])).join("&");
   });
@@ -31,21 +24,59 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); }
   });
+
+  // Intervals take the server up to a second each, so they are requested one by one, of the runs in view.
+  const intervals = new Map();
+  let asking = Promise.resolve();
+  const inView = new IntersectionObserver((seen) => {
+    for (const { target } of seen.filter((entry) => entry.isIntersecting)) {
+      inView.unobserve(target);
+      asking = asking.then(() => measure(target)).catch(() => {}); // the server may have ended
+    }
+  });
+  async function measure(row) {
+    const key = row.dataset.run + " " + doneOf(row), place = row.querySelector(".interval");
+    if (place && !intervals.has(key)) {
+      const answer = await fetch(row.dataset.run + "metrics");
+      const words = answer.ok ? partsOf(await answer.text())[0]?.querySelector(".metric .dim")?.textContent : "";
+      intervals.set(key, /^95%/.test(words) ? words : "");
+    }
+    if (place) place.textContent = intervals.get(key);
+  }
+
+  // Rows that have changed are replaced, so that what is chosen and focused stays.
+  async function refresh() {
+    const answer = await fetch(location.pathname + "?all=1");
+    if (!answer.ok) return;
+    const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const body = list.querySelector("tbody"), picked = chosen(), old = new Map(rows().map((row) => [row.dataset.run, row]));
+    document.querySelector(".head .lead").replaceWith(arrived.querySelector(".head .lead"));
+    if (!body) list.replaceChildren(...arrived.getElementById("list").children);
+    else {
+      const focused = document.activeElement;
+      body.replaceChildren(...[...arrived.querySelectorAll("#list tbody tr")].map((row) => {
+        const same = old.get(row.dataset.run);
+        return same?.className === row.className && doneOf(same) === doneOf(row) ? same : document.adoptNode(row);
+      }));
+      if (focused?.isConnected) focused.focus({ preventScroll: true });
+    }
+    for (const box of list.querySelectorAll("input")) box.checked = picked.includes(box.dataset.run);
+    watch();
+  }
+  function watch() {
+    for (const row of rows()) inView.observe(row);
+    update();
+  }
   search.value = new URLSearchParams(location.hash.slice(1)).get("q") || "";
-  update();
+  watch();
   document.body.dataset.ready = "1";
 
-  const source = new EventSource("live");
-  source.onmessage = (event) => {
-    const now = JSON.parse(event.data);
-    for (const row of rows) {
+  new EventSource("live").onmessage = (event) => {
+    const now = JSON.parse(event.data), all = rows();
+    const changed = all.some((row) => {
       const run = now.runs[row.dataset.run];
-      if (!run) continue;
-      row.querySelector(".done").textContent = run.done.toLocaleString("en");
-      row.querySelector(".status").textContent = run.status;
-      const meter = row.querySelector("meter");
-      if (meter) meter.value = run.done;
-    }
-    if (now.count !== rows.length) count.textContent = rows.length + " runs, and new ones: reload the page";
+      return run && (run.status !== row.className || run.done.toLocaleString("en") !== doneOf(row));
+    });
+    if (changed || now.count !== all.length) refresh().catch(() => {});
   };
 })();

@@ -293,8 +293,9 @@
   function live() { // a live run: rows as episodes end, and where the running ones are
     const place = $("live");
     if (!data.live || !place) return;
-    let version = data.version;
-    const source = new EventSource(data.live);
+    let version = data.version, arriving = Promise.resolve(), due = 0, timer = 0;
+    const source = new EventSource(data.live), running = $("running");
+    source.onerror = () => { $("state").textContent = "The server does not answer."; };
     source.onmessage = (event) => {
       const now = JSON.parse(event.data);
       $("state").textContent = now.awaited ? "Starting." : now.running ? "Running." : "Ended.";
@@ -302,35 +303,50 @@
       $("progress").max = Math.max(1, now.total);
       $("progress").value = now.done;
       $("pace").textContent = now.pace;
-      $("running").replaceChildren(...now.episodes.map((each) => {
-        const li = make("li");
-        const link = make("a", "", each.id);
+      running.replaceChildren(...now.episodes.map((each) => {
+        const li = make("li"), link = make("a", "", each.id), code = make("code", "", each.action);
         link.href = each.href;
-        const step = "step " + each.step + " of " + each.of;
-        const code = make("code", "", each.action);
         code.title = each.action;
-        li.append(link, ...partsOf(each.sketch), make("span", "dim", step), code);
+        li.append(...partsOf(each.sketch), link, make("span", "dim", "step " + each.step + " of " + each.of), code, make("q", "dim", each.thought));
         return li;
       }));
-      $("running").hidden = !now.running;
+      running.style.minHeight = running.offsetHeight + "px"; // what is below stays as episodes end
+      running.hidden = !now.running;
       arriving = arriving.then(() => arrive(now)).catch(() => {}); // the server may have ended
       if (!now.running) arriving.then(() => source.close()); // which the server waits for
     };
-    let arriving = Promise.resolve(), counted = 0;
     async function arrive(now) { // rows of episodes that have ended since
       if (now.version === version && now.running) return;
       if (!data.keys.length) { location.reload(); return; } // the first one brings the columns
-      const alike = now.version.split("-")[1] === version.split("-")[1]; // failed ones come first
-      if (data.remote || !alike) { $("stale").hidden = false; return; }
-      const answer = await fetch("rows?from=" + data.rows.length);
-      if (!answer.ok) return;
-      data.rows.push(...(await answer.json()).rows);
-      data.of = data.rows.length;
+      const [done, failed] = now.version.split("-").map(Number), deep = data.remote && made > CHUNK;
+      $("stale").hidden = !deep; // rows far down are left where they are
+      if (!data.remote) {
+        if (failed !== Number(version.split("-")[1])) data.rows = [...await rowsFrom("ended=failed", 0), ...data.rows.filter((row) => row[3] !== "failed")]; // failed ones come first
+        data.rows.push(...await rowsFrom("", data.rows.length));
+      }
+      data.of = done + failed;
       version = now.version;
       folded = null;
-      await keepPlace();
-      if (!now.running || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
+      if (!deep) await keepPlace();
+      clearTimeout(timer);
+      if (now.running) timer = setTimeout(() => { arriving = arriving.then(recount).catch(() => {}); }, Math.max(0, due - Date.now()));
+      else await figures();
     }
+    async function recount() { // at most a twentieth of the server's time
+      const start = Date.now();
+      await figures();
+      due = Date.now() + Math.max(5000, 20 * (Date.now() - start));
+    }
+  }
+  async function rowsFrom(asking, first) { // all rows from one on, which the server sends some at a time
+    const rows = [];
+    for (let part = null; !part || (part.rows.length && first + rows.length < part.total);) {
+      const answer = await fetch("rows?" + asking + "&from=" + (first + rows.length));
+      if (!answer.ok) throw new Error("the server answered " + answer.status);
+      part = await answer.json();
+      rows.push(...part.rows);
+    }
+    return rows;
   }
   async function keepPlace() { // as many rows as there were, so that nothing jumps
     const many = made, height = scrollY;

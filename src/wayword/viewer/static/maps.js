@@ -180,7 +180,7 @@ function placeLabels(map, mark) {
     return cost;
   }
   function lead(label, spot, own) { // a line from a name to its mark
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "line"), [x1, y1, x2, y2] = leaderOf(spot, own);
+    const line = document.createElementNS(map.namespaceURI, "line"), [x1, y1, x2, y2] = leaderOf(spot, own);
     for (const [name, value] of [["x1", (x1 - k.e) / k.a], ["y1", (y1 - k.f) / k.d], ["x2", (x2 - k.e) / k.a], ["y2", (y2 - k.f) / k.d]]) line.setAttribute(name, value.toFixed(1));
     line.classList.add("leader");
     map.append(line);

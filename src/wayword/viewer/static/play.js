@@ -192,16 +192,26 @@
     const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
     if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•").replaceAll("_", " "))].join("\n")));
   }
+  const digits = new Map(); // the last digit of each action
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
     const late = (action) => action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
     const rank = (press) => press.dataset.action && undoes(press) ? -2 : press.matches(".named") && wasDone(press) ? 0.3 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
-    for (const [n, press] of open.slice(0, 9).entries()) {
-      press.dataset.key = n + 1;
-      press.prepend(make("kbd", "", n + 1));
+    const first = open.slice(0, 9), free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]), actionOf = (press) => press.dataset.action || press.dataset.verb;
+    for (const named of [true, false]) { // what the task names has the first digits, and each action the one that it had before
+      const some = first.filter((press) => press.matches(".named") === named);
+      for (const press of some.filter((each) => !free.delete(digits.get(actionOf(each))))) {
+        const digit = Math.min(...free);
+        free.delete(digit);
+        digits.set(actionOf(press), digit);
+      }
     }
-    for (const press of open.slice(0, 9).reverse()) if (press.matches(".named")) press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
+    for (const press of first) {
+      press.dataset.key = digits.get(actionOf(press));
+      press.prepend(make("kbd", "", press.dataset.key));
+    }
+    for (const press of first.toReversed()) if (press.matches(".named")) press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
   }
   const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "").replace(/^go to\b/i, "goto") : "";
   const wordsTyped = () => split(typed()).filter((word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word));
@@ -249,6 +259,16 @@
       if (step?.dataset.does) showProblem("Press it again: " + usesOf(step).map((press) => press.lastChild.textContent).join(", or "), true);
       if (!step?.dataset.words || !await send(step.dataset.words)) return;
       for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
+    }
+  }
+  async function onward() { // forward to a place with a choice or with something that the task names, or until another press
+    const mine = ++walking, text = () => board().querySelector(".around")?.textContent || "";
+    for (let going = true; going && mine === walking;) {
+      if (/ends here/.test(text())) return showProblem("The street ends here", true); // forward would end the game
+      const asked = board().dataset.asking, press = actions("[data-action=forward]")[0];
+      if (!press || !await send(press.dataset.words)) return;
+      for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
+      going = !/intersection/.test(text()) && !board().querySelector(".around b");
     }
   }
   const choose = document.getElementById("choose");
@@ -314,7 +334,8 @@
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
     const pile = pileOf(press, event), grid = board()?.querySelector("[data-cell]");
-    if (grid && press?.matches(".idle")) showProblem("No effect here: " + labelOf(press), true); // and no turn
+    if (press?.matches(".onward")) onward();
+    else if (grid && press?.matches(".idle")) showProblem("No effect here: " + labelOf(press), true); // and no turn
     else if (press && press.dataset.cell) onSquare(press);
     else if (pile.length > 1) offer("Which one?", pile);
     else if (press && press.dataset.name) offer(press.dataset.name, actions().filter((each) => argumentOf(each) === press.dataset.name));

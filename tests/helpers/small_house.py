@@ -87,6 +87,7 @@ class SmallHouse(SolvableWalks):
     caveats: tuple[str, ...] = ()
 
     def __init__(self) -> None:
+        self.split = "all"
         self.shared = small_graph()
         self.files: Mapping[str, Path] = {}
         self.tasks: Sequence[Task] = [

@@ -39,7 +39,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
-from wayword.models.parts.decoding import json_values, split_thought
+from wayword.models.parts.decoding import is_quoted, json_values, plain, split_thought
 from wayword.models.parts.written_calls import as_objects
 
 READ_ENDS = 2 * LONGEST
@@ -71,11 +71,8 @@ _TOKEN = re.compile(
     re.I,
 )
 """Special tokens of chat templates, which some servers leave in the text."""
-_FINAL_CHANNEL = "<|channel|>final<|message|>"  # gpt-oss: the answer after its analysis
 _JSON_START = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]\d-]|$))")
 """The beginning of an object or a list; ``[stop]`` is an action in brackets."""
-_ESCAPED_SIGN = re.compile(r"(?<!\\)\\([_*#~\[\]{}()<>-])")
-"""A sign that is escaped as in Markdown: ``mug\\_1``. In JSON such an escape is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +98,10 @@ class Reply:
         # Both ends are kept: the answer is at the end, a label may be at the beginning.
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
-        text, reasoning = split_thought(sanitized(raw))
-        text = as_objects(text.rpartition(_FINAL_CHANNEL)[2])
+        text, reasoning = split_thought(raw)
+        text = as_objects(plain(text))
         # The first text between special tokens: those before it are the beginning of a turn.
         text = next(filter(str.strip, _TOKEN.split(text)), "")
-        text = _ESCAPED_SIGN.sub(r"\1", text)
         # The earliest of the stop texts, whatever their order.
         stops = [at for at in map(text.find, stop) if at >= 0]
         if stops:
@@ -170,15 +166,10 @@ def replies(
     return found
 
 
-def sanitized(text: str) -> str:
-    """Return the text without lone surrogates, which cannot be encoded in requests and files."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 # Fields: the named parts of an answer, from a JSON object or from labeled lines.
 
 
-_LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
+_LINE_START = r"(?:[^\w\s\"'<({\[.,:;!?]|[ \t_]){0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
 _DECORATION = r"[ \t*_]{0,4}"
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 _INVENTED = "observation"
@@ -246,14 +237,15 @@ def fields(
     labels = list(islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES))
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
     for label, end in zip(labels, label_ends, strict=False):
-        name = re.sub(r"[\s_]+", "_", label[label.lastindex or 0].lower())
+        written = label[label.lastindex or 0]
+        name = _WORD_GAP.sub("_", written.lower())
         if name not in names:
             # A label that is not asked for ends the answer once an action was given.
             if values.keys() & _ACTION_FIELDS:
                 break
             continue
         # Up to the next label, or to the closing tag.
-        body = rest[label.end() : end].split(f"</{label[label.lastindex or 0]}>")[0]
+        body = rest[label.end() : end].split(f"</{written}>")[0]
         body = body.strip(" \t\r\n*")
         if not body.strip(_AROUND_OBJECTS):
             body = ""
@@ -277,7 +269,9 @@ def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     longest_first = sorted({*names, _INVENTED}, key=len, reverse=True)
     spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
     name = f"({'|'.join(spelled)})"
-    with_colon = rf"{_LINE_START}{name}{_DECORATION}\d{{0,3}}{_DECORATION}[:：]"
+    with_colon = (
+        rf"{_LINE_START}{name}{_DECORATION}\d{{0,3}}{_DECORATION}(?:[:：=→]|->|[-–—]\s)"
+    )
     heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
     heading = rf"{heading_start}{name}{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
     return re.compile(
@@ -308,7 +302,9 @@ def items(text: str) -> list[str]:
 
 def _objects(text: str, names: Collection[str]) -> Iterator[tuple[_Object, int, int]]:
     """Return the JSON objects in a text that have at least one of the names."""
-    return json_values(text, "{", lambda value: value.keys() & names, _DECODER)
+    for found in json_values(text, "{", lambda value: value.keys() & names, _DECODER):
+        if not is_quoted(text, found[1]):
+            yield found
 
 
 def _is_list_of_texts(value: Any) -> bool:
@@ -340,11 +336,15 @@ _WORD_GAP = re.compile(r"[\s_]+")
 _CALLED = frozenset(
     {"action", "name", "tool", "tool_name", "function", "function_call"}
 )
+_VERB_KEYS = ("type", "action_type", "verb", "name", "action")
+"""Keys of the verb in an action that is an object."""
 _CALL_ARGUMENTS = frozenset(
     {
         "argument",
         "arguments",
         "args",
+        "action_args",
+        "action_arguments",
         "parameters",
         "params",
         "action_input",
@@ -541,9 +541,9 @@ DEEPEST_ARGUMENT = (
     5  # brackets around an argument that are opened; no real answer has more
 )
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
-_ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
+ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
 """Fields of the argument. LangChain's form has the action's name and its input on two lines."""
-_FLAT_ARGUMENTS = (
+FLAT_ARGUMENTS = (
     "object",
     "item",
     "target",
@@ -559,6 +559,7 @@ _FLAT_ARGUMENTS = (
 )
 """Keys of arguments next to the action, in the order in which actions take them:
 ``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
+_INCOMPLETE = ("unknown", "empty")  # refusals of a verb that lacks its argument
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -638,7 +639,7 @@ class StrategyRecipe(AnswerForm):
             return StrategyAnswer(unreadable, {})
         keys = [field.key for field in self.fields]
         # All labels are read at once, since their order is the model's.
-        read = fields(reply.text, {*keys, *_ARGUMENT_FIELDS}, _FLAT_ARGUMENTS)
+        read = fields(reply.text, {*keys, *ARGUMENT_FIELDS}, FLAT_ARGUMENTS)
         parts: dict[str, str] = {}
         texts: list[str] = []
         for section in self.sections:
@@ -663,22 +664,25 @@ class StrategyRecipe(AnswerForm):
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
         words = _actions_as_text(read.all(self.action.key))
-        arguments = read.all(*_ARGUMENT_FIELDS)
+        arguments = read.all(*ARGUMENT_FIELDS)
         calls = [value for value in arguments if isinstance(value, dict)]
         acts_before = words and any(map(legal.whole, read.before.splitlines()))
         if len(words) > 1 or len(calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
         # The argument may be a field of its own.
         if words:
-            argument = _as_argument(arguments or read.all(*_FLAT_ARGUMENTS))
-            with_argument = f"{words[0]}[{argument}]"
+            argument = _as_argument(arguments or read.all(*FLAT_ARGUMENTS))
             if argument and legal.takes_text(words[0]):
-                return legal.read(with_argument)
+                return legal.read(f"{words[0]}[{argument}]")
             result = legal.read(words[0])
-            # The verb alone was refused, so the argument belongs to it.
-            if argument and isinstance(result, Refusal) and "[" not in words[0]:
-                completed = legal.read(with_argument)
-                if isinstance(completed, Action):
+            # The verb alone was refused, so the argument belongs to it; it may have its own label.
+            is_bare = "[" not in words[0] and getattr(result, "kind", "") in _INCOMPLETE
+            if is_bare:
+                labels = fields(reply.text, FLAT_ARGUMENTS).all(*FLAT_ARGUMENTS)
+                argument = argument or _as_argument(labels)
+                verb = words[0].split("\n", 1)[0]
+                completed = legal.read(f"{verb}[{argument}]")
+                if argument and isinstance(completed, Action):
                     return completed
             return result
         # No action was found: the reason depends on the form of the answer.
@@ -705,9 +709,13 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
             listed.append(value)
     texts = []
     for value in listed:
-        if isinstance(value, dict) and len(value) == 1:
-            [(verb, argument)] = value.items()
-            value = f"{verb}[{_as_argument(argument)}]"
+        if isinstance(value, dict) and value:
+            # {"goto": "a"}, or {"type": "goto", "object": "a"} in any order
+            arguments = {**value}
+            verb = next((arguments.pop(k) for k in _VERB_KEYS if k in value), None)
+            if verb is None and len(value) == 1:
+                [verb] = value
+            value = f"{verb}[{_as_argument(arguments)}]" if verb else str(value)
         if isinstance(value, str):
             texts.append(value)
     return texts
@@ -857,7 +865,7 @@ def read_choice(
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     # Every label that models use for the name.
-    names = {"thought", "arrived", "final_answer", *_NAME_FIELDS, *_ARGUMENT_FIELDS}
+    names = {"thought", "arrived", "final_answer", *_NAME_FIELDS, *ARGUMENT_FIELDS}
     read = fields(reply.text, names)
     thought = read.line("thought")
     if read.values and not (read.is_json and thought):
@@ -987,9 +995,7 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
     inputs, predictions, actions = map(answer.texts, _NAME_FIELDS)
-    calls = [
-        value for value in answer.all(*_ARGUMENT_FIELDS) if isinstance(value, dict)
-    ]
+    calls = [value for value in answer.all(*ARGUMENT_FIELDS) if isinstance(value, dict)]
     inputs += map(_as_argument, calls)
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
     if _stated([*inputs, *predictions]):

@@ -51,9 +51,13 @@ _END_PUNCTUATION = ".,;:!。，；！"
 _CLOSING = {"[": "]", "(": ")", "{": "}", "（": "）", "【": "】", "［": "］"}
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
+_ACTION_WORDS = (
+    "act(?:ion)?|output|response|command|decision|step|动作|行动|行動|действие|acción|ação|aktion"
+    "|azione|アクション|행동"
+)
 _LEAD = re.compile(
-    r"^(?:[\s`'\"*“”‘’「」>$#<({\[]|\\boxed\b|(?:动作|行动)\s*[:：]"
-    r"|(?:(?:the|my|next|best|final) ){0,3}act(?:ion)?(?: is\b(?:\s*[:：])?|\s*[:：])"
+    r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
+    rf"|(?:(?:the|my|next|best|final) ){{0,3}}(?:{_ACTION_WORDS})(?: is\b(?:\s*[:：])?|\s*[:：])"
     r"|(?:(?:the|my|best|final) ){1,2}(?:answer|move|choice)(?: is\b(?:\s*[:：])?|\s*[:：]))*",
     re.I,
 )
@@ -61,8 +65,9 @@ _LEAD = re.compile(
 _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
-    r"^(?:(?:(?:final|my|the|answer|choice|option|direction|viewpoint|prediction|object|place"
-    r"|action|id|is|go|goto|move|head|walk|to|towards?)(?![^\W_])|[\s:=#*\"'`_{])+)",
+    r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|head|walk|to|towards?)(?![^\W_])"
+    r"|[\s:=#*\"'`_{])+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
@@ -268,7 +273,7 @@ def _refuse_name(kind: RejectionKind) -> Refusal:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
-_AFTER_VERB = re.compile(r"[\s:=`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
+_AFTER_VERB = re.compile(r"[\s:=>`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
 _GLUE = re.compile(
     r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
 )
@@ -280,8 +285,9 @@ _ARGUMENT_LEAD = re.compile(
     re.I,
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
-_NAME_PART = re.compile(r"[\w.+-]+")
-_LONGEST_NAME = 4  # words of an unlisted bare name such as ``dining table 2``
+_UNLISTED_NAME = re.compile(r"[\w.+-]+(?:(?:\s+[\w.+-]+){0,2}\s+\d+)?")
+"""A bare name that is not listed: one word, or a few that a number ends, as ``dining table 2``. No
+sentence is a name."""
 
 
 def parse_exact(words: str, space: ActionSpace) -> Action | None:
@@ -389,7 +395,13 @@ class Legal:
         end = _closing_bracket(rest)
         if not end:
             return None
-        action = self._action(verb, rest[1 : end - 1].strip(AROUND))
+        inner = rest[1 : end - 1].strip(AROUND)
+        # ``step("goto[b]")``: the action is the argument
+        is_wrapped = verb not in self._verbs and not is_negation(normalize(verb))
+        wrapped = self._call(inner) if is_wrapped else None
+        if wrapped is not None and wrapped.is_whole and wrapped.value in self._space:
+            return replace(wrapped, tail=rest[end:])
+        action = self._action(verb, inner)
         # ``stop[n/a]``, as in LangSuitE's prompts, where a stop takes no answer
         if action not in self._space and action.name == "stop" and STOP in self._space:
             action = STOP
@@ -411,7 +423,9 @@ class Legal:
                 if not verb or (rest and self.takes_text(verb)):
                     continue  # after an open verb, any words would be a message
                 action = self._action(verb, rest, (_GLUE, _PREPOSITION))
-                is_named = is_open and all(map(_is_name, action.arguments))
+                is_named = is_open and all(
+                    map(_UNLISTED_NAME.fullmatch, action.arguments)
+                )
                 if self._space.knows(action) or (is_named and action in self._space):
                     return _Option(action, tail + newline + others)
         return None
@@ -440,6 +454,7 @@ class Legal:
         others as written."""
         word = word.strip(AROUND)
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
+        plain = re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain)
         # The word as written, without a keyword, and without a remark in brackets.
         for form in (word, plain, plain.partition("(")[0]):
             matches = self._arguments.get(_snake(form), [])
@@ -552,14 +567,6 @@ class Legal:
 def _trim(words: str) -> str:
     """Return words without quotes and punctuation around them."""
     return words.strip(AROUND + _END_PUNCTUATION)
-
-
-def _is_name(word: str) -> bool:
-    """True for one word, or a few with a number at their end: no sentence is a name."""
-    *others, last = word.split() or [""]
-    # A few words may be a name if a number ends them: "dining table 2".
-    is_short = not others or (len(others) < _LONGEST_NAME and last.isdecimal())
-    return is_short and all(map(_NAME_PART.fullmatch, (*others, last)))
 
 
 def _closing_bracket(text: str) -> int:

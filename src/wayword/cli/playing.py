@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -150,6 +150,19 @@ EnvSet = Annotated[
 TOKEN = "WAYWORD_ENV_TOKEN"
 
 
+def _dataset_settings(set_: list[str] | None, example: str) -> dict[str, Any]:
+    """Return the settings of a dataset. Raises ``UsageError`` for others, which have no effect."""
+    from wayword.core.errors import UsageError
+
+    settings = parse(set_ or [])
+    for name in settings.keys() - {"dataset"}:
+        raise UsageError(
+            f"--set {name}: settings here begin with dataset, as {example}"
+        )
+    dataset: dict[str, Any] = settings.get("dataset", {})
+    return dataset
+
+
 def serve_env(
     name: Name = "houses",
     view: Annotated[
@@ -196,7 +209,7 @@ def serve_env(
         port,
         os.environ.get(TOKEN, ""),
         sessions,
-        settings=parse(set_ or []).get("dataset", {}),
+        settings=_dataset_settings(set_, "dataset.homes=5"),
         data=data,
         view=view,
         actions=actions,
@@ -266,7 +279,7 @@ def mcp(
         episodes=chosen or limit,
         max_steps=max_steps,
         data=data,
-        settings=parse(set_ or []).get("dataset", {}),
+        settings=_dataset_settings(set_, "dataset.homes=5"),
     )
     protocol, sitting = server(environment, out)
     # An unfinished episode is recorded as failed, also after Ctrl-C.
@@ -324,18 +337,13 @@ def robot(
     from wayword.core.errors import UsageError
     from wayword.runs import robots
 
-    settings = parse(set_ or [])
-    if fake and settings:
+    if fake and set_:
         raise UsageError("--set is for a real robot; remove it, or --fake")
     if fault and not fake:
         raise UsageError("--fault is for the simulated robot; add --fake")
-    if others := [name for name in settings if name != "dataset"]:
-        raise UsageError(
-            f"--set {others[0]}: settings of a robot begin with dataset, such as "
-            "dataset.url=ws://127.0.0.1:9090"
-        )
+    settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")
     if not fake:
-        show.echo(robots.inspect(settings.get("dataset", {})))
+        show.echo(robots.inspect(settings))
         return
     with robots.simulated(home, port, fault or ()) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")

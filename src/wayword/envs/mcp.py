@@ -25,6 +25,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from wayword.agents.answers import ARGUMENT_FIELDS, FLAT_ARGUMENTS
 from wayword.core.agent import Agent
 from wayword.core.dataset import task_id
 from wayword.core.errors import UsageError, WaywordError, suggest
@@ -44,10 +45,7 @@ MAX_ACTIONS = 200
 
 JSON_STARTS = ("{", "[", '"')
 VERB_KEYS = ("action", "name", "verb", "tool")
-ARGUMENT_KEYS = (
-    *("arguments", "args", "argument", "parameters", "params", "input"),
-    *("object", "target", "place", "location", "destination"),
-)
+ARGUMENT_KEYS = (*ARGUMENT_FIELDS, "input", *FLAT_ARGUMENTS)
 """Keys of a verb and its arguments in an action that a client writes as an object."""
 PARAMETERS = {
     "begin": ("episode", "episode_id", "id", "task"),
@@ -78,9 +76,11 @@ def tool_text(value: Any) -> str:
             return text
     if value is None:
         return ""
-    # Some clients wrap a single argument in a list.
+    # Some clients wrap a single argument in a list, others list a verb and its arguments.
     if isinstance(value, list) and len(value) == 1:
         return tool_text(value[0])
+    if isinstance(value, list) and value and re.fullmatch(r"\w+", str(value[0])):
+        value = {"action": str(value[0]), "arguments": value[1:]}
     if isinstance(value, Mapping):
         return _object_text(value)
     return json.dumps(value)
@@ -128,6 +128,9 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     # The first of the known names that was given.
     names = PARAMETERS.get(tool, ())
     name = next((each for each in names if given.get(each) is not None), "")
+    wrapped = [each for each in given.values() if isinstance(each, Mapping)]
+    if not name and len(wrapped) == 1:  # all arguments in one: {"params": {...}}
+        return one_argument(tool, wrapped[0])
     if not name:
         return dict.fromkeys(names[:1], "")
     value = given[name]

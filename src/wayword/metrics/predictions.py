@@ -2,14 +2,15 @@
 
 A file is ``.json`` or ``.jsonl``, plain or gzipped; a ``.json`` file may hold JSON lines. It is a
 list of records, JSON lines, or an object that maps ids to records or walks (``{"6918": {...}}``),
-also inside ``instances`` (VELMA's release), ``predictions`` or another name of ``LISTS``.
+also inside ``instances`` (VELMA's release), the split's name or another name of ``LISTS``.
 
 * The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
-  (the path's first instruction), or Touchdown's ``route_id``; ``scan`` is checked if present.
+  (the path's first instruction), Touchdown's ``route_id`` or CVDN's ``inst_idx``; ``scan`` is
+  checked if present.
 * The walk is ``trajectory``, ``path``, ``pred_path``, ``agent_pano_path``, ``route_panoids`` or
   another name of ``PLACES``; or ``actions``, which are replayed in the dataset's world. A place is
-  ``"viewpoint"`` or ``["viewpoint", heading, elevation]`` (headings are not scored); nested lists
-  of viewpoints are flattened in order.
+  ``"viewpoint"``, ``{"viewpoint": ...}`` or ``["viewpoint", heading, elevation]`` (headings are
+  not scored); nested lists and objects with a ``path`` (SOON) are flattened in order.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
 
 Positions in metres, as in prediction files of VLN-CE, are refused: first map each to its nearest
@@ -41,7 +42,10 @@ from wayword.core.world import Feedback
 from wayword.metrics.scoring import Pair, PlaceScorer, WalkScorer, scorer
 from wayword.worlds.indoor.world import ObjectReference
 
-NAMES = ("instr_id", "id", "episode_id", "instruction_id", "route_id", "path_id")
+NAMES = (
+    *("instr_id", "id", "episode_id", "instruction_id", "route_id", "inst_idx"),
+    "path_id",
+)
 PLACES = (
     *("trajectory", "path", "pred_path", "agent_pano_path", "route_panoids"),
     *("predicted_path", "pred_trajectory", "traj", "agent_path", "viewpoints"),
@@ -52,6 +56,10 @@ LISTS = (
     *("preds", "outputs", "trajectories", "data"),
 )
 """Names of the list or mapping of records in a file that is one object."""
+PLACE_KEYS = ("path", "viewpoint", "viewpointId", "viewpoint_id", "panoid")
+"""Names of the place, or of the path, in an item of a walk that is an object."""
+SCORES = {"success", "spl", "sr", "distance_to_goal", "path_length"}
+"""Fields of files with scores, which are often given in place of those with walks."""
 SOURCES = (*PLACES, "actions")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
@@ -144,7 +152,8 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     collecting = gc.isenabled()
     gc.disable()  # collection would take longer than reading, and free nothing
     try:
-        found = [reader.read(where, record) for where, record in _records(path)]
+        records = _records(path, dataset.split)
+        found = [reader.read(where, record) for where, record in records]
     finally:
         if collecting:
             gc.enable()
@@ -155,7 +164,7 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     return Predictions(dataset.family.place, of, tasks, walks, illegal)
 
 
-def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
     kind = path.suffix
     if kind == ".gz":
@@ -176,7 +185,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if value is None:
         named = ((f"line {number}", line) for number, line in read_json_lines(path))
     else:
-        named = _named_records(path, value)
+        named = _named_records(path, value, split)
     for where, record in named:
         if not isinstance(record, dict):
             problem = "must be an object with an id and a trajectory"
@@ -192,10 +201,11 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _named_records(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
+def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, Any]]:
     """Yield the records of a list, of a mapping from ids, or of one inside a named field."""
     if isinstance(value, dict):
-        value = next((value[name] for name in LISTS if name in value), value)
+        names = (split, *LISTS)
+        value = next((value[name] for name in names if name in value), value)
     # Dataset files of VLN-CE have this field, and are easily given by mistake.
     if isinstance(value, dict) and isinstance(value.get("episodes"), list):
         problem = "contains episodes, not predictions"
@@ -252,8 +262,15 @@ class _Reader:
             raise DataError(self._path, where, problem)
         self._used[name] = where
         if not source:
-            problem = "has none of the fields trajectory, path, actions"
-            raise DataError(self._path, where, problem)
+            problem = (
+                f"has none of the fields trajectory, path, actions: {_short([*record])}"
+            )
+            remedy = ""
+            if SCORES & record.keys():
+                remedy = "name a file with walks; scores of other programs are not read"
+            raise DataError(self._path, where, problem, remedy)
+        if isinstance(value, dict):  # SOON: one path with the object's direction
+            value = [value]
         if not isinstance(value, list):
             raise self._error(where, source, f"must be a list, got {_short(value)}")
         # Actions suit every family, places only those whose scorer needs no more.
@@ -281,7 +298,7 @@ class _Reader:
             return
         first = position = walk[0]
         if isinstance(first, dict):
-            position = first.get("position")
+            position = first.get("position", [*first.values()])
         if not isinstance(position, list) or not position:
             return
         if all(isinstance(metres, int | float) for metres in position):
@@ -377,15 +394,19 @@ def _listed_places(path: Path, at: str, items: Sequence[Any]) -> list[str]:
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
-    """Return the places in an item of a path: a name, a pose, a list of names, or a path (SOON)."""
+    """Return the places in an item of a path: a name, a pose, or a list or object of these."""
+    if isinstance(item, dict):
+        item = next((item[key] for key in PLACE_KEYS if key in item), item)
     if isinstance(item, str):
         return [item]
-    if isinstance(item, dict) and isinstance(item.get("path"), list):
-        return _listed_places(path, at, item["path"])
-    if isinstance(item, list) and item and isinstance(item[0], str):
+    if isinstance(item, list) and item:
         if all(isinstance(part, str) for part in item):
             return item
-        if len(item) <= 3 and all(isinstance(part, int | float) for part in item[1:]):
+        if isinstance(item[0], list | dict):
+            return _listed_places(path, at, item)
+        numbers = (int, float, type(None))
+        is_pose = all(isinstance(part, numbers) for part in item[1:])
+        if isinstance(item[0], str) and is_pose:
             return item[:1]
     problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
     raise DataError(path, f"{at}, item {number}", problem)

@@ -54,6 +54,33 @@ FILES: dict[str, tuple[str, Any]] = {
     "preds": ("p.json", {"preds": {"to_c": {"viewpoints": WALK}}}),
     "trajectories": ("p.json", {"trajectories": [{"episode_id": "to_c", "traj": WALK}]}),
     "pred_path": ("p.json", [{"instr_id": "to_c", "pred_path": WALK}]),
+    "CVDN": (
+        "p.json", [{"inst_idx": "to_c", "trajectory": [[each, 0, 0] for each in WALK]}]
+    ),
+    "SOON, one path": (
+        "p.json",
+        [{"instr_id": "to_c",
+          "trajectory": {"path": [[each] for each in WALK], "obj_heading": [0.7]}}],
+    ),
+    "poses by name": (
+        "p.json",
+        [{"instr_id": "to_c",
+          "trajectory": [{"viewpoint": each, "heading": 0.1} for each in WALK]}],
+    ),
+    "viewpointId of the simulator": (
+        "p.json", {"to_c": [{"viewpointId": each} for each in WALK]}
+    ),
+    "poses of each step": (
+        "p.json",
+        [{"instr_id": "to_c", "trajectory": [[["s", 0, 0]], [["b", 0, 0], ["c", 0, 0]]]}],
+    ),
+    "poses without headings": (
+        "p.json", [{"instr_id": "to_c", "trajectory": [[each, None, None] for each in WALK]}]
+    ),
+    "poses with the number of the view": (
+        "p.json", [{"instr_id": "to_c", "trajectory": [[each, 12, 0.1, 0.0] for each in WALK]}]
+    ),
+    "the split's name": ("p.json", {"all": [{"instr_id": "to_c", "trajectory": WALK}]}),
 }  # fmt: skip
 """Format: the file's name and its content."""
 
@@ -83,6 +110,7 @@ def test_json_lines_in_a_json_file_are_json_lines(tmp_path: Path) -> None:
 
 
 POSITIONS = (
+    [{"episode_id": "to_c", "path": [{"x": 0.0, "y": 0.1, "z": 2.0}]}],
     {"to_c": [{"position": [0, 0, 0], "heading": 0.0, "stop": False}]},  # VLN-CE
     [
         {"episode_id": "to_c", "path": [[0.0, 0.1, 2.0], [0.0, 0.1, 1.75]]}
@@ -97,6 +125,28 @@ def test_positions_are_refused_with_the_way_to_convert_them(
     path = tmp_path / "p.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(DataError, match="map each position to its nearest viewpoint"):
+        predictions.read(path, SmallHouse())
+
+
+SCORES: tuple[Any, ...] = (
+    [
+        {
+            "scene_id": "small",
+            "episode_id": "to_c",
+            "success": 1.0,
+            "spl": 0.9,
+            "ne": 0.2,
+        }
+    ],
+    {"to_c": {"distance_to_goal": 0.2, "success": 1.0, "path_length": 4.0}},
+)
+
+
+@pytest.mark.parametrize("content", SCORES)
+def test_scores_of_another_program_are_not_read(content: Any, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataError, match="name a file with walks"):
         predictions.read(path, SmallHouse())
 
 

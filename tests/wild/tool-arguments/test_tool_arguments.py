@@ -41,6 +41,10 @@ IN_OTHER_FIELDS: list[dict[str, Any]] = [
     {"command": "goto[fridge_1]"},
     {"input": "goto[fridge_1]"},
     {"name": "goto", "arguments": {"place": "fridge_1"}},
+    {"action": ["goto", "fridge_1"]},
+    {"action": '["goto", "fridge_1"]'},
+    {"params": {"action": "goto[fridge_1]"}},
+    {"kwargs": {"action": "goto", "object": "fridge_1"}, "session": 3},
 ]
 NOTHING = [None, "", "  ", "null", '""', {"action": None}]
 
@@ -98,6 +102,8 @@ def test_an_action_is_read_from_other_fields(tmp_path: Path) -> None:
 def test_two_arguments_keep_their_order() -> None:
     given = {"action": "put", "target": "table_1", "object": "mug_1"}
     assert json.loads(tool_text(given))["arguments"] == ["mug_1", "table_1"]
+    named = {"action": "put", "receptacle": "table_1", "item": "mug_1"}
+    assert json.loads(tool_text(named))["arguments"] == ["mug_1", "table_1"]
     listed = {"action": "put", "arguments": ["mug_1", "table_1"]}
     assert json.loads(tool_text(listed))["arguments"] == ["mug_1", "table_1"]
 

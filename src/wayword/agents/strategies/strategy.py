@@ -43,6 +43,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Image, Message, Tool, ToolCall, system, user
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
+from wayword.models.parts.decoding import json_values
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
 
@@ -210,12 +211,14 @@ NOT_CARRIED_OUT = "Not carried out: only one action is taken at a time."
 
 def json_object(text: str) -> dict[str, Json] | None:
     """Return the object that a JSON text is, None for any other text. An empty one is an empty
-    object: some servers send no arguments for a function that needs none."""
-    try:
-        value = json.loads(text or "{}", strict=False)
-    except (ValueError, RecursionError):
+    object: some servers send no arguments for a function that needs none. Quotes and a code fence
+    around it are ignored, and so is what a model writes after it."""
+    found = list(json_values(text or "{}", "{", lambda value: True))
+    # A repeated object is one; two that differ are none.
+    if not found or any(value != found[0][0] for value, _, _ in found):
         return None
-    return value if isinstance(value, dict) else None
+    first: dict[str, Json] = found[0][0]
+    return first if not text[: found[0][1]].strip("\"'` \njson") else None
 
 
 class AnyWorldAgent(prompting.PromptAgent):

@@ -16,6 +16,7 @@ Language Navigation in Street View", section 5, figure 7.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -268,6 +269,7 @@ class VelmaSettings:
 
 
 _LANDMARKS = SharedKey[dict[str, Landmarks]]("landmarks by episode")
+_REQUESTS = SharedKey[asyncio.Lock]("requests of landmarks by episode")
 
 
 class Velma(Agent):
@@ -563,26 +565,7 @@ class Velma(Agent):
         if self._scorer is None or settings.landmarks == "none":
             return ()
         if settings.landmarks == "model":
-            # Examples stand in the prompts of many episodes: their lists are requested once per
-            # run. Episodes that begin at the same time may each request one; the last is kept.
-            cached = self._toolkit.shared.once(_LANDMARKS, None, dict)
-            if episode.id not in cached:
-                prompt = self._prompts.fill(
-                    "landmarks",
-                    instruction=quote_safe(episode.instruction),
-                )
-                # Recorded lists have at most 9 names of at most 66 characters, 600 in all; in the
-                # prompt, an empty line ends each list.
-                sampling = Sampling(max_tokens=256, stop=("\n\n",))
-                answer = await self._toolkit.model("landmarks").complete(
-                    prompt,
-                    sampling,
-                )
-                setting = "the token limit of the role 'landmarks'"
-                cached[episode.id] = read_landmarks(
-                    replies(answer, sampling, setting)[0]
-                )
-            landmarks = cached[episode.id]
+            landmarks = await self._request_landmarks(episode)
         elif "landmarks" in episode.extra:
             landmarks = tidy_landmarks(episode.extra["landmarks"])
         else:
@@ -597,6 +580,25 @@ class Velma(Agent):
             if name not in COMMON_LANDMARKS
             and not any(word in name for word in JUNCTION_WORDS)
         )
+
+    async def _request_landmarks(self, episode: Episode) -> Landmarks:
+        """Return the model's list of an instruction, requested once per run: examples stand in the
+        prompts of many episodes, which may begin at the same time."""
+        shared = self._toolkit.shared
+        cached = shared.once(_LANDMARKS, None, dict)
+        async with shared.once(_REQUESTS, episode.id, asyncio.Lock):
+            if episode.id not in cached:
+                instruction = quote_safe(episode.instruction)
+                prompt = self._prompts.fill("landmarks", instruction=instruction)
+                # Recorded lists have at most 9 names of at most 66 characters, 600 in all; in the
+                # prompt, an empty line ends each list.
+                sampling = Sampling(max_tokens=256, stop=("\n\n",))
+                model = self._toolkit.model("landmarks")
+                answer = await model.complete(prompt, sampling)
+                setting = "the token limit of the role 'landmarks'"
+                reply = replies(answer, sampling, setting)[0]
+                cached[episode.id] = read_landmarks(reply)
+        return cached[episode.id]
 
     def _route_text(self, episode: Episode) -> str:
         """Return the instruction as the route text of the prompt."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, Tool, ToolCall, user
-from wayword.models.parts.decoding import json_values
+from wayword.models.parts.decoding import is_quoted, json_values
 from wayword.models.parts.written_calls import written_calls
 
 # Results of calls, and calls, in OpenAI's form.
@@ -65,38 +65,69 @@ def read_calls(
 ) -> tuple[tuple[ToolCall, ...], str]:
     """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
 
-    Both are the server's own, with two changes. An ID that is missing, or was used before in the
-    conversation, is replaced by a new one, because each result must name its call. Fields without a
-    value are left out: some servers send fields that they refuse to read.
+    Both are the server's own, with three changes: each call is in OpenAI's form; an ID that is
+    missing, or was used before in the conversation, is replaced by a new one, because each result
+    must name its call; fields without a value are left out, as some servers send fields that they
+    refuse to read.
     """
     used = {call.id for sent in prompt for call in sent.calls}
     calls = []
     entries = []
-    listed = message.get("tool_calls")
-    for entry in listed if isinstance(listed, list) else []:
-        function = entry.get("function") if isinstance(entry, Mapping) else None
-        if not isinstance(function, Mapping):
+    for entry in _listed_calls(message):
+        # OpenAI's form, that of its custom tools, or the name and arguments alone
+        function = entry.get("function") or entry.get("custom") or entry
+        if not isinstance(function, Mapping) or not function.get("name"):
             continue
         call_id = entry.get("id")
         if not isinstance(call_id, str) or not call_id or call_id in used:
             call_id = _unused_id(used)
         used.add(call_id)
-        arguments = function.get("arguments")
+        arguments = next((function[k] for k in _ARGUMENT_KEYS if k in function), None)
         if not isinstance(arguments, str):
             # Ollama's own form: an object instead of its text.
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
-        calls.append(ToolCall(call_id, str(function.get("name") or ""), arguments))
-        function = {**function, "arguments": arguments}
-        entries.append(
-            {**entry, "id": call_id, "type": "function"} | {"function": function}
-        )
+        name = str(function["name"])
+        calls.append(ToolCall(call_id, _LEFT_IN_NAMES.sub("", name), arguments))
+        function = {"name": name, "arguments": arguments}
+        own = {key: value for key, value in entry.items() if key not in _CALL_KEYS}
+        entries.append({**own, "id": call_id, "type": "function", "function": function})
+    if not calls:
+        return (), ""
     kept = {
         name: value
         for name, value in message.items()
         if name == "content" or value not in (None, [], {}, "")
     }
+    kept.pop("function_call", None)
+    if isinstance(kept.get("content"), list):
+        kept["content"] = [
+            part for part in kept["content"] if part not in _parts(message)
+        ]
     kept = {"role": "assistant", "content": None, **kept, "tool_calls": entries}
     return tuple(calls), json.dumps(kept, ensure_ascii=False)
+
+
+_CALL_KEYS = ("function", "custom", "name", "arguments", "input", "parameters")
+_LEFT_IN_NAMES = re.compile(r"^functions?\.|(?::\d+)?(?:<\|.*)?$", re.DOTALL)
+"""Parts of a model's own format that servers leave in the names of functions."""
+
+
+def _listed_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the calls of a message: those listed, one in the form before lists, or parts of the
+    content."""
+    listed = message.get("tool_calls") or message.get("function_call")
+    if isinstance(listed, Mapping):
+        listed = [listed]
+    if not isinstance(listed, list):
+        listed = _parts(message)
+    return [entry for entry in listed if isinstance(entry, Mapping)]
+
+
+def _parts(message: Mapping[str, Any]) -> list[Any]:
+    """Return the parts of a content that are calls."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [p for p in parts if isinstance(p, Mapping) and p.get("type") == "tool_use"]
 
 
 # Letters and digits of an ID: Mistral accepts no other length, and no other characters.
@@ -226,8 +257,9 @@ def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
         found.append(ToolCall("", call.name, arguments))
     if found:
         return tuple(found)
-    for value, _, _ in json_values(text, "{", lambda value: _named(value, names)):
-        if named := _named(value, names):
+    for value, start, _ in json_values(text, "{", lambda value: _named(value, names)):
+        named = _named(value, names)
+        if named and not is_quoted(text, start):
             found.append(ToolCall("", *named))
     if found:
         return tuple(found)

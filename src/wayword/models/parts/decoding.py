@@ -12,7 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from html import unescape
 from itertools import islice, takewhile
+from string import ascii_letters, digits
 from typing import Any
 
 from wayword.core.episode import Json
@@ -25,9 +27,21 @@ _LONE_ESCAPE = re.compile(
 """A lone surrogate as a JSON escape, which hides in ASCII."""
 _MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
 _LENIENT = json.JSONDecoder(strict=False)
-_PYTHON_DICT = re.compile(r"\{\s*'")
-_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
-_LONGEST_DICT = 8_000  # characters of a Python dict that are parsed, as of an answer
+_OPENS_DIALECT = re.compile(r"\[|\{\s*(?://[^\n]*\s*)?(?:['\"“\\]|\w+\s*:)")
+_LONGEST_DIALECT = 8_000  # characters that are parsed, as of an answer
+_REPAIRS = tuple(
+    (re.compile(pattern, re.MULTILINE), replacement)
+    for pattern, replacement in (
+        (r",(?=\s*[}\]])", ""),
+        (r"//[^\n\"]*$", ""),
+        (r"(?<=[\[\]{},:\s])\\n|\\n(?=\s*[}\]])", " "),
+        (r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)", r'\1"\2"'),
+        ("[“”]", '"'),
+        (r'\\+(?=")', ""),
+    )
+)
+"""What models write that is no JSON: a comma after the last entry, comments, line breaks that are
+escaped outside of texts, keys without quotes, curly quotes, escaped quotes around texts."""
 
 
 def json_values(
@@ -39,7 +53,7 @@ def json_values(
     """Yield each outermost JSON value that begins with a bracket and fits, its start and end. The
     limit on attempts bounds the time for text that is full of brackets.
 
-    A comma after the last entry is ignored, and a value may be written as in Python.
+    A value may also be written as in Python, or in one of the dialects that are repaired.
     """
     text = _LONE_ESCAPE.sub(r"\\ufffd", text)
     end = 0
@@ -58,22 +72,47 @@ def json_values(
 def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
     """Return the value that begins at ``start``, and its end. Raises ``ValueError`` and others of
     the decoders if there is none."""
-    # A text may hold ",]" itself, so commas are dropped only from what is no JSON.
+    # A text may itself look like something to repair, so only what is no JSON is repaired.
     with suppress(ValueError):
         return decoder.raw_decode(text, start)
-    try:
-        # Of the same length: positions stay.
-        return decoder.raw_decode(_LAST_COMMA.sub(" ", text), start)
-    except ValueError:
-        if not _PYTHON_DICT.match(text, start):
-            raise
-    longest = text[start : start + _LONGEST_DICT]
-    for closing in islice(re.finditer("}", longest), _MOST_BRACKETS):
-        with suppress(SyntaxError):
-            # A literal of texts, numbers and containers: no name is looked up, nothing runs.
-            value = ast.literal_eval(longest[: closing.end()])
-            return decoder.decode(json.dumps(value)), start + closing.end()
-    raise ValueError("neither JSON nor a Python dict")
+    longest = text[start : start + _LONGEST_DIALECT]
+    if not _OPENS_DIALECT.match(longest):
+        raise ValueError("no JSON")
+    for closing in islice(re.finditer(r"[}\]]", longest), _MOST_BRACKETS):
+        for repaired in _dialects(longest[: closing.end()]):
+            with suppress(ValueError):
+                return decoder.decode(repaired), start + closing.end()
+    raise ValueError("neither JSON nor one of its dialects")
+
+
+def _dialects(text: str) -> Iterator[str]:
+    """Yield a text with one repair more each time, and as JSON if it is a Python literal."""
+    repaired = text
+    for pattern, replacement in _REPAIRS:
+        repaired = pattern.sub(replacement, repaired)
+        yield repaired
+    with suppress(SyntaxError):
+        # A literal of texts, numbers and containers: no name is looked up, nothing runs.
+        yield json.dumps(ast.literal_eval(text))
+
+
+_QUOTES = r"[ \t`'\"“”‘’(),;]*"
+_SENTENCE_BEFORE = re.compile(rf"\w{_QUOTES}\Z")
+_SENTENCE_AFTER = re.compile(rf"[>\]}}]{_QUOTES}[^\W\d_A-Z][^<\[{{>\]}}]*\Z")
+
+
+def is_quoted(text: str, start: int) -> bool:
+    """True for a call within a sentence, which is not meant: words lead to the first call of its
+    line without a colon or an end, and continue in lower case after the last one.
+
+    >>> is_quoted('I wrote {"action": "stop"} before.', 8), is_quoted('I do: {"action": "stop"}', 6)
+    (True, False)
+    """
+    begin = text.rfind("\n", 0, start) + 1
+    line = text[begin:].split("\n", 1)[0]
+    before = re.split(r"[<\[{]", line[: start - begin])[0]
+    is_within = _SENTENCE_BEFORE.search(before) and _SENTENCE_AFTER.search(line)
+    return is_within is not None
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -292,10 +331,15 @@ _CANDIDATE = re.compile(r"<[^\s<>\[\]]{1,60}>|\[[^\s<>\[\]]{1,60}\]")
 """Texts with the form of control tokens: ``<|im_start|>``, ``</s>``, ``[INST]``."""
 
 
+def without_surrogates(text: str) -> str:
+    """Return the text without unpaired surrogates, which no request and no file can hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def broken(text: str, is_control: Callable[[str], bool]) -> str:
     """Return a text whose control tokens are broken after their first character, so that a
     tokenizer reads them as text, and without unpaired surrogates, which none can read."""
-    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = without_surrogates(text)
 
     def broken_token(match: re.Match[str]) -> str:
         """Return a control token with a break inside, so that it is read as text."""
@@ -323,11 +367,14 @@ _CHANNELS = tuple(
 _MARKS = tuple(
     (re.compile(pattern, re.DOTALL), replacement)
     for pattern, replacement in (
+        # Tags that are written twice as closed, or are empty
+        (r"<(?:\\/|//+)", "</"),
+        (r"<think(?:ing)?\s*/>", ""),
         # Headers of the model's own turn
         (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
          r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
          r"|assistant(?:\n\n|:\s)|Assistant:\s)", ""),
-        (r"\Aanalysis(.*?)assistantfinal", r"<think>\1</think>"),
+        (r"\A(?:assistant)?analysis(.*?)assistantfinal", r"<think>\1</think>"),
         (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
         (r"<channel\|>|<unused95>", "</think>"),
         ("◁(/?)think▷", r"<\1think>"),  # Kimi
@@ -373,6 +420,7 @@ def split_thought(text: str) -> tuple[str, str]:
     the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
     inside a JSON answer are part of its strings.
     """
+    text = without_surrogates(text)
     text = _SURROGATES.sub(lambda found: found[1] or r"\ufffd", text)
     marks = _MARKS
     if _CHANNEL in text:
@@ -406,3 +454,43 @@ def split_thought(text: str) -> tuple[str, str]:
     if tagged := _ANSWER_TAG.fullmatch(text):
         text = tagged[2].strip()
     return text, "\n".join(reasoning).strip()
+
+
+# Signs and markup of pages in place of plain text.
+
+_TYPOGRAPHY = {
+    # signs without a width: soft hyphens, marks of direction, joiners of words
+    **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"), ""),
+    **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
+    **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
+    # full-width letters, digits and low lines
+    **{0xFEE0 + ord(sign): sign for sign in f"{ascii_letters}{digits}_"},
+}
+"""Signs in place of plain ones, which models use for the look of a text."""
+_Replacement = str | Callable[[re.Match[str]], str]
+_MARKUP: Sequence[tuple[str, _Replacement]] = (
+    # A sign that is escaped as in Markdown: ``mug\\_1``. In JSON such an escape is an error.
+    (r"(?<!\\)\\([_*#~\[\]{}()<>-])", r"\1"),
+    # HTML, of pages and gateways
+    (
+        r"&(?:#x?[0-9a-f]{1,6}|lt|gt|amp|quot|apos|nbsp);",
+        lambda sign: unescape(sign[0]),
+    ),
+    (r"<br\s*/?>", "\n"),
+    (r"</?(?:b|i|p|em|strong|code|pre|span|div)\b[^<>]{0,80}>", ""),
+    # References to sources, of chat pages
+    ("\ue200[^\ue201]{0,200}\ue201", ""),
+)
+"""Markup around words, and what stands in its place."""
+
+
+def plain(text: str) -> str:
+    """Return an answer without the typography and the markup of pages, which hide names.
+
+    >>> plain("Action: <b>go\\u2011to</b>[mug\\\\_1]")
+    'Action: go-to[mug_1]'
+    """
+    text = text.translate(_TYPOGRAPHY)
+    for markup, replacement in _MARKUP:
+        text = re.sub(markup, replacement, text, flags=re.IGNORECASE)
+    return text

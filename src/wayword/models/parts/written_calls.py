@@ -18,12 +18,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from wayword.core.episode import Json
+from wayword.models.parts.decoding import is_quoted
 
-_PREFIX = r"(?:\w{1,20}[:_]|｜DSML｜)?"  # of a tag
+_PREFIX = r"(?:\w{1,20}[:_]|[|｜]{1,2}DSML[|｜]{1,2}\s?)?"  # of a tag
 _JSON = ""  # instead of the pattern of an argument
 _KEYWORDS = r"(?P<body>[^()]{0,2000})"
 _KEYWORD = r"(?P<key>\w+)\s*=\s*[\"']?(?P<value>[^\"',]*)"
 _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
+_TAG = "(?P<tag>invoke|function|function_call|tool|tool_call|tool_use|action)"
+_TAGGED = (
+    rf"<(?:{_PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?=[\"']?)?"
+    r"(?P<key>[\w-]+)[^<>]*>(?P<value>[^<]*)(?:</|\Z)"
+)
+"""An argument in tags: ``<parameter=object>``, ``<parameter name="object">`` or ``<object>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,88 +44,104 @@ class WrittenCall:
 
 
 _FORMS = (
-    # Qwen3-Coder
+    # Qwen3-Coder, Seed; a model may forget the inner end
     (
-        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)</function>",
-        r"<parameter=(?P<key>[\w-]+)>(?P<value>.*?)</parameter>",
+        "<function=",
+        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)(?:</\w{{0,20}}(?:function|tool_call)>|(?<=</parameter>)\s*\Z)",
+        _TAGGED,
     ),
-    # MiniMax, Anthropic, DeepSeek 3.2
+    # MiniMax, Anthropic, DeepSeek 3.2 and 4, and models that imitate them
     (
-        rf'<{_PREFIX}invoke name="{_NAME}">(?P<body>.{{0,4000}}?)</{_PREFIX}invoke>',
-        rf'<{_PREFIX}parameter name="(?P<key>[\w-]+)"[^<>]*>(?P<value>.*?)</{_PREFIX}parameter>',
+        "name=",
+        rf"<{_PREFIX}{_TAG}\s+name=[\"']{_NAME}[\"'][^<>/]{{0,80}}"
+        rf"(?:/>|>(?P<body>.{{0,4000}}?)</{_PREFIX}(?P=tag)>)",
+        _TAGGED,
+    ),
+    # The name in a tag of its own
+    (
+        "name>",
+        rf"<{_PREFIX}{_TAG}>\s*<(?:\w+_)?name>\s*{_NAME}\s*</(?:\w+_)?name>"
+        rf"(?P<body>.{{0,4000}}?)</{_PREFIX}(?P=tag)>",
+        _TAGGED,
+    ),
+    (
+        "name>",
+        rf"(?:<{_PREFIX}{_TAG}>\s*)?<(?:\w+_)?name>\s*{_NAME}\s*</(?:\w+_)?name>\s*<\w+>(?=\s*\{{)",
+        _JSON,
+    ),
+    (
+        "</action>",
+        rf"<action>\s*{_NAME}\s*</action>\s*(?P<body>(?:<(?!th|reason)\w+>[^<]*</\w+>\s*)+)",
+        _TAGGED,
     ),
     # GLM, LongCat; a call without arguments is the name alone
     (
-        rf"<{_PREFIX}tool_call>\s*{_NAME}\s*(?P<body>(?:<\w{{0,20}}arg_key>.{{0,4000}}?)?)</{_PREFIX}tool_call>",
+        "tool_call>",
+        rf"<{_PREFIX}tool_call>\s*{_NAME}\s*(?:<tool_sep>\s*)?(?P<body>(?:<\w{{0,20}}arg_key>.{{0,4000}}?)?)</{_PREFIX}tool_call>",
         r"<\w{0,20}arg_key>(?P<key>.*?)</\w{0,20}arg_key>\s*<\w{0,20}arg_value>(?P<value>.*?)</",
+    ),
+    (
+        "call>",
+        rf"<{_PREFIX}tool_?call>\s*{_NAME}\s+(?:```json\s*)?(?=\{{)",
+        _JSON,
     ),
     # Gemma, in its forms with and without marks around the call and its values
     (
+        "call:",
         rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
         r"(?P<key>[\w-]+)\s*[:=]\s*(?:<\|\"\|>|<escape>|[\"'])?(?P<value>[^<\"',]*)",
     ),
     # Python calls that are printed (Gemini), or called by a method (Llama 3.1)
-    (rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
-    (rf"<\|python_tag\|>\s*{_NAME}\.call\({_KEYWORDS}\)", _KEYWORD),
+    ("print(", rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
+    ("python_tag", rf"<\|python_tag\|>\s*{_NAME}\.call\({_KEYWORDS}\)", _KEYWORD),
     # Llama 3.1
-    (rf"<function={_NAME}>(?=\s*\{{)", _JSON),
+    ("<function=", rf"<function={_NAME}>(?=\s*\{{)", _JSON),
     # Mistral; the marks of gpt-oss are brought into this form as well
-    (rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]", _JSON),
+    ("[ARGS]", rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]", _JSON),
     # gpt-oss, without the marks of its channels
-    (rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
+    ("to=functions.", rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
     # Kimi
     (
+        "tool_call_argument_begin",
         rf"(?:<\|tool_call_begin\|>\s*)?{_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>",
         _JSON,
     ),
-    # DeepSeek, in its two versions
-    (rf"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{_NAME}\s*```json", _JSON),
-    (rf"<｜tool▁call▁begin｜>{_NAME}<｜tool▁sep｜>", _JSON),
+    # DeepSeek, in its versions
+    (
+        "｜tool",
+        rf"<｜tool[▁_]call[▁_]begin｜>(?:function<｜tool[▁_]sep｜>)?{_NAME}(?:<｜tool[▁_]sep｜>|\s*```json)",
+        _JSON,
+    ),
+    # Apertus
+    ("tools_prefix", rf"<\|tools_prefix\|>\[\{{\"{_NAME}\":\s*(?=\{{)", _JSON),
     # Functionary
-    (rf">>>{_NAME}\n(?=\{{)", _JSON),
+    (">>>", rf">>>{_NAME}\n(?=\{{)", _JSON),
     # Qwen-Agent
-    (rf"✿FUNCTION✿: ?{_NAME}\s*✿ARGS✿: ?", _JSON),
-    # Chat pages that describe tools in the prompt
-    (rf"<tool_use>\s*<name>{_NAME}</name>\s*<arguments>", _JSON),
+    ("✿ARGS✿", rf"✿FUNCTION✿: ?{_NAME}\s*✿ARGS✿: ?", _JSON),
 )
-"""A call with the groups ``name`` and ``body``, and each argument in the body with the groups
-``key`` and ``value``; or the head of a call whose arguments follow as a JSON object."""
+"""A text without which there is no such call; the call with the groups ``name`` and ``body``, and
+each argument in the body with the groups ``key`` and ``value``; or the head of a call whose
+arguments follow as a JSON object."""
 _FRAME = re.compile(
-    rf"</?{_PREFIX}(?:tool_calls?|function_calls|tool_use)>|</arguments>|</function>|<\|tool_call>|<tool_call\|>"
-    rf"|<(?:start|end)_function_call>|<\|tool_calls?_(?:section_)?(?:begin|end)\|>"
-    r"|<\|/?tool_call\|>|<\|(?:plugin|python_tag|action_start|START_ACTION|tool_call_start)\|>"
-    r"|<｜tool▁calls?▁(?:begin|end)｜>|(?<=\})\s*```(?=\s*<｜)"
+    rf"</?{_PREFIX}(?:tool_?calls?|calls|invoke|function_calls|tool_use|tool)>|</(?:arguments|function|parameter)>"
+    r"|<\|tool_call>|<tool_call\|>|<(?:start|end)_function_call>|function call<\|role_sep\|>"
+    r"|<\|(?:/?tool_call|tool_calls?_(?:section_)?(?:begin|end)|plugin|python_tag|action_start"
+    r"|START_ACTION|tool_call_start)\|>|(?:function)?<｜tool[\w▁]+｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""
-_SIGNS = (
-    "<function=",
-    "invoke name=",
-    "tool_call",
-    "[ARGS]",
-    "to=functions.",
-    "tool▁call",
-    "<tool_use>",
-    "call:",
-    "print(",
-    "python_tag",
-    ">>>",
-    "✿ARGS✿",
-)
-"""Texts without any of these have no written call."""
 _DECODER = json.JSONDecoder(strict=False)
 _PATTERNS = tuple(
-    (re.compile(rf"{call}\s*", re.DOTALL), re.compile(argument, re.DOTALL))
-    for call, argument in _FORMS
+    (sign, re.compile(rf"{call}\s*", re.DOTALL), re.compile(argument, re.DOTALL))
+    for sign, call, argument in _FORMS
 )
 
 
 def written_calls(text: str) -> list[WrittenCall]:
-    """Return the calls in a text, in order. A call that ends before it is complete is none."""
-    if not any(sign in text for sign in _SIGNS):
-        return []
+    """Return the calls in a text, in order. A call that ends before it is complete is none, and
+    neither is one that a sentence quotes."""
     found = []
-    for call, argument in _PATTERNS:
-        for match in call.finditer(text):
+    for sign, call, argument in _PATTERNS:
+        for match in call.finditer(text) if sign in text else ():
             with suppress(ValueError, RecursionError):
                 found.append(_read(match, argument))
     calls: list[WrittenCall] = []
@@ -126,7 +149,7 @@ def written_calls(text: str) -> list[WrittenCall]:
         # Nothing inside another call is one.
         if not calls or each.start >= calls[-1].end:
             calls.append(each)
-    return calls
+    return [call for call in calls if not is_quoted(text, call.start)]
 
 
 def as_objects(text: str) -> str:
@@ -147,6 +170,6 @@ def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
     if argument.pattern == _JSON:
         arguments, end = _DECODER.raw_decode(match.string, end)
     else:
-        found = argument.finditer(match["body"])
+        found = argument.finditer(match["body"] or "")
         arguments = {each["key"]: each["value"].strip() for each in found}
     return WrittenCall(match.start(), end, match["name"], arguments)

@@ -81,11 +81,13 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         parts = content if isinstance(content, list) else [content]
         thoughts = [part for part in parts if field(part, "type") in _THOUGHTS]
         answer = _text([part for part in parts if part not in thoughts])
-        entries = as_list(message.get("tool_calls"))
-        if request.calls and entries and not isinstance(request.prompt, str):
+        if "tools" in request.body and not isinstance(request.prompt, str):
             calls, verbatim = read_calls(message, request.prompt)
-        elif not answer and "tools" in request.body and len(entries) == 1:
-            answer = _text(mapping(entries[0], "function").get("arguments"))
+        if calls and not request.calls:  # a schema that was sent as a tool
+            if len(calls) == 1:
+                answer = answer or calls[0].arguments
+            calls = ()
+            verbatim = ""
         answer = answer or _text(message.get("refusal")) or text
         text, inline = split_thought(redacted(answer))
         listed = [_text(thoughts), *(_text(message.get(name)) for name in _REASONING)]
@@ -106,8 +108,11 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return "".join(map(_text, value))
     if isinstance(value, Mapping):
-        names = ("text", "content", "thinking", "summary")
-        return "".join(_text(value.get(name)) for name in names)
+        names = ("text", "content", "thinking", "summary", "value")
+        text = "".join(_text(value.get(name)) for name in names)
+        # the value itself, of a server that has parsed the answer
+        is_answer = not text and value and "type" not in value
+        return json.dumps(value, ensure_ascii=False) if is_answer else text
     return value if isinstance(value, str) else ""
 
 

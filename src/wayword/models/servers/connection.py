@@ -53,7 +53,7 @@ states the window of a loaded model, else the model's own."""
 
 # Idle connections are closed before uvicorn closes its end, after 5 s
 _KEEPALIVE_S = 4.0
-_WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
+_WORKED_CODES = frozenset({408, 499, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
 GAVE_UP_CODES = frozenset({408, 504, 522, 524})
 """Statuses of a server or gateway that gave up on a long answer, while the model works on."""
@@ -176,6 +176,9 @@ class Connection:
             raise ModelError(line, billed=self._estimate(request))
         text = read_bytes.decode("utf-8-sig", errors="replace")
         reply = _parsed(text)
+        # Some gateways put the reply into a field of theirs.
+        inner = (mapping(reply, name) for name in ("data", "result", "response"))
+        reply = next((each for each in inner if "choices" in each), reply)
         problem = text if reply is None else _error(reply, status)
         if problem is None:
             return reply
@@ -390,7 +393,7 @@ def _error(reply: Json, status: int) -> Json:
     if status >= 300:
         return reply
     if not isinstance(reply, Mapping):
-        return None
+        return reply
     first = next(iter(as_list(reply.get("choices"))), None)
     if not isinstance(first, Mapping):
         return reply.get("error") or reply

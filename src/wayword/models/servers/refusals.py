@@ -42,11 +42,6 @@ Kind = Literal[
 ]
 TABLE = Path(__file__).parent.parent / "refusals.toml"
 
-_ECHOES = frozenset(
-    {"input", "ctx", "body", "request", "failed_generation", "callstack"}
-)
-"""Values of an error that repeat the request, whose text proves nothing."""
-_MESSAGES = ("message", "msg", "error", "detail", "status_msg", "title", "raw")
 _MOST_TOKENS = 10**9  # of a window: a larger one is a server's error
 _MOST_TEXT = 4000  # characters of an error that are read
 _MOST_SHOWN = 300  # characters of an error that are shown
@@ -126,7 +121,7 @@ def _leaves(value: Json, name: str = "") -> Iterator[str]:
     """Yield the texts and numbers of a reply as ``name=value``, without echoes of the request."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if key not in _ECHOES:
+            if key not in _table()["echoes"]:
                 yield from _leaves(inner, str(key))
     elif isinstance(value, list):
         for inner in value:
@@ -139,7 +134,7 @@ def _message(error: Json, text: str) -> str:
     """Return the server's message on one line: the first two values with a usual name."""
     leaves = [] if isinstance(error, str) else list(_leaves(error))
     named = [leaf.partition("=") for leaf in leaves]
-    values = [value for name, _, value in named if name in _MESSAGES]
+    values = [value for name, _, value in named if name in _table()["messages"]]
     line = " ".join("; ".join(values[:2]).split()) or " ".join(text.split())
     return redacted(line[:_MOST_SHOWN]).rstrip(".")
 
@@ -182,25 +177,6 @@ def window(described: Json, model: str) -> int:
 
 Lesson = tuple[Mapping[str, Any], str]
 """Changed traits of a profile, and the change in words."""
-
-_LEFT_OUT: Mapping[str, tuple[str, Any]] = {
-    "n": ("samples", False),
-    "logprobs": ("logprobs", 0),
-    "top_logprobs": ("logprobs", 0),
-    "lengths": ("max_length", False),
-    "max_tokens": ("limit", "max_completion_tokens"),
-    "max_completion_tokens": ("limit", "max_tokens"),
-}
-"""Refused field -> the trait that leaves it out; all others are left out by name."""
-_CONSTRAINTS = ("response_format", "tools", "tool_choice")
-_AT_MOST = {
-    "max_tokens": "output",
-    "max_completion_tokens": "output",
-    "logprobs": "logprobs",
-    "top_logprobs": "logprobs",
-    "stop": "stop",
-}
-"""Field -> the trait that limits its value; all others are limited by name."""
 
 
 def learn(
@@ -253,12 +229,11 @@ def _left_out(names: Sequence[str], profile: Profile) -> Lesson:
     words."""
     changes: dict[str, Any] = {}
     for name in names:
-        if name in _CONSTRAINTS:
+        if name in _table()["constraints"]:
             weaker = "json_object" if profile.schema == "json_schema" else "none"
             return {"schema": weaker}, f"JSON is requested by {weaker}"
-        without = changes.get("without", profile.without)
-        trait, value = _LEFT_OUT.get(name, ("without", (*without, name)))
-        changes[trait] = value
+        without = (*changes.get("without", profile.without), name)
+        changes |= _table()["left_out"].get(name, {"without": without})
     words = f"without {', '.join(names)}".replace("lengths", "lengths in schemas")
     if "limit" in changes:
         words = f"{changes['limit']} replaces {names[0]}"
@@ -277,15 +252,16 @@ def _in_range(
     amount = len(sent) if isinstance(sent, list) else sent
     if not isinstance(amount, int | float):
         return _left_out([name], profile)
+    trait = _table()["at_most"].get(name)
     if 0 < refusal.most < amount:
         changes: dict[str, Any] = {"most": {**profile.most, name: refusal.most}}
-        if name in _AT_MOST:
-            changes = {_AT_MOST[name]: int(refusal.most)}
+        if trait:
+            changes = {trait: int(refusal.most)}
         return changes, f"{name} is at most {refusal.most:,g}"
     if amount < refusal.least:
         least = {**profile.least, name: refusal.least}
         return {"least": least}, f"{name} is at least {refusal.least:g}"
     is_unread = math.isinf(refusal.most) and math.isinf(refusal.least)
-    if _AT_MOST.get(name) == "output" or not (is_unread or amount == refusal.least):
+    if trait == "output" or not (is_unread or amount == refusal.least):
         return None
     return _left_out([name], profile)

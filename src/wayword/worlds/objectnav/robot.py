@@ -191,6 +191,7 @@ def scan_depth(
         )
         first = float(message["angle_min"])
         step = float(message["angle_increment"])
+        last = float(message.get("angle_max") or 0.0)
         least = float(message.get("range_min") or 0.0)
         most = float(message.get("range_max") or math.inf)
     if not len(ranges):
@@ -202,6 +203,12 @@ def scan_depth(
             f"of {len(ranges)} readings by {step:g} rad is no circle or part of one"
         )
         raise DataError(topic, "field 'angle_increment'", problem)
+    # Off by a few readings at most, as drivers count them; 0 is a field that is not filled in.
+    end = first + step * (len(ranges) - 1)
+    if last and not abs(end - last) <= max(0.1 * span, 2 * abs(step)):
+        problem = f"ends the {len(ranges)} readings at {end:.3g} rad, but angle_max is {last:.3g}"
+        remedy = "correct the driver's angles, or a filter that leaves out readings"
+        raise DataError(topic, "field 'angle_increment'", problem, remedy)
     is_distance = np.isfinite(ranges) & (ranges > 0)
     is_distance &= (ranges >= least) & (ranges <= most)
     is_free = ranges == np.inf
@@ -300,8 +307,9 @@ def floor_map(message: Message, topic: str) -> FloorMap:
         cell = float(info["resolution"])
         origin = info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
-        if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
-            raise ValueError("the grid is rotated, or its cells have no size")
+        is_rotated = abs(float(origin["orientation"]["z"])) > 1e-6
+        if not 0 < cell < math.inf or not math.isfinite(x + y) or is_rotated:
+            raise ValueError("the grid is rotated, or its cells have no size or place")
         levels = data.reshape(int(info["height"]), int(info["width"]))
         return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
 
@@ -460,6 +468,7 @@ class RosBase:
         self._frame = "odom"
         self._transforms = Transforms()
         self._halted = ""
+        self._full_charge = 1
         self._reported_breaks = 0
         self._metres = 0.0
         self._counts = dict.fromkeys(
@@ -525,9 +534,16 @@ class RosBase:
             self._transforms.add(message, topic)
         elif topic == s.battery:
             share = message.get("percentage")
-            if not isinstance(share, int | float) or not 0 <= share <= 1:
+            # Some drivers send 0 to 100: their first values are above 1.
+            if isinstance(share, int | float) and 1 < share <= 100:
+                self._full_charge = 100
+            if (
+                not isinstance(share, int | float)
+                or not 0 <= share <= self._full_charge
+            ):
                 problem = f"{s.battery}: the percentage must be between 0 and 1, got {share!r}"
-            elif share < s.least_charge:
+                problem += "; to search without it, leave dataset.battery empty"
+            elif (share := share / self._full_charge) < s.least_charge:
                 problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
         elif topic == s.emergency_stop and message.get("data") not in (False, 0):
             problem = "the emergency stop is pressed: release it and restart the search"
@@ -796,6 +812,9 @@ class RosBase:
         if s.image:
             with naming_field(s.image, "data"):
                 image = image_bytes(latest[s.image]["data"])
+            if not image:
+                problem = "is empty"
+                raise DataError(s.image, "field 'data'", problem, "restart the camera")
         # A map in another frame would put its walls where none are.
         if s.costmap:
             frame = parse_frame(latest[s.costmap])

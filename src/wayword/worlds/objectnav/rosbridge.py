@@ -232,6 +232,10 @@ class Link:
                 raise
         status = answer.get("status")
         values = answer.get("values")
+        # Bridges of ROS 2 Humble send the status next to the action's own result.
+        if status is None and isinstance(values, dict):
+            status = values.get("status")
+            values = values.get("result", values)
         if answer.get("result") is not True:
             return "refused", str(values)[:200] or "the goal was rejected"
         if status == SUCCEEDED:

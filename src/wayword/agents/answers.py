@@ -39,7 +39,13 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
-from wayword.models.parts.decoding import is_quoted, json_values, plain, split_thought
+from wayword.models.parts.decoding import (
+    is_quoted,
+    json_values,
+    plain,
+    split_thought,
+    without_surrogates,
+)
 from wayword.models.parts.written_calls import as_objects
 
 READ_ENDS = 2 * LONGEST
@@ -98,7 +104,7 @@ class Reply:
         # Both ends are kept: the answer is at the end, a label may be at the beginning.
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
-        text, reasoning = split_thought(raw)
+        text, reasoning = split_thought(without_surrogates(raw))
         text = as_objects(plain(text))
         # The first text between special tokens: those before it are the beginning of a turn.
         text = next(filter(str.strip, _TOKEN.split(text)), "")

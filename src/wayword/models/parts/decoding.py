@@ -420,7 +420,6 @@ def split_thought(text: str) -> tuple[str, str]:
     the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
     inside a JSON answer are part of its strings.
     """
-    text = without_surrogates(text)
     text = _SURROGATES.sub(lambda found: found[1] or r"\ufffd", text)
     marks = _MARKS
     if _CHANNEL in text:

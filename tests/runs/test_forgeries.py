@@ -252,6 +252,17 @@ def perturbed(f: Forger) -> None:
     f.identity["perturb"] = {"failing": 0.9}
 
 
+def claims_to_continue(f: Forger) -> None:
+    only_solved(f)
+    f.episodes.append(Forger(f.path).lost())
+    f.identity["continues"] = {"episode": f.won()["episode"], "step": 99, "before": 0}
+
+
+def hides_oracle_behind_an_actor(f: Forger) -> None:
+    f.identity["agent"] = "oracle"
+    f.identity["actors"] = {"ghost": {"agent": "random", "settings": {}, "models": {}}}
+
+
 def checksum_of_data(f: Forger) -> None:
     f.identity["data_checksum"] = "0123456789ab"
 
@@ -301,6 +312,8 @@ REFUSED: dict[Forge, str] = {
     easier_data: "is not in the dataset",
     other_seed_of_data: "is not in the dataset",
     perturbed: "field 'split'",
+    claims_to_continue: "is not the continued one",
+    hides_oracle_behind_an_actor: "names 'ghost', which no episode has",
     checksum_of_data: "the data differ from the run's",
 }
 
@@ -336,6 +349,40 @@ def test_a_forgery_is_refused(forge: Forge, played: Path, tmp_path: Path) -> Non
     forger.save()
     found = differences(copy)
     assert any(REFUSED[forge] in line for line in found), found[:3]
+
+
+def test_failures_a_shard_and_a_continued_episode_are_named(
+    played: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "failed"
+    shutil.copytree(played, copy)
+    forger = Forger(copy)
+    lost = [each for each in forger.episodes if not each["scores"]["sr"]]
+    only_solved(forger)
+    forger.save()
+    reason = {"reason": "the model refused", "trajectory": None}
+    rows = [{"episode": each["episode"], **reason} for each in lost]
+    rewrite(copy, rows, "failures.jsonl.gz")
+    covered = coverage(RunFolder.read(copy))
+    assert covered.endswith(
+        f"; {len(lost)} of them failed, for reasons that no replay can show"
+    )
+
+    shutil.copytree(played, tmp_path / "continued")
+    forger = Forger(tmp_path / "continued")
+    forger.episodes = [forger.won()]
+    forger.identity["continues"] = {
+        "episode": forger.won()["episode"],
+        "step": 1,
+        "before": 0,
+    }
+    forger.save()
+    covered = coverage(RunFolder.read(tmp_path / "continued"))
+    assert covered == "1 of 180 episodes, continued from another run"
+
+    out = tmp_path / "shard"
+    run(Plan("random", "houses", shard="2/90", max_steps=2, out=out))
+    assert coverage(RunFolder.read(out)).endswith(", shard 2/90")
 
 
 def test_episodes_that_were_chosen_are_no_sample(tmp_path: Path) -> None:

@@ -76,15 +76,24 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     # Old runs do not have the size of their split.
     of = dataset_size or run.config.get("episodes_in_split") or 0
     tried = len(run.index.tried())
-    if tried >= of:
-        return f"all {of:,} episodes of the split"
+    identity = run.config["identity"]
+    seed = identity.get("shuffle")
     # Episodes that were chosen are no sample.
-    if CHOSEN in run.config["caveats"]:
-        return f"{tried:,} of {of:,} episodes, {CHOSEN}"
-    seed = run.config["identity"].get("shuffle")
-    if seed is not None:
-        return f"{tried:,} of {of:,} episodes, a random sample (--shuffle {seed})"
-    return f"the first {tried:,} of {of:,} episodes"
+    if tried >= of:
+        covered = f"all {of:,} episodes of the split"
+    elif identity["continues"]:
+        covered = f"{tried:,} of {of:,} episodes, continued from another run"
+    elif CHOSEN in run.config["caveats"]:
+        covered = f"{tried:,} of {of:,} episodes, {CHOSEN}"
+    elif seed is not None:
+        covered = f"{tried:,} of {of:,} episodes, a random sample (--shuffle {seed})"
+    else:
+        covered = f"the first {tried:,} of {of:,} episodes"
+    if identity["shard"]:
+        covered += f", shard {identity['shard']}"
+    if failed := tried - len(run.index.ids()):
+        covered += f"; {failed:,} of them failed, for reasons that no replay can show"
+    return covered
 
 
 def _config_differences(
@@ -120,6 +129,12 @@ def _config_differences(
         expected,
         {k: config.get(k) for k in expected},
     )
+    strangers = set(config["identity"]["actors"])
+    for task in dataset.tasks if strangers else ():
+        strangers -= set(task.episode.actors)
+    if strangers:
+        name = min(strangers)
+        yield f"run.json: field 'identity.actors' names {name!r}, which no episode has"
     lacking = [line for line in dataset.caveats if line not in config["caveats"]]
     if lacking:
         yield f"run.json: field 'caveats' lacks {lacking[0]!r}"
@@ -130,7 +145,10 @@ def _gap(run: RecordedRun, dataset: Dataset) -> str:
     identity = run.config["identity"]
     tried = run.index.tried()
     # Such runs have no order that could have a gap.
-    if identity["continues"] or CHOSEN in run.config["caveats"]:
+    if identity["continues"]:
+        others = sorted(tried - {identity["continues"].get("episode")})
+        return f"episode {others[0]!r} is not the continued one" if others else ""
+    if CHOSEN in run.config["caveats"]:
         return ""
     shuffle = identity.get("shuffle")
     order = Plan(

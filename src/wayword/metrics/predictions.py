@@ -404,9 +404,8 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
             return item
         if isinstance(item[0], list | dict):
             return _listed_places(path, at, item)
-        numbers = (int, float, type(None))
-        is_pose = all(isinstance(part, numbers) for part in item[1:])
-        if isinstance(item[0], str) and is_pose:
+        is_pose = all(isinstance(part, int | float) for part in item[1:])
+        if isinstance(item[0], str) and is_pose and len(item) <= 3:
             return item[:1]
     problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
     raise DataError(path, f"{at}, item {number}", problem)

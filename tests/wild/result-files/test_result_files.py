@@ -74,12 +74,6 @@ FILES: dict[str, tuple[str, Any]] = {
         "p.json",
         [{"instr_id": "to_c", "trajectory": [[["s", 0, 0]], [["b", 0, 0], ["c", 0, 0]]]}],
     ),
-    "poses without headings": (
-        "p.json", [{"instr_id": "to_c", "trajectory": [[each, None, None] for each in WALK]}]
-    ),
-    "poses with the number of the view": (
-        "p.json", [{"instr_id": "to_c", "trajectory": [[each, 12, 0.1, 0.0] for each in WALK]}]
-    ),
     "the split's name": ("p.json", {"all": [{"instr_id": "to_c", "trajectory": WALK}]}),
 }  # fmt: skip
 """Format: the file's name and its content."""

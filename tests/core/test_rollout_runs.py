@@ -186,7 +186,7 @@ class Watched:
     notified: list[str] = field(default_factory=list)
     enough: int = 99
 
-    def begin(self) -> None:
+    def begin(self, *, episode: str) -> None:
         if len(self.notified) // 2 == self.enough:
             raise BudgetExhausted("not for another")
         self.notified.append("begin")

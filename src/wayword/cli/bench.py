@@ -16,14 +16,17 @@ from typer import Argument, Option
 
 from wayword.cli import completing, show
 from wayword.cli.running import (
+    Batch,
     Concurrency,
     Data,
     Dollars,
     ModelName,
     Rpm,
     Set,
+    Tier,
     Trusted,
     print_notices,
+    tier_settings,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +94,8 @@ def play(
     settings: Set = None,
     max_dollars: Dollars = None,
     concurrency: Concurrency = 8,
+    tier: Tier = "",
+    batch: Batch = False,
     rpm: Rpm = None,
     engine: Annotated[str, Option(help="ray: play on a Ray cluster.")] = "",
     data: Data = None,
@@ -114,6 +119,7 @@ def play(
     \b
     Examples:
       wayword bench --model openai:gpt-5-mini --max-dollars 5
+      wayword bench --model openai:gpt-5-mini --tier flex
       wayword bench --model local:smollm2 --quick --tracks follow,grid
       wayword bench --agent random
       wayword bench --model openai:gpt-5-mini --robust
@@ -137,7 +143,7 @@ def play(
             "name a model with --model, or an agent that needs none with --agent"
         )
     names = tuple(name.strip() for name in tracks.split(",") if name.strip())
-    chosen_settings = parse(settings or [])
+    chosen_settings = parse([*(settings or []), *tier_settings(tier, batch)])
     if eyes and "eyes" in chosen_settings:
         raise UsageError("--eyes plays in words and in pictures; remove --set eyes")
     for group in {"dataset", "perturb"} & set(chosen_settings):

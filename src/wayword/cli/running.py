@@ -67,6 +67,20 @@ Dollars = Annotated[
 Cache = Annotated[
     Path | None, Option(help="File that caches model answers, to reuse them.")
 ]
+Tier = Annotated[
+    str,
+    Option(
+        help="flex: slower calls at half the price, where the provider offers them."
+    ),
+]
+Batch = Annotated[
+    bool,
+    Option(
+        "--batch",
+        help="Send calls as batches of the provider, at half the price; each step of the episodes "
+        "takes minutes to hours.",
+    ),
+]
 Rpm = Annotated[
     float | None, Option("--rpm", help="Maximum number of requests per minute.")
 ]
@@ -144,6 +158,8 @@ def run(
     ] = None,
     max_dollars: Dollars = None,
     cache: Cache = None,
+    tier: Tier = "",
+    batch: Batch = False,
     rpm: Rpm = None,
     prices: Prices = None,
     retries: Annotated[
@@ -213,6 +229,8 @@ def run(
       wayword run oracle --on r2r:val_seen --data ./data
       wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --max-dollars 5
       wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --dry-run
+      wayword run react --on r2r:val_unseen --model openai:gpt-5-mini --tier flex
+      wayword run discussnav --on r2r:val_unseen --model openai:gpt-5-mini --batch --concurrency 100
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
       wayword run react --on ma_household --actor commander=team --model local:smollm2
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
@@ -248,7 +266,13 @@ def run(
     values |= {
         "settings": merge(
             read_config(config),
-            parse([*(settings or []), *(f"perturb.{p}" for p in perturb or [])]),
+            parse(
+                [
+                    *(settings or []),
+                    *(f"perturb.{p}" for p in perturb or []),
+                    *tier_settings(tier, batch),
+                ]
+            ),
         ),
         "actors": agents_of(actors or []),
         "episodes": tuple(_listed([episodes])),
@@ -315,7 +339,21 @@ def run(
         raise typer.Exit(1)
 
 
-_NO_OPTIONS = ("config", "perturb", "dry_run", "watch")
+def tier_settings(tier: str, batch: bool) -> list[str]:
+    """Return the settings that ``--tier`` and ``--batch`` stand for. Raises ``UsageError`` for
+    both."""
+    from wayword.core.errors import UsageError
+
+    if tier and batch:
+        raise UsageError(f"--tier {tier} and --batch exclude each other; remove one")
+    if batch:
+        tier = "batch"
+    if tier:
+        return [f"model.tier={tier}"]
+    return []
+
+
+_NO_OPTIONS = ("config", "perturb", "tier", "batch", "dry_run", "watch")
 """Parameters of the command that are not fields of a recipe."""
 
 

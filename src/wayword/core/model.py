@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from wayword.core.episode import Json, NoSettings
@@ -143,7 +144,8 @@ class Usage:
     and ``written`` the part that was written to it, of which ``written_hour`` stays for an hour;
     ``completion`` the generated tokens of all samples, ``reasoning`` the part of them before the
     answer. ``estimated`` marks counts estimated from the characters: the backend gave none.
-    ``tier`` is the service tier that the reply names, if it has a price of its own: ``flex``.
+    ``tier`` is the service tier that is billed, if it has a price of its own: ``flex`` or
+    ``batch``.
     """
 
     prompt: int = 0
@@ -329,6 +331,9 @@ class Model(ABC):
     async def prepare(self) -> None:  # noqa: B027
         """Query the server for what a run needs to know, such as limits. Called once, before it."""
 
+    def keep_in(self, file: Path) -> None:  # noqa: B027
+        """Keep in a file of the run folder what later sessions need, such as paid answers."""
+
     async def aclose(self) -> None:  # noqa: B027
         """Release connections and memory."""
 
@@ -366,6 +371,9 @@ class Wrapper(Model):
 
     async def prepare(self) -> None:
         await self._inner.prepare()
+
+    def keep_in(self, file: Path) -> None:
+        self._inner.keep_in(file)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -43,8 +43,9 @@ Judge = Callable[[Task, Trajectory], bool]
 class SpendingGate(Protocol):
     """A budget, notified at each episode's start and end in the asyncio task that plays it."""
 
-    def begin(self) -> object:
-        """Admit an episode. Raises ``BudgetExhausted`` if too little is left to finish it."""
+    def begin(self, *, episode: str) -> object:
+        """Admit the episode with this ID. Raises ``BudgetExhausted`` if too little is left to
+        finish it."""
 
     def end(self, complete: bool) -> None:
         """Record the end of an episode; ``complete`` is true if it was played to its end."""
@@ -341,7 +342,7 @@ async def run(
         """Play one episode, with its begin and end reported to the gate."""
         complete = False
         if gate is not None:
-            gate.begin()
+            gate.begin(episode=task.episode.id)
         try:
             trajectory = await rollout(task, setup)
             complete = trajectory.ended != "failed"

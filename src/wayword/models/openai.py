@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ from wayword.models.parts.decoding import (
 )
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
+from wayword.models.servers.batches import BatchConnection
 from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, profile_of
 from wayword.models.servers.refusals import ServerRefusal, learn, learn_tools
@@ -112,7 +114,11 @@ class OpenAIModel(Model):
         key = os.environ.get(settings.key_env, "")
         is_hosted = (urlsplit(address).hostname or "").endswith("api.openai.com")
         self._profile = profile_of(name, settings.profile, is_hosted)
+        self.gathered: bool = settings.tier == "batch"
+        """True if calls are sent together, in batches."""
         self._server = Connection(address, key, self._settings)
+        if self.gathered:
+            self._server = BatchConnection(address, key, self._settings)
         if not key and not is_loopback_url(address) and HEADERS not in settings.extra:
             raise UsageError(
                 f"{self.name}: set ${settings.key_env}, or the setting 'base_url' to a local server"
@@ -207,6 +213,10 @@ class OpenAIModel(Model):
             choice = await self._rank_or_pick(prompt, check_options(options), bill)
         return replace(choice, usage=bill.usage, seconds=time.perf_counter() - began)
 
+    def keep_in(self, file: Path) -> None:
+        if isinstance(self._server, BatchConnection):
+            self._server.keep_in(file)
+
     async def aclose(self) -> None:
         await self._server.aclose()
         self._shape_locks.clear()  # locks are bound to their event loop
@@ -216,7 +226,8 @@ class OpenAIModel(Model):
         if self._cache_method == "marks":
             return CacheUse(marks=_least_cached(self._model))
         episode = EPISODE.get()
-        if self._cache_method == "key" and episode is not None:
+        is_keyed = self._cache_method == "key" and not self.gathered
+        if is_keyed and episode is not None:
             return CacheUse(key=f"wayword-{self._session}-{episode.number}")
         return None
 
@@ -366,7 +377,8 @@ class OpenAIModel(Model):
 
         The first request of each shape is sent alone, so each refusal happens only once. Others
         wait for its reply, are rebuilt if it changed the profile, and are then sent concurrently.
-        A refused request is sent again with the lesson of its refusal.
+        In batches, which take hours, all are sent at once. A refused request is sent again with the
+        lesson of its refusal.
         """
         refusals = 0
         room = 0  # tokens for the answer, by the server's count of the prompt
@@ -376,7 +388,7 @@ class OpenAIModel(Model):
                 profile = replace(known, output=room)
             request = build(profile)
             try:
-                if request.shape in self._accepted_shapes:
+                if self.gathered or request.shape in self._accepted_shapes:
                     return request, await self._attempt(request, bill)
                 async with self._shape_locks[request.shape]:
                     is_accepted = request.shape in self._accepted_shapes
@@ -431,7 +443,7 @@ class OpenAIModel(Model):
         """Change the profile by the lesson of a refusal; False if there is none."""
         own = {
             *self._settings.extra,
-            *(["service_tier"] if self._settings.tier else []),
+            *(["service_tier"] if self._settings.tier == "flex" else []),
         }
         if own & {*refusal.fields}:
             return False  # the user's own fields are not left out silently

@@ -21,6 +21,7 @@ A run folder is the complete record of a run, in files that any tool can read:
     sessions.jsonl      a line per session that ended normally, with its wall time
     calls.jsonl         tokens and US dollars of each billed call: reserved before the call, settled
                         after it
+    batches.sqlite      with --batch: the batches that were sent, and their answers
     .lock               id and machine of the writing process
 
 Each line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``,

@@ -164,6 +164,7 @@ def sessions(run: Path) -> Iterator[Session]:
 
 
 CALLS = "calls.jsonl"
+BATCHES = "batches.sqlite"  # see models/servers/batches.py
 # Number of lines above which the next session replaces them by their total
 _COMPACT = 20_000
 _LEDGER_FIELDS = tuple(field.name for field in fields(LedgerRow))
@@ -179,7 +180,8 @@ class Spending:
         self._lines: codec.Appender | None = None
         self.totals, self.prices, lines = _read_ledger(run)
         self._new_prices: dict[str, Price] = {}
-        if lines > _COMPACT:
+        # Batches name the rows of their requests, which must stay.
+        if lines > _COMPACT and not (run / BATCHES).exists():
             total = LedgerRow(self.totals.tokens, self.totals.dollars)
             rows = [self._line(total)]
             if self.prices:

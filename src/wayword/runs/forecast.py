@@ -24,6 +24,7 @@ import json
 import math
 import random
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,7 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
+from wayword.runs import tiers
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums
 from wayword.runs.demonstrations import demonstrations
@@ -89,7 +91,9 @@ class Forecast:
     finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
     episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
     tokens. ``unprofiled`` models might reason: their thinking is not counted. ``range`` is the 95%
-    interval of ``dollars`` by the spread of the episodes that it is based on.
+    interval of ``dollars`` by the spread of the episodes that it is based on. ``ways`` are the
+    dollars of a rehearsal in each way that the provider offers (:mod:`wayword.runs.tiers`), and
+    ``shared`` is the share of prompt tokens that a prefix cache can hold.
     """
 
     episodes: int
@@ -106,6 +110,8 @@ class Forecast:
     window: int = 0
     unprofiled: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, math.inf)
+    ways: Mapping[str, float] = field(default_factory=dict)
+    shared: float = 0.0
 
 
 def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
@@ -200,8 +206,12 @@ class _Stage:
         # Sum up the calls of all rehearsals, each by the factor to a real episode.
         calls = prompt_tokens = completion_tokens = dollars = max_dollars = 0.0
         costs = []
+        shared_tokens = 0.0
+        ways: dict[str, float] = defaultdict(float)
         for trajectory, factor in rehearsals:
             before = dollars
+            # Episodes run side by side, so that a prompt is compared with those of its own.
+            prefixes: dict[str, tiers.Prefixes] = defaultdict(tiers.Prefixes)
             for call in trajectory.calls():
                 if call.answer is None:
                     continue
@@ -225,15 +235,19 @@ class _Stage:
                 tier = str(choices[role][1].get("tier", ""))
                 written = text + round(THINKING_SHARE * thinking)
                 usage = Usage(prompt, written, tier=tier)
+                read = prefixes[choices[role][0]]
+                shared = read.shared(call.prompt, usage.prompt)
+                shared_tokens += factor * shared
                 calls = calls + factor
                 prompt_tokens = prompt_tokens + factor * usage.prompt
                 completion_tokens += factor * usage.completion
                 # The upper bound: all of the thinking budget, and each sample up to its limit.
                 if price is not None:
                     dollars += factor * price.of(usage)
-                    max_dollars += factor * price.of(
-                        Usage(prompt, thinking + max(text, limit))
-                    )
+                    longest = thinking + max(text, limit)
+                    max_dollars += factor * price.of(Usage(prompt, longest, tier=tier))
+                    for way, amount in tiers.costs(price, usage, shared).items():
+                        ways[way] += factor * amount
             costs.append(dollars - before)
 
         # From the rehearsed episodes to all. The costs by episode give the interval.
@@ -247,6 +261,8 @@ class _Stage:
             max_dollars * scale,
             range=dollars_range(costs, episodes),
             unprofiled=self._unprofiled(),
+            ways={way: ways[way] * scale for way in self._ways() if ways[way]},
+            shared=shared_tokens / max(1.0, prompt_tokens),
         )
         # One price missing makes the sum meaningless.
         unpriced = [choices[role][0] for role, price in prices.items() if price is None]
@@ -256,8 +272,22 @@ class _Stage:
                 dollars=None,
                 max_dollars=None,
                 unpriced=tuple(unpriced),
+                ways={},
             )
         return estimate
+
+    def _ways(self) -> tuple[str, ...]:
+        """Ways to pay that the providers of all models offer, the standard tier first; none if it
+        is the only one."""
+        offered = [tiers.offers(*choice) for choice in self.choices.values()]
+        ways = [
+            way
+            for way in (tiers.CACHED, tiers.FLEX, tiers.BATCH)
+            if offered and all(way in each for each in offered)
+        ]
+        if ways:
+            return (tiers.STANDARD, *ways)
+        return ()
 
     def _unprofiled(self) -> tuple[str, ...]:
         """Models that might reason, as neither a profile nor a setting says how much."""
@@ -553,6 +583,8 @@ def lines(estimate: Forecast) -> list[str]:
         f"tokens: {estimate.prompt_tokens:,} read, {estimate.completion_tokens:,} written",
         _dollars(estimate),
     ]
+    if estimate.ways:
+        text_lines.append(tiers.described(estimate.ways, estimate.shared))
     # Rate limits are compared with these rates.
     if estimate.hours is not None:
         # Not zero, by which rates are divided.

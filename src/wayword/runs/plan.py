@@ -121,6 +121,11 @@ class Plan:
             raise UsageError(
                 "--continue plays a single episode in this process; remove --engine"
             )
+        model = self.settings.get("model", {})
+        if self.engine and isinstance(model, Mapping) and model.get("tier") == "batch":
+            raise UsageError(
+                "--batch gathers the calls of one process; remove --engine"
+            )
         self.shard_of()
         if self.episodes and (
             self.episode or self.shard or self.limit or self.states_order

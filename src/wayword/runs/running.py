@@ -46,7 +46,7 @@ from wayword.runs.active import (
     setup_of,
 )
 from wayword.runs.cast import AgentParts
-from wayword.runs.config import Session, Spending, add_session
+from wayword.runs.config import BATCHES, Session, Spending, add_session
 from wayword.runs.identity import agents_identity, run_folder
 from wayword.runs.opening import (
     model_choices,
@@ -350,6 +350,8 @@ async def _play(
     account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     spending = Spending(path)
     account.resume(spending, spending.totals)
+    for model in models.values():
+        model.keep_in(path / BATCHES)
     active.notices += account.keep_prices(spending.prices)
     spending.use_prices(account.prices)
     done = active.done

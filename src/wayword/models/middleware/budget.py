@@ -58,6 +58,14 @@ _CONFIDENCE = 0.9
 # Costs of ended episodes that are kept; at twice the number, half are dropped.
 _MAX_ENDED = 256
 
+_NO_PRICE = (
+    "a dollar limit needs prices, and this model has none; add it to a price file (--prices) or "
+    "limit tokens instead"
+)
+
+# Share of a budget that sums of reservations may be off by.
+_ROUNDING = 1e-9
+
 # Longest wait for older episodes while no call is pending, in seconds.
 _STALL_S = 1.0
 
@@ -65,13 +73,15 @@ _STALL_S = 1.0
 @dataclass(slots=True)
 class Meter:
     """A running episode: its number (from 1), its share of the budget so far, its turns.
-    ``owner`` is the process that plays it. ``rejected``: the last turn's answer was rejected."""
+    ``owner`` is the process that plays it, ``episode`` its ID. ``rejected``: the last turn's answer
+    was rejected."""
 
     number: int
     share: float = 0.0
     turns: int = 0
     rejected: bool = False
     owner: str = ""
+    episode: str = ""
 
 
 class Estimate:
@@ -203,6 +213,11 @@ class Account:
         self._started = 0
         self._waiters: list[tuple[int, asyncio.Event]] = []
         self._max_call_share: float | None = None
+        # Of gathered calls: the sum of their reservations, and an event at the next bill.
+        self._reserved = 0.0
+        self._billed = asyncio.Event()
+        # Requests of earlier sessions without a bill, at the costs that ``resume`` counted.
+        self._earlier: dict[str, LedgerRow] = {}
 
     @property
     def used(self) -> float:
@@ -223,6 +238,7 @@ class Account:
         self.totals = totals
         self.tokens += totals.tokens
         self.dollars += totals.dollars
+        self._earlier = totals.open_costs()
 
     def keep_prices(self, earlier: Mapping[str, Price]) -> list[str]:
         """Raise prices that are lower than in earlier sessions of the run. Returns notices."""
@@ -238,7 +254,7 @@ class Account:
             )
         return notices
 
-    def begin(self, owner: str = "") -> Meter:
+    def begin(self, owner: str = "", episode: str = "") -> Meter:
         """Start the caller's episode: all calls made in this context are part of it.
 
         Raises ``BudgetExhausted`` if the rest of the budget would not finish it.
@@ -251,7 +267,7 @@ class Account:
             sum(max(0.0, need - m.share) for m in self._meters.values()) + need
         )
         self._started += 1
-        meter = Meter(self._started, owner=owner)
+        meter = Meter(self._started, owner=owner, episode=episode)
         self._meters[meter.number] = meter
         EPISODE.set(meter)
         return meter
@@ -285,7 +301,7 @@ class Account:
         """
         caller = call.episode
         self._check_call(caller)
-        if not self._may_go(caller):
+        if not call.gathered and not self._may_go(caller):
             # 0: calls outside of episodes go first
             waiter = (getattr(caller, "number", 0), asyncio.Event())
             insort(self._waiters, waiter, key=itemgetter(0))
@@ -310,6 +326,8 @@ class Account:
         call = self._calls[name]
         if call.billed:
             self.check()
+        if call.gathered:
+            await self._wait_for_room(row)
         # Names begin with the session's, so that they differ from those of earlier ones.
         self._requests += 1
         request = f"{self._session}-{self._requests}"
@@ -317,6 +335,40 @@ class Account:
         call.requests[request] = row
         self.write(row)
         return row
+
+    async def adopt(self, name: str, row: LedgerRow) -> bool:
+        """Let a call pay for a request that an earlier session has sent, by the row of its ledger.
+        Returns False if that session has paid."""
+        counted = self._earlier.pop(row.call, None)
+        if counted is None:
+            return False
+        self.totals.forget(row.call)
+        self.tokens -= counted.tokens
+        self.dollars -= counted.dollars or 0.0
+        self._hold(row, 1)
+        self._calls[name].requests[row.call] = replace(row, open=True, at=self._now())
+        return True
+
+    async def _wait_for_room(self, row: LedgerRow) -> None:
+        """Wait until the budget covers the most that a gathered call and all others may cost: they
+        are sent together, before any of them has a bill. Raises ``BudgetExhausted`` if it does not
+        cover this one alone."""
+        if self.max_dollars is not None and row.dollars is None:
+            raise BudgetExhausted(_NO_PRICE)
+        share = self._share(row.tokens, row.dollars or 0.0)
+        while self.used + self._reserved + share > 1.0:
+            if self._reserved < _ROUNDING:
+                raise BudgetExhausted(
+                    f"the rest of {self._limit()} does not cover the most that another request "
+                    "may cost"
+                )
+            await self._billed.wait()
+            self.check()
+        self._hold(row, 1)
+
+    def _hold(self, row: LedgerRow, sign: int) -> None:
+        """Add the reservation of a gathered call, or with -1 take it back."""
+        self._reserved += sign * self._share(row.tokens, row.dollars or 0.0)
 
     async def settle(self, name: str, row: LedgerRow) -> LedgerRow:
         """Record the end of a request of a call, and return it at its cost. A row that is still
@@ -328,7 +380,13 @@ class Account:
         reserved = call.requests.pop(row.call)
         if row.open:
             row = replace(row, seconds=now - reserved.at)
-        return self.pay(replace(row, at=now), call)
+        try:
+            return self.pay(replace(row, at=now), call)
+        finally:
+            if call.gathered:
+                self._hold(reserved, -1)
+                self._billed.set()
+                self._billed = asyncio.Event()
 
     def landed(self, name: str) -> None:
         """End a call. Requests that it has not settled were cancelled, and may have been billed."""
@@ -346,10 +404,7 @@ class Account:
         if self.used >= 1.0:
             raise BudgetExhausted(self.spent())
         if self.max_dollars is not None and self.unpriced:
-            raise BudgetExhausted(
-                "a dollar limit needs prices, and this model has none; add it to a price file "
-                "(--prices) or limit tokens instead"
-            )
+            raise BudgetExhausted(_NO_PRICE)
 
     def retried(self) -> None:
         self.retries += 1
@@ -490,6 +545,8 @@ class Call:
     ``episode`` pays for it, and ``price`` is that of its tokens. ``cost`` is the sum of its bills
     in US dollars so far, ``share`` that of the budget, and ``requests`` are in progress, by their
     names. ``total`` reserves the cost of the call of a model that does not announce its requests.
+    ``gathered`` calls are sent together: the budget admits each of their requests by the most that
+    it may cost.
     """
 
     price: Price | None = None
@@ -500,6 +557,7 @@ class Call:
     share: float = 0.0
     billed: bool = False
     late: bool = False
+    gathered: bool = False
     # The account that admitted the call. It is set later, because another process's account
     # admits a copy, which must not contain a handle.
     desk: Any = None
@@ -528,17 +586,20 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     ``cap`` is an upper estimate, for a request of ``samples``, which is written to the run's ledger
     before the request. If the request is cancelled or the process killed, its probable bill counts:
     see :mod:`wayword.models.middleware.ledger`. ``billed`` is the actual usage, set inside the
-    block; after a ``ModelError``, the error's ``billed`` counts instead. Raises
+    block; after a ``ModelError``, the error's ``billed`` counts instead. ``earlier`` is the row
+    in the ledger of a request that an earlier session of the run has sent, and perhaps paid. Raises
     ``BudgetExhausted`` before a repeated request.
     """
 
-    def __init__(self, cap: Usage, samples: int = 1) -> None:
+    def __init__(self, cap: Usage, samples: int = 1, earlier: str = "") -> None:
         self.cap = cap
         self.samples = samples
+        self.earlier = earlier
         self.billed: Usage | None = cap
         self.cost: float | None = None
         """US dollars, for a backend that knows them; by default, the price of ``billed``."""
         self._call: Call | None = None  # until the bill is settled
+        self._is_paid = False  # by an earlier session
 
     async def __aenter__(self) -> sending:
         self._call = call = _CALL.get()
@@ -547,8 +608,19 @@ class sending:  # noqa: N801 - a context manager, used as a verb
                 await call.total.settle(None)
                 call.total = None
             row = replace(call.priced(self.cap), samples=self.samples)
-            self._row = await call.desk.reserve(call.name, row)
+            if self.earlier:
+                self._row = replace(row, call=self.earlier)
+                self._is_paid = not await call.desk.adopt(call.name, self._row)
+            else:
+                self._row = await call.desk.reserve(call.name, row)
         return self
+
+    @property
+    def row(self) -> str:
+        """Name of the request's row in the ledger; empty outside of a run."""
+        if self._call is None:
+            return self.earlier
+        return self._row.call
 
     async def __aexit__(
         self, _: object, error: BaseException | None, __: object
@@ -577,6 +649,10 @@ class sending:  # noqa: N801 - a context manager, used as a verb
 
     async def _end(self, call: Call, row: LedgerRow) -> LedgerRow:
         self._call = None
+        if self._is_paid:
+            # The answer has a cost, but the ledger has its bill already.
+            call.cost += row.dollars or 0.0
+            return row
         row = await call.desk.settle(call.name, row)
         call.cost += row.dollars or 0.0
         return row
@@ -588,10 +664,15 @@ class PaidModel(Wrapper):
     ``BudgetExhausted``."""
 
     def __init__(
-        self, inner: Model, account: Account | None = None, price: Price | None = None
+        self,
+        inner: Model,
+        account: Account | None = None,
+        price: Price | None = None,
+        gathered: bool = False,
     ) -> None:
         super().__init__(inner)
         self._account = account or Account()
+        self._gathered = gathered
         self._account.prices[inner.name] = price
         self._announces = False  # true once the model has used ``sending``
 
@@ -610,13 +691,14 @@ class PaidModel(Wrapper):
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        call = Call(self._account.prices[self._inner.name])
+        price = self._account.prices[self._inner.name]
+        call = Call(price, gathered=self._gathered)
         desk = self._account.desk
         await desk.admit(call)
         call.desk = desk
         token = _CALL.set(call)
         try:
-            if self._announces:
+            if self._announces or self._gathered:
                 answer = await ask()
             else:
                 # Reserve for the whole call, until the model announces its first request.

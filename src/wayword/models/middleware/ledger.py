@@ -96,6 +96,20 @@ class Totals:
             reserved = replace(reserved, seconds=row.at - reserved.at)
             self._finished.append((reserved, row))
 
+    def open_costs(self) -> dict[str, LedgerRow]:
+        """Return the open requests at their probable costs."""
+        costs = {}
+        tokens = self._expected("tokens")
+        dollars = self._expected("dollars")
+        for number, (name, row) in enumerate(self._open.items()):
+            cost = None if row.dollars is None else dollars[number]
+            costs[name] = replace(row, tokens=round(tokens[number]), dollars=cost)
+        return costs
+
+    def forget(self, call: str) -> None:
+        """Take back an open row."""
+        self._open.pop(call, None)
+
     @property
     def tokens(self) -> int:
         """Tokens paid, and those expected of open calls."""

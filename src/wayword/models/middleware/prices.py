@@ -24,7 +24,12 @@ SHIPPED = Path(__file__).parent.parent / "prices.yaml"
 # Prices of prompt tokens without one of their own, as multiples of ``input``; see ``Price``.
 _MULTIPLES = {"cached": 1.0, "write": 1.25, "write_hour": 2.0}
 
+# Share of all prices that a tier costs: OpenAI, Anthropic, Gemini and Mistral halve batches, and
+# OpenAI and Gemini bill flex at the same rates.
+_TIERS = {"flex": 0.5, "batch": 0.5}
+
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
+Share = Annotated[float, Ge(0), Le(1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,8 @@ class Price:
     ``input``. ``write`` is the price of tokens written to that cache and ``write_hour`` of those
     kept for an hour; without them, 1.25 and 2 times ``input``, which all providers with such a
     price charge. With ``write``, any prompt without counts is assumed to be written. ``flex`` is
-    the share of all of these prices that the tier of this name costs; without it, one half.
+    the share of all of these prices that the tier of this name costs, and ``batch`` that of
+    batches; without them, one half.
 
     Source: https://developers.openai.com/api/docs/guides/flex-processing,
     https://developers.openai.com/api/docs/guides/prompt-caching and
@@ -47,7 +53,8 @@ class Price:
     cached: Dollars | None = None
     write: Dollars | None = None
     write_hour: Dollars | None = None
-    flex: Annotated[float, Ge(0), Le(1)] | None = None
+    flex: Share | None = None
+    batch: Share | None = None
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; an estimated one is priced at the dearer rate."""
@@ -61,8 +68,8 @@ class Price:
             + usage.written_hour * self._of("write_hour")
             + usage.completion * self.output
         )
-        if usage.tier == "flex":
-            total *= self._of("flex")
+        if usage.tier in _TIERS:
+            total *= self._of(usage.tier)
         return total / 1e6
 
     def _of(self, field: str) -> float:
@@ -70,9 +77,8 @@ class Price:
         value: float | None = getattr(self, field)
         if value is not None:
             return value
-        if field == "flex":
-            # The rates of the Batch API, at which OpenAI and Gemini bill this tier
-            return 0.5
+        if field in _TIERS:
+            return _TIERS[field]
         return _MULTIPLES[field] * self.input
 
     def higher(self, other: Price) -> Price:

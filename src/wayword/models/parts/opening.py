@@ -137,6 +137,10 @@ class ModelPair(Model):
     small: Model
     large: Model
 
+    def keep_in(self, file: Path) -> None:
+        self.small.keep_in(file)
+        self.large.keep_in(file)
+
 
 def wrap(
     model: Model,
@@ -174,7 +178,8 @@ def wrap(
         # A tier without capacity is waited for, also before its first answer.
         policy = replace(policy, patience=patience, waits_at_first=True)
     wrapped = rate.RetryingModel(wrapped, policy, on_retry)
-    wrapped = PaidModel(wrapped, account, price)
+    gathered = bool(getattr(model, "gathered", False))
+    wrapped = PaidModel(wrapped, account, price, gathered)
     if options.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel
 

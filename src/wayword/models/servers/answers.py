@@ -165,7 +165,9 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     written_hour = min(written_hour, written)
     counted = (prompt, completion, reused, reasoning, estimated, written, written_hour)
     # The tier by which a reply is billed; empty for the usual one.
-    tier = "flex" if field(answer, "service_tier") == "flex" else ""
+    tier = field(answer, "service_tier")
+    if tier not in ("flex", "batch"):
+        tier = ""
     return Usage(*counted, tier=tier)
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
+MOST_FILE_BYTES = 1_000_000_000  # of a file of results: 50,000 answers of 20 kB
 MOST_LISTED_BYTES = 16_000_000  # of a list of models: routers have thousands
 
 _DESCRIPTIONS = (
@@ -121,11 +122,69 @@ class Connection:
         Raises ``ModelError``, or ``Refused`` if a changed request may be accepted. The error's
         ``billed`` is an upper estimate of what the server may charge for it.
         """
+        return await self._billed(request, lambda _: self._send(request))
+
+    async def exchange(
+        self,
+        method: str,
+        route: str,
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Return the body of a reply that is not billed; ``body`` is JSON, or bytes with their
+        type in ``headers``. Raises ``ModelError``: retryable while the server is away, and ``lost``
+        if it may have done what was asked."""
+        data = body
+        if body is not None and not isinstance(body, bytes):
+            data = json.dumps(body).encode()
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                async with self._open_session().request(
+                    method,
+                    self._url(route),
+                    data=data,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response:
+                    read_bytes, is_complete = await _read_body(
+                        response, MOST_FILE_BYTES
+                    )
+        except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
+            seconds = self._settings.seconds
+            failure = model_error(error, self.address, self._proxy, seconds)
+            if not failure.fatal:
+                failure.lost = "cut off"
+            raise failure from None
+        if not is_complete:
+            raise ModelError(f"a file of {self.address} is too large", fatal=True)
+        if response.status < 300:
+            return read_bytes
+        text = read_bytes.decode(errors="replace")
+        refusal = read(response.status, _parsed(text) or text, ())
+        is_away = response.status in _AWAY_CODES | _WORKED_CODES
+        raise ModelError(
+            f"{self.address} replied {response.status}: {refusal.message}",
+            retryable=is_away,
+            away=is_away,
+            fatal=not is_away,
+            retry_after=retry_after(response.headers, text),
+            lost="cut off" if response.status in _WORKED_CODES else "",
+        )
+
+    async def _billed(
+        self,
+        request: Request,
+        send: Callable[[sending], Awaitable[Any]],
+        tier: str = "",
+        earlier: str = "",
+    ) -> tuple[Any, Usage]:
+        """Send a request by a function, and return the reply and its billed tokens. ``earlier`` is
+        the row of the ledger if an earlier session has sent the request."""
         prompt = rough_tokens(request.prompt) + len(request.form) // 2
         written = request.limit * request.samples
-        cap = Usage(prompt, written, estimated=True)
-        async with sending(cap, request.samples) as transfer:
-            reply = await self._send(request)
+        cap = Usage(prompt, written, estimated=True, tier=tier)
+        async with sending(cap, request.samples, earlier) as transfer:
+            reply = await send(transfer)
             estimate = partial(self._estimate, request)
             transfer.billed = used = answers.usage(reply, request, estimate)
         if not used.estimated and self._is_shortened(request.prompt, used.prompt):
@@ -175,6 +234,12 @@ class Connection:
             line = f"the reply is larger than {size}; lower the agent's max_tokens"
             raise ModelError(line, billed=self._estimate(request))
         text = read_bytes.decode("utf-8-sig", errors="replace")
+        return self._read(status, response.headers, text, request)
+
+    def _read(
+        self, status: int, headers: Mapping[str, str], text: str, request: Request
+    ) -> Any:
+        """Return the JSON of a reply. Raises ``ModelError`` for a refusal and other errors."""
         reply = _parsed(text)
         # Some gateways put the reply into a field of theirs.
         inner = (mapping(reply, name) for name in ("data", "result", "response"))
@@ -183,12 +248,12 @@ class Connection:
         if problem is None:
             return reply
         if 300 <= status < 400:
-            problem = {"message": f"it redirects to {_target(response.headers)}"}
+            problem = {"message": f"it redirects to {_target(headers)}"}
         status = _code(problem) or status
         refusal = read(status, problem, request.fields)
         if problem is reply and refusal.kind == "unknown" and status < 300:
             return reply  # without choices, but with a count of tokens
-        raise self._failure(status, refusal, response.headers, request, str(problem))
+        raise self._failure(status, refusal, headers, request, str(problem))
 
     def _failure(
         self,
@@ -282,8 +347,14 @@ class Connection:
             _discard_session(session)
 
     def _url(self, route: str) -> str:
+        """Return the address of a route, which may begin with ``..`` and have a query."""
+        route, _, query = route.partition("?")
         path = self._parts.path.rstrip("/") + route
-        return urlunsplit(self._parts._replace(path=path, fragment=""))
+        if route.startswith(".."):
+            path = self._parts.path.rstrip("/").rpartition("/")[0] + route[2:]
+        query = "&".join(filter(None, [self._parts.query, query]))
+        parts = self._parts._replace(path=path, query=query, fragment="")
+        return urlunsplit(parts)
 
     def _open_session(self) -> ClientSession:
         """Return the session, with Python's certificates. Callers set time limits."""

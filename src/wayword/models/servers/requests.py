@@ -29,9 +29,12 @@ class ServerSettings:
     setting. ``timeout`` is in seconds, for one call.
 
     ``tier`` is OpenAI's ``service_tier``: ``flex`` costs half and is slower (15 minutes a call);
-    while the server has no capacity for it, the run waits. ``cache`` asks for the provider's prefix
-    cache: with a ``key`` for each episode, or by ``marks`` in the prompt; ``auto`` uses what the
-    address is known to support, ``off`` nothing.
+    while the server has no capacity for it, the run waits. With ``batch``, calls are sent as
+    batches of the provider, which cost half and take up to 24 hours; ``batch`` is the form of its
+    interface, by default that of its address, else OpenAI's.
+
+    ``cache`` asks for the provider's prefix cache: with a ``key`` for each episode, or by ``marks``
+    in the prompt; ``auto`` uses what the address is known to support, ``off`` nothing.
 
     ``profile`` describes the fields that the model supports, if its name does not: an entry of the
     shipped table (``reasoning``), a YAML file of the same form, or single traits
@@ -54,7 +57,8 @@ class ServerSettings:
     base_url: str = ""
     key_env: str = "OPENAI_API_KEY"
     timeout: float = 600.0
-    tier: Literal["", "flex"] = ""
+    tier: Literal["", "flex", "batch"] = ""
+    batch: Literal["auto", "openai", "anthropic", "gemini", "mistral"] = "auto"
     cache: Literal["auto", "key", "marks", "off"] = "auto"
     dialect: Literal["openai", "llamacpp", "vllm"] = "openai"
     text_as: Literal["auto", "completion", "message"] = "auto"
@@ -225,7 +229,7 @@ def request(
         constraint = {"response_format": {"type": "json_object"}}
     if sampling.tools:
         body |= _tool_fields(sampling)
-    if settings.tier:
+    if settings.tier == "flex":
         body["service_tier"] = settings.tier
     if cache is not None and cache.key and chat:
         body["prompt_cache_key"] = cache.key

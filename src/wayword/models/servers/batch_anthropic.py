@@ -1,0 +1,196 @@
+"""Batches of Anthropic's Messages API, whose requests and replies are translated.
+
+Source: https://platform.claude.com/docs/en/build-with-claude/batch-processing and
+https://platform.claude.com/docs/en/api/messages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.models.servers.answers import as_list, field, mapping
+from wayword.models.servers.batch_forms import (
+    NOT_PROCESSED,
+    BatchServer,
+    OpenAIForm,
+    Result,
+    arguments_of,
+    call_of,
+    id_of,
+    limit_of,
+    lines_of,
+    picture_of,
+    read_json,
+)
+from wayword.models.servers.requests import Request
+
+
+class AnthropicForm(OpenAIForm):
+    """Batches of Anthropic's Messages API; requests and replies are translated."""
+
+    most = 100_000
+    route = "/messages/batches"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+    async def submit(
+        self, server: BatchServer, batch: str, requests: Mapping[str, Request]
+    ) -> str:
+        rows = [
+            {"custom_id": name, "params": messages_request(each.body)}
+            for name, each in requests.items()
+        ]
+        return id_of(await read_json(server, "POST", self.route, {"requests": rows}))
+
+    async def find(
+        self,
+        server: BatchServer,
+        batch: str,
+        names: Sequence[str],
+        known: Sequence[str],
+    ) -> str | None:
+        # Batches have no names of ours: a lost one is known by the custom IDs of its results, which
+        # can be read once it has ended.
+        listed = await read_json(server, "GET", f"{self.route}?limit=100")
+        for job in as_list(field(listed, "data")):
+            counts = mapping(job, "request_counts").values()
+            if id_of(job) in known or sum(counts) != len(names):
+                continue
+            if field(job, "processing_status") != "ended":
+                problem = "a batch that may be this run's has not ended"
+                raise ModelError(problem, retryable=True, away=True)
+            if names[0] in [each.name for each in await self.results(server, job)]:
+                return id_of(job)
+        return None
+
+    async def poll(self, server: BatchServer, job_id: str) -> Json | None:
+        job = await read_json(server, "GET", f"{self.route}/{job_id}")
+        if field(job, "processing_status") == "ended":
+            return job
+        return None
+
+    async def results(self, server: BatchServer, job: Json) -> list[Result]:
+        route = f"{self.route}/{id_of(job)}/results"
+        content = await server.exchange("GET", route)
+        return [_messages_result(line) for line in lines_of(content)]
+
+
+_SAMPLING = ("temperature", "top_p", "top_k", "metadata", "thinking", "output_config")
+"""Fields that have the same name there."""
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+_THOUGHTS = ("thinking", "redacted_thinking")
+"""Blocks of reasoning, which go back with their signatures."""
+_STATUSES = {"invalid_request_error": 400, "not_found_error": 404}
+"""Status by the type of an error; all others are the server's, and may be tried again."""
+
+
+def messages_request(body: Mapping[str, Any]) -> dict[str, Json]:
+    """Return a chat request as one of the Messages API."""
+    params: dict[str, Json] = {"model": body["model"], "max_tokens": limit_of(body)}
+    params |= {name: body[name] for name in _SAMPLING if name in body}
+    if stops := body.get("stop"):
+        params["stop_sequences"] = stops
+    rules = [each for each in body["messages"] if each["role"] == "system"]
+    if rules:
+        params["system"] = [part for each in rules for part in _parts(each["content"])]
+    messages: list[dict[str, Json]] = []
+    for message in body["messages"]:
+        if message["role"] == "system":
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        content = _content(message)
+        # Results of several calls are one message.
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += content
+        else:
+            messages.append({"role": role, "content": content})
+    params["messages"] = messages
+    if tools := body.get("tools"):
+        functions = [tool["function"] for tool in tools]
+        params["tools"] = [
+            {
+                "name": each["name"],
+                "description": each.get("description", ""),
+                "input_schema": each["parameters"],
+            }
+            for each in functions
+        ]
+        choice = body.get("tool_choice")
+        if isinstance(choice, Mapping):
+            chosen = {"type": "tool", "name": choice["function"]["name"]}
+        else:
+            chosen = {"type": "any"}
+        if body.get("parallel_tool_calls") is False:
+            chosen["disable_parallel_tool_use"] = True
+        params["tool_choice"] = chosen
+    return params
+
+
+def _content(message: Mapping[str, Any]) -> list[Json]:
+    """Return the content blocks of a message that is no system message."""
+    if message["role"] == "tool":
+        result = {"type": "tool_result", "tool_use_id": message["tool_call_id"]}
+        return [{**result, "content": message["content"]}]
+    blocks = _parts(message.get("content"))
+    for call in message.get("tool_calls") or ():
+        called = {"id": call["id"], "name": call["function"]["name"]}
+        blocks.append({"type": "tool_use", **called, "input": arguments_of(call)})
+    return blocks
+
+
+def _parts(content: Json) -> list[Json]:
+    """Return a content as blocks: its text, and pictures in it."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    blocks: list[Json] = []
+    for part in content or ():
+        if part["type"] == "image_url":
+            kind, data = picture_of(part)
+            source = {"type": "base64", "media_type": kind, "data": data}
+            blocks.append({"type": "image", "source": source})
+        elif part.get("text") or part["type"] in _THOUGHTS:
+            blocks.append(part)
+    return blocks
+
+
+def _messages_result(line: Json) -> Result:
+    """Return a line of Anthropic's results."""
+    name = str(field(line, "custom_id"))
+    result = mapping(line, "result")
+    kind = result.get("type")
+    if kind == "succeeded":
+        return Result(name, 200, chat_reply(mapping(result, "message")))
+    if kind == "errored":
+        error = result.get("error")
+        inner = field(error, "error") or error
+        return Result(name, _STATUSES.get(str(field(inner, "type")), 500), error)
+    return Result(name, NOT_PROCESSED, {"message": f"the request was {kind}"})
+
+
+def chat_reply(message: Mapping[str, Any]) -> dict[str, Json]:
+    """Return a message of the Messages API as a reply of the chat API."""
+    blocks = as_list(message.get("content"))
+    calls = [
+        call_of(field(each, "name"), field(each, "input"), id=field(each, "id"))
+        for each in blocks
+        if field(each, "type") == "tool_use"
+    ]
+    written: dict[str, Json] = {"role": "assistant"}
+    shown = ("text", *_THOUGHTS)
+    written["content"] = [each for each in blocks if field(each, "type") in shown]
+    if calls:
+        written["tool_calls"] = calls
+    reason = str(message.get("stop_reason") or "")
+    choice = {"index": 0, "message": written}
+    choice["finish_reason"] = _FINISH.get(reason, reason)
+    return {"choices": [choice], "usage": message.get("usage")}

@@ -1,0 +1,252 @@
+"""Batch interfaces of providers: how requests are sent together, and their answers read.
+
+A form sends requests, and reads back pairs of custom IDs and results, in the form of the chat API:
+the status 200 with a reply, a status from 300 with an error, or the status 0 with an error for a
+request that was not processed in time. Of all four providers, a batch costs half, ends within 24
+hours, and bills only requests with a reply.
+
+Sources: https://developers.openai.com/api/docs/guides/batch,
+https://platform.claude.com/docs/en/build-with-claude/batch-processing,
+https://ai.google.dev/gemini-api/docs/batch-api, https://docs.mistral.ai/capabilities/batch
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.core.secrets import redacted
+from wayword.models.servers.answers import as_list, field, mapping
+from wayword.models.servers.requests import Request
+
+NOT_PROCESSED = 0
+"""Status of a request that expired, or was canceled, before its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one request of a batch: its custom ID, HTTP status and JSON."""
+
+    name: str
+    status: int
+    reply: Json
+
+    @property
+    def is_failure(self) -> bool:
+        """True if the same request may have another result."""
+        return self.status == NOT_PROCESSED or self.status >= 500
+
+
+class BatchServer(Protocol):
+    """The HTTP client that a form uses."""
+
+    async def exchange(
+        self,
+        method: str,
+        route: str,
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Return the body of a reply; ``body`` is JSON, or bytes. Raises ``ModelError``."""
+
+
+class OpenAIForm:
+    """Batches of OpenAI: an uploaded file of requests, and files of replies and of errors."""
+
+    most = 50_000
+    """Requests in a batch."""
+    # OpenAI accepts files of 200 MB, Mistral and Anthropic more.
+    most_bytes = 100_000_000
+    route = "/batches"
+    files = ("output_file_id", "error_file_id")
+    ended = ("completed", "failed", "expired", "cancelled")
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return headers with the key, if it is not the bearer's."""
+        return {}
+
+    async def submit(
+        self, server: BatchServer, batch: str, requests: Mapping[str, Request]
+    ) -> str:
+        """Send the requests, by custom ID, as a batch with our name for it. Returns its ID."""
+        lines = [json.dumps(self.line(n, each)) for n, each in requests.items()]
+        file = await self.upload(server, batch, "\n".join(lines).encode())
+        first = next(iter(requests.values()))
+        job = self.job(batch, file, f"/v1{first.route}", str(first.body["model"]))
+        return id_of(await read_json(server, "POST", self.route, job))
+
+    async def find(
+        self,
+        server: BatchServer,
+        batch: str,
+        names: Sequence[str],
+        known: Sequence[str],
+    ) -> str | None:
+        """Return the ID of a batch with our name, None if it was not made. ``names`` are the custom
+        IDs of its requests, ``known`` the IDs of other batches."""
+        listed = await read_json(server, "GET", f"{self.route}?limit=100")
+        for job in as_list(field(listed, "data")):
+            if mapping(job, "metadata").get("wayword") == batch:
+                return id_of(job)
+        return None
+
+    async def poll(self, server: BatchServer, job_id: str) -> Json | None:
+        """Return the provider's record of a batch that has ended, else None."""
+        job = await read_json(server, "GET", f"{self.route}/{job_id}")
+        if field(job, "status") in self.ended:
+            return job
+        return None
+
+    async def results(self, server: BatchServer, job: Json) -> list[Result]:
+        """Return the results of a batch that has ended."""
+        found: list[Result] = []
+        for name in self.files:
+            if file := field(job, name):
+                found += map(_result, lines_of(await self.download(server, str(file))))
+        return found
+
+    def refusal(self, job: Json) -> ModelError | None:
+        """Return the error of a batch none of whose requests was processed, because it was refused
+        as it stands; None if it was not."""
+        listed = field(job, "errors")
+        problems = as_list(field(listed, "data")) or as_list(listed)
+        if not problems:
+            return None
+        reasons = "; ".join(str(field(each, "message")) for each in problems[:3])
+        # The queue of a model holds a number of tokens, and empties with time.
+        is_full = "limit" in str(field(problems[0], "code"))
+        return ModelError(
+            f"the batch was refused: {redacted(reasons)[:300]}",
+            retryable=is_full,
+            away=is_full,
+            fatal=not is_full,
+        )
+
+    def line(self, name: str, request: Request) -> Json:
+        """Return a request as a line of the file."""
+        url = f"/v1{request.route}"
+        return {
+            "custom_id": name,
+            "method": "POST",
+            "url": url,
+            "body": request.body,
+        }
+
+    def job(self, batch: str, file: str, endpoint: str, model: str) -> Json:
+        """Return the body that makes a batch of an uploaded file."""
+        return {
+            "input_file_id": file,
+            "endpoint": endpoint,
+            "completion_window": "24h",
+            "metadata": {"wayword": batch},
+        }
+
+    async def upload(self, server: BatchServer, batch: str, content: bytes) -> str:
+        """Upload a file of requests. Returns its ID."""
+        border = secrets.token_hex(16)
+        disposition = f"--{border}\r\nContent-Disposition: form-data; name="
+        parts = [
+            f'{disposition}"purpose"\r\n\r\nbatch\r\n',
+            f'{disposition}"file"; filename="{batch}.jsonl"\r\n',
+            "Content-Type: application/jsonl\r\n\r\n",
+        ]
+        body = "".join(parts).encode() + content + f"\r\n--{border}--\r\n".encode()
+        headers = {"Content-Type": f"multipart/form-data; boundary={border}"}
+        return id_of(await read_json(server, "POST", "/files", body, headers))
+
+    async def download(self, server: BatchServer, file: str) -> bytes:
+        return await server.exchange("GET", f"/files/{file}/content")
+
+
+class MistralForm(OpenAIForm):
+    """Batches of Mistral: as OpenAI's, under other names."""
+
+    route = "/batch/jobs"
+    files = ("output_file", "error_file")
+    ended = ("SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLED")
+
+    def job(self, batch: str, file: str, endpoint: str, model: str) -> Json:
+        return {
+            "input_files": [file],
+            "endpoint": endpoint,
+            "model": model,
+            "timeout_hours": 24,
+            "metadata": {"wayword": batch},
+        }
+
+
+async def read_json(
+    server: BatchServer,
+    method: str,
+    route: str,
+    body: Json = None,
+    headers: Mapping[str, str] | None = None,
+) -> Json:
+    """Return the JSON of a reply. Raises ``ModelError``."""
+    reply = await server.exchange(method, route, body, headers)
+    try:
+        return json.loads(reply)
+    except ValueError:
+        text = reply[:120].decode(errors="replace")
+        problem = f"the server's reply about a batch is not JSON: {text!r}"
+        raise ModelError(problem, retryable=True, away=True) from None
+
+
+def id_of(job: Json) -> str:
+    """Return the ID of a batch or file. Raises ``ModelError`` if there is none."""
+    job_id = field(job, "id")
+    if not isinstance(job_id, str) or not job_id:
+        raise ModelError(f"the server's reply about a batch has no id: {job!r:.120}")
+    return job_id
+
+
+def lines_of(content: bytes) -> Iterator[Json]:
+    """Yield the values of a file of JSON lines. Raises ``ValueError``."""
+    for line in content.splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+# Parts of chat requests, for interfaces of another form.
+
+
+def limit_of(body: Mapping[str, Any]) -> int:
+    """Return the maximum tokens of the answer to a chat request."""
+    return int(body.get("max_tokens") or body["max_completion_tokens"])
+
+
+def picture_of(part: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the media type and base64 data of a part with a picture:
+    ``data:image/png;base64,…``."""
+    head, _, data = part["image_url"]["url"].partition(",")
+    return head.removeprefix("data:").removesuffix(";base64"), data
+
+
+def arguments_of(call: Mapping[str, Any]) -> Json:
+    """Return the arguments of a tool call; none if the model wrote no JSON, which only the chat API
+    can repeat."""
+    try:
+        return json.loads(call["function"]["arguments"])
+    except ValueError:
+        return {}
+
+
+def call_of(name: Json, arguments: Json, **more: Json) -> dict[str, Json]:
+    """Return a tool call in the form of the chat API."""
+    text = json.dumps(arguments or {}, ensure_ascii=False)
+    return {"type": "function", "function": {"name": name, "arguments": text}, **more}
+
+
+def _result(line: Json) -> Result:
+    """Return a line of OpenAI's files of results."""
+    name = str(field(line, "custom_id"))
+    response = mapping(line, "response")
+    status = response.get("status_code")
+    if not isinstance(status, int):
+        return Result(name, NOT_PROCESSED, field(line, "error"))
+    return Result(name, status, response.get("body"))

@@ -1,0 +1,51 @@
+"""Cost of 100 R2R episodes in each way to pay: the table of docs/models.md.
+
+    python tools/costs.py --data /path/to/data
+
+Each episode is rehearsed as for `--dry-run`: the agent sends its prompts for as many steps as the
+expert takes and 10% more, and gets legal actions and thoughts of typical length. No model is asked.
+Cached are the tokens that a prompt shares with an earlier one of its episode, from 1,024 on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from wayword.runs.forecast import forecast
+from wayword.runs.plan import Plan
+
+AGENTS = ("navgpt", "discussnav", "react")
+EPISODES = 100
+
+
+def main() -> None:
+    """Print the table in Markdown, a line an agent."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--on", default="r2r:val_unseen")
+    parser.add_argument("--model", default="openai:gpt-6-sol")
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    given = parser.parse_args()
+    ways: list[str] = []
+    for agent in AGENTS:
+        plan = Plan(agent, given.on, given.model, limit=given.episodes, data=given.data)
+        estimate = forecast(plan, rehearsed=given.episodes)
+        if not ways:
+            ways = list(estimate.ways)
+            columns = ["Agent", "calls", "read", "shared", "written", *ways]
+            print(f"| {' | '.join(columns)} |")
+            print(f"|{' --- |' * len(columns)}")
+        row = [
+            f"`{agent}`",
+            f"{estimate.calls:.1f}",
+            f"{estimate.prompt_tokens / 1e6:.2f} M",
+            f"{estimate.shared:.0%}",
+            f"{estimate.completion_tokens / 1e6:.2f} M",
+            *(f"${estimate.ways[way]:.2f}" for way in ways),
+        ]
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

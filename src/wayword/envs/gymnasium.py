@@ -24,6 +24,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -127,6 +128,16 @@ def as_text(observation: Json) -> str:
     return json.dumps(observation, ensure_ascii=False)
 
 
+def plain_answer(action: Any) -> int | str:
+    """An action as a number or a text. Policies send arrays and tensors of one element, and whole
+    numbers as floats."""
+    with suppress(AttributeError, ValueError, TypeError, RuntimeError):
+        action = action.item()
+    if isinstance(action, float) and action.is_integer():
+        action = int(action)
+    return int(action) if isinstance(action, int) else str(action)
+
+
 class WaywordEnv(gymnasium.Env[str, Any]):
     """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
     ``shared`` is a dataset that is open already."""
@@ -175,8 +186,8 @@ class WaywordEnv(gymnasium.Env[str, Any]):
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Answer with a text, or with ``actions="menu"`` with a number."""
-        answer = int(action) if isinstance(action, int | np.integer) else str(action)
-        observation, reward, terminated, truncated, info = self.inner.step(answer)
+        step = self.inner.step(plain_answer(action))
+        observation, reward, terminated, truncated, info = step
         text, info = self._shown(observation, info)
         return text, reward, terminated, truncated, info
 
@@ -262,6 +273,8 @@ def vector(
         raise UsageError(
             "executor: processes of a parallel environment cannot share it; remove it"
         )
+    if num_envs < 1:
+        raise UsageError(f"num_envs must be at least 1, got {num_envs}")
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
     can_fork = sys.platform == "linux" and threading.active_count() == 1
     shared = make(dataset, **options).dataset

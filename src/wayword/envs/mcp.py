@@ -44,12 +44,21 @@ MAX_ACTIONS = 200
 
 
 JSON_STARTS = ("{", "[", '"')
-VERB_KEYS = ("action", "name", "verb", "tool")
+VERB_KEYS = ("action", "name", "verb", "tool", "type")
 ARGUMENT_KEYS = (*ARGUMENT_FIELDS, "input", *FLAT_ARGUMENTS)
 """Keys of a verb and its arguments in an action that a client writes as an object."""
 PARAMETERS = {
     "begin": ("episode", "episode_id", "id", "task"),
-    "act": (*VERB_KEYS, "command", "text", "input"),
+    "act": (
+        *VERB_KEYS,
+        "command",
+        "cmd",
+        "text",
+        "input",
+        "actions",
+        "arguments",
+        "args",
+    ),
     "actions": ("verb", "action", "name"),
     "ask": ("question", "query", "message", "text"),
 }
@@ -125,6 +134,7 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> one_argument("act", {"action": "goto", "object": "mug_1", "reason": "it is near"})
     {'action': {'action': 'goto', 'object': 'mug_1'}}
     """
+    given = {key.lower(): value for key, value in given.items()}
     # The first of the known names that was given.
     names = PARAMETERS.get(tool, ())
     name = next((each for each in names if given.get(each) is not None), "")

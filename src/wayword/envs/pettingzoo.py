@@ -34,7 +34,14 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "pettingzoo") from None
 
-from wayword.envs.gymnasium import MENU_SIZE, FreeText, MenuNumber, as_text, menu_mask
+from wayword.envs.gymnasium import (
+    MENU_SIZE,
+    FreeText,
+    MenuNumber,
+    as_text,
+    menu_mask,
+    plain_answer,
+)
 
 Obs = dict[str, Any]
 
@@ -129,7 +136,7 @@ class _MultiActorEnv:
         """Play an actor's turn; True if its answer was rejected."""
         view = self._views[actor]
         # Numbers select from a menu; everything else is read as text.
-        decision = view.read(int(answer) if self._has_menu else str(answer))
+        decision = view.read(plain_answer(answer))
         assert decision is not None  # these views decide by one answer
         step = self.game.act(actor, decision)
         view.on_step(step)

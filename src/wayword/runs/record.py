@@ -230,6 +230,7 @@ class RunFolder(RecordedRun):
         super().__init__(path)
         self.notices: list[str] = []
         self._open = True
+        self._is_new = False
         self._lines = lines
         self._listed = self.index
         self._failed = codec.Appender(self._failures)
@@ -255,6 +256,7 @@ class RunFolder(RecordedRun):
         # Checked before the folder is made: a config with a secret leaves no trace.
         prepared = configs.prepared(config)
         with ExitStack() as opened:
+            is_new = not folder.exists()
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 # Only an empty folder or a run folder is written to.
@@ -292,6 +294,7 @@ class RunFolder(RecordedRun):
                 raise codec.unusable(folder, error, "give a writable folder") from error
             # Everything went well, so the files stay open and the lock stays held.
             opened.pop_all()
+        run._is_new = is_new
         recorded = configs.read_config(folder)
         run.notices += configs.moved_servers(recorded, prepared)
         if replaced:
@@ -372,6 +375,11 @@ class RunFolder(RecordedRun):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+        # A refused run that was never begun leaves nothing behind.
+        is_refused = any(isinstance(each, UsageError) for each in error)
+        has_results = self.index.tried() or any(configs.billed(self.path))
+        if self._is_new and is_refused and not has_results:
+            shutil.rmtree(self.path)
 
 
 def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -252,11 +252,7 @@ async def run_async(
             redone = 0
             # Dropped records leave the file before it is opened for playing.
             if plan.redo:
-                RunFolder.open(
-                    path,
-                    config,
-                ).close()  # refuses the folder of another run
-                redone = drop(path, plan.redo)
+                redone = _redo(path, config, plan.redo)
             folder = opened.enter_context(RunFolder.open(path, config))
             # The level is computed from the episodes played so far.
             if plan.episode == LEVEL:
@@ -315,6 +311,15 @@ async def run_async(
         # Models are closed however the run ended.
         for model in models.values():
             await model.aclose()
+
+
+def _redo(path: Path, config: Mapping[str, Any], episodes: Collection[str]) -> int:
+    """Drop the records of episodes, and return their number. Raises ``UsageError`` without a run,
+    and the errors of a folder with another one."""
+    if not is_run(path):
+        raise UsageError(f"--redo: {path} is not a run folder; leave --redo out")
+    RunFolder.open(path, config).close()
+    return drop(path, episodes)
 
 
 def _player(plan: Plan, agent: AgentParts, person: Person | None) -> Person | None:

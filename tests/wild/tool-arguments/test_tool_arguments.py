@@ -44,6 +44,11 @@ IN_OTHER_FIELDS: list[dict[str, Any]] = [
     {"action": ["goto", "fridge_1"]},
     {"action": '["goto", "fridge_1"]'},
     {"params": {"action": "goto[fridge_1]"}},
+    {"Action": "goto[fridge_1]"},
+    {"cmd": "goto fridge_1"},
+    {"actions": ["goto[fridge_1]"]},
+    {"arguments": '{"action": "goto[fridge_1]"}'},
+    {"action": {"type": "goto", "target": "fridge_1"}},
     {"kwargs": {"action": "goto", "object": "fridge_1"}, "session": 3},
 ]
 NOTHING = [None, "", "  ", "null", '""', {"action": None}]

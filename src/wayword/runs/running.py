@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -313,7 +313,7 @@ async def run_async(
             await model.aclose()
 
 
-def _redo(path: Path, config: Mapping[str, Any], episodes: Collection[str]) -> int:
+def _redo(path: Path, config: Mapping[str, Any], episodes: Sequence[str]) -> int:
     """Drop the records of episodes, and return their number. Raises ``UsageError`` without a run,
     and the errors of a folder with another one."""
     if not is_run(path):

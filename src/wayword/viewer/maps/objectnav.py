@@ -115,7 +115,7 @@ def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
         name = item.type.replace("_", " ")
         corners = ((item.x - dx, item.y - dy), (item.x + dx, item.y + dy))
         if item.id not in targets:
-            shapes.append(Shape("rect", corners, "furniture", name))
+            shapes.append(Shape("rect", corners, "furniture", name, name))
         elif max(item.width, item.depth) < _SMALL:
             middle = (item.x, item.y)
             shapes.append(Shape("dot", [middle], "object goal-object", name, name, 5))

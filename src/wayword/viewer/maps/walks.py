@@ -24,6 +24,7 @@ _RING = 16.0  # radius of the ring around the dart at the end
 _DOT = 4.0  # half width of a marker without a number
 _CHARACTER = 4.1  # half width of a character
 _EVERY = 5  # on a grid, steps between two numbers
+_MANY = 30  # stops up to which all others are numbered; of more, about a dozen
 _BESIDE = 1.5  # squares from a player up to which numbers would hide what is next to it
 
 
@@ -128,6 +129,15 @@ class _Stops:
             if stop.step < where.mistake:
                 self._left = stop
         self._is_grid = where.unit != "m"
+        # On a grid, numbers would hide the squares next to them, and on a long walk the walk. The
+        # start, the end and the stop of the mistake always have one.
+        every = _EVERY if self._is_grid else 1
+        if len(waypoints) > _MANY:
+            every = _EVERY * math.ceil(len(waypoints) / (2 * _MANY))
+        chosen = [*waypoints[::every], self._final]
+        if self._left:
+            chosen.append(self._left)
+        self._chosen = {stop.step for stop in chosen}
 
     def draw(self) -> list[dict[str, Any]]:
         return [self._marker(group) for group in self._groups()]
@@ -196,14 +206,9 @@ class _Stops:
         }
 
     def _number(self, steps: Sequence[int]) -> str:
-        """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``. On a grid, numbers would
-        hide the squares next to them: it has every fifth, and the decisive ones."""
-        shown = steps
-        if self._is_grid:
-            decisive = {0, self._final.step}
-            if self._left:
-                decisive.add(self._left.step)
-            shown = [step for step in steps if step % _EVERY == 0 or step in decisive]
+        """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``; empty if none of them is
+        numbered."""
+        shown = [step for step in steps if step in self._chosen]
         names = ["S" if step == 0 else str(step) for step in shown]
         is_stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
         if is_stay:

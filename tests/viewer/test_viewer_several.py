@@ -25,9 +25,7 @@ def test_a_page_shows_what_each_actor_alone_was_shown_and_what_they_stated(
             for each in page.all("div", class_="private")
             if "alone" in each.text
         ]
-        assert given.startswith("commander alone was given: "), (
-            "the goal stands in the open"
-        )
+        assert given.startswith("commander alone: "), "the goal stands in the open"
         assert "Only you know this task." in page.text
         assert "Please " in page.text
         assert "Done." in page.text

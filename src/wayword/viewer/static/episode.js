@@ -213,7 +213,10 @@
   function play() {
     const press = scrubber && scrubber.querySelector('button[data-key=" "]');
     if (timer) { clearInterval(timer); timer = 0; }
-    else timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
+    else {
+      if (now >= steps.length) go(1);
+      timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
+    }
     if (press) press.textContent = timer ? "pause" : "play";
   }
   function next(kind) {
@@ -408,7 +411,7 @@
   }
   else if (steps.length) {
     foldSteps();
-    mark(opens || 1, true);
+    mark(opens || steps.length, true); // a solved episode as of its end
   }
   for (const map of maps) focus(map);
   unclutter(document.querySelectorAll("svg.map, svg.dial"));

@@ -95,7 +95,7 @@
   const split = (text) => text.toLowerCase().split(/[\s,[\]]+/).filter(Boolean);
   const verbOf = (press) => press.dataset.action.split("[")[0].replaceAll("_", " ");
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
-  const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
+  const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are|left|right)$/.test(word);
   const colors = "red|green|blue|purple|yellow|gr[ae]y|white|black|brown";
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");

@@ -87,8 +87,8 @@ def names_in(modules: list[ast.Module]) -> set[str]:
         for n in nodes
         if isinstance(n, ast.Constant) and isinstance(n.value, str)
     }
-    words = [re.escape(word) for word in {*plain, *FAMILIES} if word.isidentifier()]
-    hole = f"(?:{'|'.join(words)})"
+    words = {word for word in {*plain, *FAMILIES} if word.isidentifier()}
+    hole = r"([A-Za-z]\w*?)"
     slices = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
     slices += [n.args[0] for n in nodes if isinstance(n, ast.Call) and n.args]
     forms = {
@@ -97,8 +97,9 @@ def names_in(modules: list[ast.Module]) -> set[str]:
         for node in slices if isinstance(node, ast.JoinedStr)
     }  # fmt: skip
     known = {block for page in PAGES for block in outer_blocks(page)}
+    filled = ((block, re.fullmatch(form, block)) for block in known for form in forms)
     return plain | {
-        block for block in known for form in forms if re.fullmatch(form, block)
+        block for block, hit in filled if hit and words.issuperset(hit.groups())
     }
 
 

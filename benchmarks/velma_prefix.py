@@ -1,4 +1,4 @@
-"""What a growing prompt saves: one 40-step walk of VELMA, with and without reuse of the prefix.
+"""What a growing prompt saves: one walk of VELMA, 24 steps,, with and without reuse of the prefix.
 
 The prompts are those of a generated town's episode, two examples included, walked along its gold
 path; the embedded model ranks the five actions after each. With reuse, the prompts are given as
@@ -27,7 +27,7 @@ from wayword.datasets.towns import Towns
 from wayword.models.local import LocalModel, LocalSettings
 from wayword.worlds.street.moves import WORDS
 
-STEPS = 40
+STEPS = 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -427,13 +427,61 @@ def report(house: House) -> dict[str, Json]:
     low_level, stopped, answer, names (name -> id), sees (id -> metres to the nearest point, for
     objects and doors in view). ``messages``: [sender, recipients, text] in order of sending.
     """
-    state: dict[str, Json] = {"scene": house.layout.scene.name}
-    for kind, lazy_records in records(house).items():
-        state[kind] = dict(lazy_records)
+    current = records(house)
+    state: dict[str, Json] = {
+        "scene": house.layout.scene.name,
+        "objects": {name: dict(fields) for name, fields in current["objects"].items()},
+        "doors": dict(current["doors"]),
+        "actors": dict(current["actors"]),
+    }
     state["messages"] = [
         [sender, [*recipients], text] for sender, recipients, text in house.messages
     ]
     return state
+
+
+def _bearer(house: House, i: int) -> Actor | None:
+    """Return the actor that holds an object in a hand, or inside an object in a hand."""
+    holder = house.holder(i)
+    return next((a for a in house.actors.values() if a.number == holder), None)
+
+
+def _position(house: House, i: int) -> tuple[float, float]:
+    """Return where an object is (metres); a held one is where the body is."""
+    actor = _bearer(house, i)
+    if actor is not None:
+        return actor.x, actor.y
+    return float(house.entities.x[i]), float(house.entities.y[i])
+
+
+def _receptacle(house: House, i: int) -> str:
+    """Return the id of the object that it is in or on, else an empty text."""
+    # It may also be the floor (negative) or an actor (a number after the objects').
+    entities = house.entities
+    inside = int(entities.inside[i])
+    return entities.specs[inside].id if 0 <= inside < entities.objects else ""
+
+
+def _held_by(house: House, i: int) -> str:
+    actor = _bearer(house, i)
+    return "" if actor is None else actor.name
+
+
+def _flag(name: str) -> Callable[[House, int], Json]:
+    return lambda house, i: bool(getattr(house.entities, name)[i])
+
+
+_OBJECT_FIELDS: Mapping[str, Callable[[House, int], Json]] = {
+    "x": lambda house, i: round(_position(house, i)[0], 6),
+    "y": lambda house, i: round(_position(house, i)[1], 6),
+    "bottom": lambda house, i: round(float(house.entities.bottom[i]), 6),
+    "in": _receptacle,
+    "held": _held_by,
+    "room": lambda house, i: house.layout.room_at(*_position(house, i)),
+    **{flag: _flag(flag) for flag in FLAGS},
+    "temperature": lambda house, i: TEMPERATURES[house.entities.temperature[i]],
+}
+"""The fields of an object's record, in the order of recordings."""
 
 
 class _LazyRecords(Mapping[str, Json]):
@@ -466,29 +514,12 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
     ids = house.layout.ids
     index = house.layout.index
 
-    def object_record(name: str) -> dict[str, Json]:
-        """Return the state of an object."""
+    def object_record(name: str) -> Mapping[str, Json]:
+        """Return the state of an object, each field computed on access: a goal asks for few."""
         i = index[name]
-        inside = int(entities.inside[i])
-        # The actor that holds it in a hand, or inside an object in a hand.
-        holder = house.holder(i)
-        actor = next((a for a in house.actors.values() if a.number == holder), None)
-        x = float(entities.x[i])
-        y = float(entities.y[i])
-        if actor:  # a held object is where the body is
-            x = actor.x
-            y = actor.y
-        # ``inside`` may also be the floor (negative) or an actor (a number after the objects').
-        return {
-            "x": round(x, 6),
-            "y": round(y, 6),
-            "bottom": round(float(entities.bottom[i]), 6),
-            "in": entities.specs[inside].id if 0 <= inside < entities.objects else "",
-            "held": actor.name if actor else "",
-            "room": house.layout.room_at(x, y),
-            **{flag: bool(getattr(entities, flag)[i]) for flag in FLAGS},
-            "temperature": TEMPERATURES[entities.temperature[i]],
-        }
+        return _LazyRecords(
+            _OBJECT_FIELDS, lambda field: _OBJECT_FIELDS[field](house, i)
+        )
 
     def actor_record(name: str) -> dict[str, Json]:
         """Return the state of an actor."""

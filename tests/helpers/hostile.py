@@ -79,6 +79,13 @@ def config_changes(evil: Path) -> dict[str, Mapping[str, Any]]:
         )
         for value in ("text", 5, ["x"], {"x": ["y"]}, None, {"$bytes": 5}, -3, 1e308)
     }  # fmt: skip
+    sizes = {
+        "label long": {"metrics.0.label": "x" * 200_000},
+        "caveat long": {"caveats.0": "x" * 200_000},
+        "settings deep": {"identity.settings": nested(900)},
+        "settings half as deep": {"identity.settings": nested(450)},
+        "started never": {"started": "99999-13-99T99:99:99+99:99"},
+    }
     names = {
         "dataset is code": {
             "identity.dataset": f"{code}:test", "identity.dataset_checksum": "sha256:0",
@@ -117,7 +124,15 @@ def config_changes(evil: Path) -> dict[str, Mapping[str, Any]]:
         "huge houses": {"identity.dataset_settings.rooms": 10**9},
         "turned": {"identity.continues": {"episode": "x", "step": -4, "before": 1}},
     }  # fmt: skip
-    return {**texts, **numbers, **shapes, **names}
+    return {**texts, **numbers, **shapes, **sizes, **names}
+
+
+def nested(depth: int) -> Any:
+    """A mapping in a mapping, which JSON reads and Python's recursion does not."""
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"x": value}
+    return value
 
 
 def with_fields(content: Any, changes: Mapping[str, Any]) -> Any:
@@ -150,6 +165,9 @@ RECORDS: Mapping[str, Mapping[str, Any]] = {
     "score text": {"scores.sr": "1"},
     "scores list": {"scores": [1]},
     "scores empty": {"scores": {}},
+    "score deep": {"scores.sr": nested(900)},
+    "state deep": {"trajectory.state": nested(450)},
+    "id of a megabyte": {"episode": "e" * 1_000_000},
     "score mark": {"scores.sr": {"$float": "evil"}},
     "steps text": {"trajectory.steps": "evil"},
     "steps null": {"trajectory.steps": [None]},

@@ -30,6 +30,8 @@ _TYPES: Mapping[type, tuple[str, tuple[type, ...]]] = {
     dict: ("a mapping", (dict,)),
 }
 """Type of an example -> its description in errors, and the types that a value may have."""
+_LONGEST_TEXT = 5_000
+"""Characters of a text: tables and figures show labels, and would take minutes for longer ones."""
 _MOST_DIGITS = 19
 """Digits of a whole number, with its sign: more do not fit an array or a database column."""
 
@@ -70,6 +72,9 @@ def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
             raise RecordingError(
                 f"{path}: field {field!r} must be {name}, got {value!r:.60}"
             )
+        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+            problem = f"is longer than {_LONGEST_TEXT:,} characters"
+            raise RecordingError(f"{path}: field {field!r} {problem}")
 
 
 def with_defaults(content: Mapping[str, Json], shapes: Shapes, within: str = "") -> Any:

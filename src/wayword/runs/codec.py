@@ -132,10 +132,18 @@ def _simplify(value: Any) -> Any:
     raise RecordingError(f"a value of type {name!r} cannot be recorded; {remedy}")
 
 
-def restore(value: Json) -> Any:
+# Levels of nesting in a record; real ones have fewer than 20. Python's limit (about 450) would end
+# a command in the middle of a table.
+_DEEPEST = 100
+
+
+def restore(value: Json, depth: int = _DEEPEST) -> Any:
     """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings. Raises
-    ``ValueError`` or ``TypeError`` for a malformed ``$`` mark."""
+    ``ValueError`` or ``TypeError`` for a malformed ``$`` mark, and for more levels than ``depth``.
+    """
     cls = type(value)
+    if not depth:
+        raise ValueError("is nested too deeply")
     if cls is dict:
         # A mark stands alone in its mapping.
         if len(value) == 1:
@@ -143,9 +151,12 @@ def restore(value: Json) -> Any:
             mark = _MARKS.get(key)
             if mark is not None:
                 return mark(inner)
-        return {(k[1:] if k[:1] == "$" else k): restore(v) for k, v in value.items()}
+        return {
+            (k[1:] if k[:1] == "$" else k): restore(v, depth - 1)
+            for k, v in value.items()
+        }
     if cls is list:
-        return [restore(item) for item in value]
+        return [restore(item, depth - 1) for item in value]
     return value
 
 
@@ -157,7 +168,11 @@ def dump(value: Any) -> bytes:
     surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
     from pydantic_core import to_json
 
-    written = plain(value)
+    try:
+        written = plain(value)
+    except RecursionError:
+        problem = "a value is nested too deeply to be recorded"
+        raise RecordingError(problem) from None
     # Four times as fast as ``json``, with the same values: it alone writes the digits of numbers
     # below 0.0001 otherwise. Unpaired surrogates and deep nesting are left to ``json``.
     try:

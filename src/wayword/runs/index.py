@@ -557,6 +557,10 @@ def entry_of(path: Path, member: codec.Member) -> Entry:
     )
 
 
+# Characters of an id, which tables, messages and pages repeat; published ones have fewer than 100
+_LONGEST_ID = 1_000
+
+
 def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
     """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
     # These fields are needed by everything that reads a record.
@@ -567,6 +571,9 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
                 number,
                 f"field {field!r} is missing or malformed",
             )
+    if len(record["episode"]) > _LONGEST_ID:
+        problem = f"field 'episode' is longer than {_LONGEST_ID:,} characters"
+        raise codec.corrupt(path, number, problem)
     # Scores are numbers, or marks of infinite ones.
     try:
         scores = codec.restore(record["scores"])

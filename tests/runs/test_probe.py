@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from helpers.batch_stub import batching
 from helpers.looking import pictures_of, text_of
 from helpers.loopback import chat, serving
 from wayword.cli.app import app
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.sight import pixel_hash
+from wayword.models.servers import batches
 from wayword.runs import probe
 
 COUNT = 10
@@ -107,6 +109,24 @@ def test_answers_are_kept_if_the_server_fails(
     with pytest.raises(UsageError, match="exists"):
         probe.probe(plan)
     assert len(out.read_text().splitlines()) == 2
+
+
+def test_all_questions_are_one_batch_which_is_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = crops()
+    monkeypatch.setattr(probe, "draw_crops", lambda *_: iter(drawn))
+    monkeypatch.setattr(batches, "QUIET_S", 0.05)
+    monkeypatch.setattr(batches, "POLL_S", 0.01)
+    out = tmp_path / "answers.jsonl"
+    with batching() as books:
+        settings = {"base_url": books.address, "tier": "batch"}
+        plan = probe.Probing("openai:m", settings=settings, out=out)
+        assert len(probe.probe(plan)) == COUNT
+        out.unlink()
+        assert len(probe.probe(plan)) == COUNT
+    assert books.batches == [COUNT]
+    assert len(out.read_text().splitlines()) == COUNT
 
 
 def test_rows_are_by_size_and_by_kind() -> None:

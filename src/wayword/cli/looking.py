@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import show
-from wayword.cli.running import Cache, Data, Dollars
+from wayword.cli.running import Batch, Cache, Data, Dollars, Tier, tier_settings
 from wayword.settings import parse
 
 data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
@@ -287,6 +287,8 @@ def probe(
         Option("--set", help="A setting of the model: model.KEY=VALUE."),
     ] = None,
     cache: Cache = None,
+    tier: Tier = "",
+    batch: Batch = False,
     max_dollars: Dollars = None,
     out: Annotated[
         Path | None, Option(help="File for the answers, a line of JSON each.")
@@ -301,11 +303,12 @@ def probe(
     Examples:
       wayword probe openai:gpt-5-mini
       wayword probe openai:gpt-5-mini --on household --crops 400 --out answers.jsonl
+      wayword probe openai:gpt-5-mini --crops 1000 --batch
     """
     from wayword.core.errors import UsageError
     from wayword.runs import probe as probing
 
-    options = parse(settings or [])
+    options = parse([*(settings or []), *tier_settings(tier, batch)])
     # Only the model has settings here; a misspelled group must not be ignored.
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")

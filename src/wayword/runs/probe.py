@@ -10,6 +10,7 @@ table before a score with ``eyes=pictures``.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import defaultdict
@@ -110,13 +111,27 @@ async def _probe(plan: Probing) -> list[Answered]:
     chosen = {"main": (plan.model, plan.settings)}
     model = open_models(options, chosen, account)["main"]
     answered = []
+
+    async def answer(crop: Crop) -> None:
+        account.begin()
+        answered.append(await _ask(model, crop))
+        account.end(complete=True)
+        if plan.out is not None:
+            write(plan.out, answered[-1])
+
+    # Questions are independent, so that all of them are one batch.
+    at_once = 1
+    if plan.settings.get("tier") == "batch":
+        at_once = len(crops)
+        if plan.out is not None:
+            model.keep_in(Path(f"{plan.out}.batches.sqlite"))
     try:
-        for crop in crops:
-            account.begin()
-            answered.append(await _ask(model, crop))
-            account.end(complete=True)
-            if plan.out is not None:
-                write(plan.out, answered[-1])
+        for start in range(0, len(crops), at_once):
+            asked = map(answer, crops[start : start + at_once])
+            # All are waited for, as each is paid.
+            for problem in await asyncio.gather(*asked, return_exceptions=True):
+                if problem is not None:
+                    raise problem
     except BudgetExhausted:
         pass  # the table says how many were answered
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -419,6 +420,50 @@ def test_a_square_of_a_grid_is_walked_to(
         "(part) => document.querySelector(part).getBoundingClientRect().top)"
     )
     assert order == sorted(order)
+    assert text == []
+    page.close()
+
+
+def test_a_street_is_walked_to_its_next_junction(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    record = won(top, "towns")
+    plan = Plan("human", "towns", episode=record.episode_id, out=top / "onward")
+    page, text = start_page(browser, server, plan)
+    end = time.monotonic() + 60
+    stands = 0
+    while "intersection" not in page.locator(".around").inner_text():
+        assert time.monotonic() < end
+        asked = int(page.locator("#board").get_attribute("data-asking") or 0)
+        named = page.locator(".around b").count()
+        # A press goes on until there is a choice, or something that the task names.
+        if asked > stands and (named or not stands):
+            stands = asked
+            page.keyboard.press("j")
+        page.wait_for_timeout(50)
+    done = page.locator(".log li").all_inner_texts()
+    assert all(line.startswith("forward") for line in done)
+    assert text == []
+    page.close()
+
+
+def test_an_action_keeps_its_digit(browser: Browser, server: Server, top: Path) -> None:
+    plan = Plan("human", "houses", episode="3", out=top / "digits")
+    page, text = start_page(browser, server, plan)
+    keys = """() => Object.fromEntries([...document.querySelectorAll(".menu .act[data-key]")]
+      .filter((press) => /\\d/.test(press.dataset.key) && !press.matches(".named"))
+      .map((press) => [press.dataset.action, press.dataset.key]))"""
+    first = page.evaluate(keys)
+    page.locator(".menu .act[data-action^=goto]").first.click()
+    turn(page, 2)
+    page.keyboard.press("ArrowDown")  # back
+    turn(page, 3)
+    second = page.evaluate(keys)
+    kept = first.keys() & second.keys()
+    assert kept
+    assert {action: first[action] for action in kept} == {
+        action: second[action] for action in kept
+    }
     assert text == []
     page.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,10 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
     assert [e.text for e in page.all("g", class_="leads")] == [
         "hallwayhallway", "sink → kitchensink → kitchen",
     ], "the chosen one has led nowhere"  # fmt: skip
+    stray = replace(steps[0], decision=Decision(Action("go", ("desk",))))
+    alone = Trajectory("1", {"agent": {"place": "office"}}, [stray])
+    page = Page.parse(two_phase.map(alone, Sources(None, {"1": task})) or "")
+    assert [e.text for e in page.all("g", class_="leads")] == ["hallwayhallway"]
 
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:

@@ -210,6 +210,7 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
     path = make_run(tmp_path / "runs" / "going", ("one",))
     pose = {"x": 1.0, "y": 2.0}
     move = {"actor": "agent", "action": "goto[b]", "ok": True, "pose": pose}
+    move["thought"] = "to the left"
     now = {"process": 1, "done": 1, "total": 9, "over": False, "episodes": [
         {"id": "<i>", "step": 4, "of": 15, **move,
          "moves": [move, {**move, "pose": {"x": 3, "y": 2}}]}
@@ -226,6 +227,10 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         response.close()
         assert record["running"]
         assert record["episodes"][0]["step"] == 4
+        assert record["episodes"][0]["thought"] == "to the left"
+        part = ask(server, "/run/going/moves?id=%3Ci%3E")[1]
+        thoughts = Page.parse(f"<body>{part}</body>").all("p", class_="dim")
+        assert [each.text for each in thoughts] == ["to the left"] * 2
         (line,) = re.findall('points="([^"]*)"', record["episodes"][0]["sketch"])
         assert line.split()[0].partition(",")[2] == line.split()[1].partition(",")[2], (
             "to the east"
@@ -240,6 +245,28 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         assert (status, headers["location"]) == (307, "run/going/")
         assert record["episodes"][0]["href"] == "episode?id=%3Ci%3E"
         connection.close()
+
+
+def test_a_page_that_takes_long_is_answered_with_a_line_until_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path / "runs" / "slow", ("one",))
+    monkeypatch.setattr("wayword.viewer.app._PATIENCE", 0.0)
+    navigation = {"Sec-Fetch-Mode": "navigate"}
+    with serving(tmp_path / "runs") as server:
+        status, first, headers = ask(server, "/run/slow/", **navigation)
+        assert status == 200
+        assert "is being made" in first
+        assert headers["refresh"] == "3", "for a browser without scripts"
+        end = time.monotonic() + 30
+        text = first
+        while "is being made" in text:
+            assert time.monotonic() < end
+            text = ask(server, "/run/slow/", **navigation)[1]
+        assert "1 of 180 episodes" in Page.parse(text).text
+        assert "is being made" not in ask(server, "/run/slow/")[1], "scripts wait"
+        monkeypatch.setattr("wayword.viewer.app._PATIENCE", 30.0)
+        assert ask(server, "/run/slow/episode?id=none", **navigation)[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ HOST = "127.0.0.1"
 _EVERY = 0.5  # seconds between two checks of a live run
 # Seconds that a browser waits for a page before it shows a line instead: with the request itself
 # less than one second, from which on a reader doubts that anything happens.
-_PATIENCE = 0.7
+_PATIENCE = 0.5
 
 Endpoint = Callable[[Request], Response]
 

@@ -43,8 +43,9 @@
     for (const stop of document.querySelectorAll(".map .stop")) {
       if (stop.dataset.steps.split(" ").includes(String(number))) stop.classList.add("now");
     }
+    const state = whole && !opens ? steps.length + 1 : number; // of what changes; a solved episode opens on its end
     for (const part of document.querySelectorAll(".map [data-first]")) {
-      part.classList.toggle("on", Number(part.dataset.first) <= number && number <= Number(part.dataset.last));
+      part.classList.toggle("on", Number(part.dataset.first) <= state && state <= Number(part.dataset.last));
     }
     for (const part of document.querySelectorAll(".map .move[data-step], .map .stop")) {
       const first = Number(part.dataset.step || part.dataset.steps.split(" ")[0]);
@@ -213,10 +214,7 @@
   function play() {
     const press = scrubber && scrubber.querySelector('button[data-key=" "]');
     if (timer) { clearInterval(timer); timer = 0; }
-    else {
-      if (now >= steps.length) go(1);
-      timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
-    }
+    else timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
     if (press) press.textContent = timer ? "pause" : "play";
   }
   function next(kind) {
@@ -411,7 +409,7 @@
   }
   else if (steps.length) {
     foldSteps();
-    mark(opens || steps.length, true); // a solved episode as of its end
+    mark(opens || 1, true);
   }
   for (const map of maps) focus(map);
   unclutter(document.querySelectorAll("svg.map, svg.dial"));

@@ -206,7 +206,8 @@ def _move(step: Step) -> dict[str, Any]:
     return {
         "actor": step.actor,
         "action": action[:_MAX_TEXT],
-        "thought": getattr(step.decision, "thought", "")[:_MAX_TEXT],
+        # An agent from elsewhere may set anything.
+        "thought": str(getattr(step.decision, "thought", None) or "")[:_MAX_TEXT],
         "ok": step.feedback.ok,
         "start": plain(start),
         "pose": plain(step.pose),

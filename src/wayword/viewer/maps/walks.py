@@ -138,6 +138,9 @@ class _Stops:
         if self._left:
             chosen.append(self._left)
         self._chosen = {stop.step for stop in chosen}
+        self._dot = _DOT
+        if len(waypoints) > _MANY and not self._is_grid:
+            self._dot = _DOT / 2  # a quarter of a metre apart, they would hide the line
 
     def draw(self) -> list[dict[str, Any]]:
         return [self._marker(group) for group in self._groups()]
@@ -178,7 +181,7 @@ class _Stops:
         aside = is_dart or (self._where.failed and len(text) > _LONG)
         aside = aside and not is_quiet
         if is_quiet or (not aside and self._is_taken(x, y, half)):
-            half = _DOT
+            half = self._dot
             text = ""
         elif not aside:
             # The ring around the mistake needs room as well.

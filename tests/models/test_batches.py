@@ -216,8 +216,13 @@ def test_the_steps_of_a_run_are_batches(form: str, tmp_path: Path) -> None:
     assert dollars == pytest.approx(books.dollars, abs=1e-8)
 
 
-def killed(plan: Plan, books: Books, at: Callable[[str, str], bool]) -> None:
-    """Play in a process of its own, which is killed once a request meets the condition."""
+def killed(
+    plan: Plan,
+    books: Books,
+    at: Callable[[str, str], bool],
+    number: int = signal.SIGKILL,
+) -> None:
+    """Play in a process of its own, which gets a signal once a request meets the condition."""
     with warnings.catch_warnings():
         # The child has the threads of the stub no more, and needs none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -231,7 +236,7 @@ def killed(plan: Plan, books: Books, at: Callable[[str, str], bool]) -> None:
     def kill(method: str, route: str) -> None:
         if at(method, route):
             books.on_request = lambda method, route: None
-            os.kill(child, signal.SIGKILL)
+            os.kill(child, number)
 
     books.on_request = kill
     os.waitpid(child, 0)
@@ -288,6 +293,17 @@ def test_nothing_is_paid_twice_over_kills(
     assert len(books.processed) == len(set(books.processed)) == 12
     _, dollars = billed(result.path)
     assert dollars == pytest.approx(books.dollars, abs=1e-8)
+
+
+def test_ctrl_c_leaves_the_batch_to_the_next_session(tmp_path: Path) -> None:
+    with batching() as books:
+        plan = plan_of(books, tmp_path, max_dollars=0.1)
+        killed(plan, books, MOMENTS["the batch is looked at"], signal.SIGINT)
+        assert len(books.batches) == 1
+        result = run(plan)
+    assert result.outcome.finished == 4
+    assert len(books.processed) == len(set(books.processed)) == 12
+    assert billed(result.path)[1] == pytest.approx(books.dollars, abs=1e-8)
 
 
 def test_batches_are_gathered_in_one_process(tmp_path: Path) -> None:

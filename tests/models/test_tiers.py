@@ -97,6 +97,19 @@ def test_a_tier_without_capacity_is_waited_for_from_the_first_call() -> None:
     assert (done.text, len(waits)) == ("here", 20)
 
 
+def test_an_address_without_a_server_is_not_waited_for() -> None:
+    async def sleep(seconds: float) -> None:
+        assert len(waits) < 10
+        waits.append(seconds)
+
+    waits: list[float] = []
+    settings = ServerSettings(base_url="http://127.0.0.1:9/v1", tier="flex")
+    model = OpenAIModel("m", settings)
+    policy = RetryPolicy(5, patience=model.patience, waits_at_first=True, sleep=sleep)
+    with pytest.raises(ModelError, match="no connection"):
+        asyncio.run(RetryingModel(model, policy).complete(QUESTION, Sampling()))
+
+
 def test_a_model_without_the_tier_ends_the_run_and_is_not_asked_for_the_full_price() -> (
     None
 ):

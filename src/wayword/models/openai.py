@@ -141,7 +141,7 @@ class OpenAIModel(Model):
         # Chats behind Anthropic's layer, which ignores marks
         self._uncached = False
         self._has_no_cache = host.endswith("api.anthropic.com")
-        self.patience: float = FLEX_PATIENCE if settings.tier == "flex" else 600.0
+        self.patience: float = TIER_PATIENCE if settings.tier else 600.0
         """Seconds for which a server without capacity is waited for."""
         self.lessons: list[str] = []
 
@@ -476,8 +476,9 @@ class OpenAIModel(Model):
         return True
 
 
-# Seconds for which a run waits for capacity: that of the flex tier is missing for hours at times.
-FLEX_PATIENCE = 6 * 3600.0
+# Seconds for which a run waits for capacity: that of the flex tier is missing for hours at times,
+# and the queue of batches is full until others have ended.
+TIER_PATIENCE = 6 * 3600.0
 
 
 def _cache_method(name: str, host: str, chosen: str) -> str:

@@ -208,7 +208,9 @@ class RetryingModel(Wrapper):
                 is_away = error.away or (error.retryable and self._outage.open)
                 is_short = (error.retry_after or 0.0) <= self._policy.patience
                 is_waited_out = False
-                is_known = self._answered or self._policy.waits_at_first
+                # An address that no server answers at is no lack of capacity.
+                is_first_waited = self._policy.waits_at_first and not error.fatal
+                is_known = self._answered or is_first_waited
                 if is_away and is_short and is_known:
                     self._outage.failed(error)
                     is_patient = self._outage.seconds <= self._policy.patience

@@ -323,8 +323,9 @@ class Environment:
         first_new = len(game.trajectory.steps)
         last = self._play(view.read(answer))
         terms = self._meter.measure(game, game.trajectory.steps[first_new:])
-        terminated = game.ended == "stopped"
-        truncated = game.ended == "step_limit"
+        ended = game.ended
+        terminated = ended == "stopped"
+        truncated = ended == "step_limit"
         info = self._info(last, terms)
         if terminated or truncated:
             self._recent.append(info["success"])

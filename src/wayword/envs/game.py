@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Self
 
 from wayword.core.action import Action, Decision, Rejection
@@ -80,6 +81,13 @@ class TaskGame(Game):
             return [str(each) for each in self.space(actor).listed]
         return []
 
+    @cached_property
+    def _judge(self) -> Judged | None:
+        """The family's scorer if it judges states; asked once, as the check of its methods takes as
+        long as a judgement."""
+        judge = scorer(self.dataset.family)
+        return judge if isinstance(judge, Judged) else None
+
     def standing(self) -> Standing | None:
         """Current standing of the episode; None if its answer is not public."""
         trajectory = self.trajectory
@@ -88,10 +96,9 @@ class TaskGame(Game):
             return self._standing[1]
         dataset = self.dataset
         family = self.dataset.family
-        judge = scorer(family)
         # A family that judges states has no need for a full set of scores.
-        if isinstance(judge, Judged):
-            standing = judge.standing(dataset, self.task, self.world)
+        if self._judge is not None:
+            standing = self._judge.standing(dataset, self.task, self.world)
         else:
             current = Trajectory(
                 trajectory.episode_id,
@@ -100,7 +107,7 @@ class TaskGame(Game):
                 self.world.state(),
             )
             # Other families score the trajectory as if it ended here.
-            (scores,) = judge.score(dataset, [(self.task, current)])
+            (scores,) = scorer(family).score(dataset, [(self.task, current)])
             success = scores.get(family.success)
             standing = None
             if success is not None:

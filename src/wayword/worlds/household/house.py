@@ -161,6 +161,9 @@ class House:
         self.shared_names = shared_names and len(bodies) > 1
         self.entities = Entities(layout.scene, len(bodies))
         self.sight = Sight(layout, self.entities)
+        # Kept until something moves: every step describes the same furniture.
+        self._spots: dict[int, tuple[float, float] | None] = {}
+        self._spots_version = self.entities.version
         self.inbox: dict[str, list[HeardMessage]] = {name: [] for name in bodies}
         self.messages: list[tuple[str, list[str], str]] = []  # sender, recipients, text
         self.answerer = answerer
@@ -311,6 +314,15 @@ class House:
     def spot(self, i: int) -> tuple[float, float] | None:
         """Return the offset (metres east and north) of an object from the center of the long
         furniture it is in or on; None elsewhere, and in worlds without spots."""
+        if self._spots_version != self.entities.version:
+            self._spots.clear()
+            self._spots_version = self.entities.version
+        if i not in self._spots:
+            self._spots[i] = self._find_spot(i)
+        return self._spots[i]
+
+    def _find_spot(self, i: int) -> tuple[float, float] | None:
+        """Return :meth:`spot` from the current positions."""
         t = self.entities
         r = int(self.entities.inside[i])
         # On small furniture everything is within reach, so a spot would say nothing.

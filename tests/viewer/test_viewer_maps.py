@@ -232,12 +232,12 @@ def test_numbers_as_people_read_them() -> None:
 
 def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:
     walk = [Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(8)]
-    key = babyai.grid_object({"kind": "key", "color": "red"}, 8, 0)
+    key = babyai.grid_item({"kind": "key", "color": "red"}, 8, 0)
     drawn = Map({"you": walk}, unit="squares")
     drawn.shapes = [babyai.cell((x, y), False) for x in range(30) for y in range(-9, 9)]
     drawn.shapes += [
-        babyai.object_shape(each, 1, 7)
-        for each in (key, (babyai.MEANT, "red key", "", 8, 0))
+        babyai.item_shape(each, 1, 7)
+        for each in (key, babyai.GridItem(babyai.MEANT, "red key", "", 8, 0))
     ]
     babyai.crop(drawn)
     cells = [shape.points[0][0] + 0.5 for shape in drawn.shapes if shape.kind == "cell"]

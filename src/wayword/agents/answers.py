@@ -39,6 +39,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
+from wayword.models.parts.calling import object_schema
 from wayword.models.parts.decoding import (
     is_quoted,
     json_values,
@@ -205,14 +206,18 @@ class AnswerFields:
 
     def texts(self, *names: str) -> list[str]:
         """Return the values that are texts or whole numbers, as texts."""
-        return [str(v) for v in self.all(*names) if isinstance(v, str | int)]
+        return [
+            str(value) for value in self.all(*names) if isinstance(value, str | int)
+        ]
 
     def line(self, *names: str) -> str:
         """Return the values in one line, for a thought that quotes them."""
-        values = self.all(*names)
-        return one_line(
-            " ".join(str(v) for v in values if isinstance(v, str | int | float))
-        )
+        plain = [
+            str(value)
+            for value in self.all(*names)
+            if isinstance(value, str | int | float)
+        ]
+        return one_line(" ".join(plain))
 
 
 def fields(
@@ -437,7 +442,7 @@ class Field:
             characters = max(LONGEST_ITEM, length // 4)
         text: dict[str, Json] = {"type": "string", "maxLength": characters}
         if self.parts:
-            return _object_schema({name: text for name, _ in self.parts})
+            return object_schema({name: text for name, _ in self.parts})
         if self.choices is not None:
             text = {"type": "string", "enum": [*self.choices]}
         elif self.pattern:
@@ -514,9 +519,7 @@ class AnswerForm:
 
     def schema(self, length: int) -> Mapping[str, Json]:
         """Return the JSON schema of a constrained answer, about ``length`` characters per field."""
-        return _object_schema(
-            {field.key: field.schema(length) for field in self.fields}
-        )
+        return object_schema({field.key: field.schema(length) for field in self.fields})
 
     def read(self, text: str) -> Filled | None:
         """Return the filled fields of an answer; None if it fills none."""
@@ -527,25 +530,14 @@ class AnswerForm:
         return filled if any(filled.values()) else None
 
 
-def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the schema of an object with exactly these properties, all required."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 # StrategyRecipe: an answer form as one text, whose last field is the action.
 #
 # Source: LangSuitE (Jia et al. 2024), section 4 and Appendix G: Act, ReAct, ReAct-EmMem.
 
 ARGUMENT = "argument"  # JSON field with the text of actions that take free text
 MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far shorter
-DEEPEST_ARGUMENT = (
-    5  # brackets around an argument that are opened; no real answer has more
-)
+# Brackets around an argument that are opened; no real answer has more
+DEEPEST_ARGUMENT = 5
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
 ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
 """Fields of the argument. LangChain's form has the action's name and its input on two lines."""
@@ -609,7 +601,8 @@ class StrategyRecipe(AnswerForm):
                 parsed.append(Field(label, about))
         keys = [field.key for field in parsed]
         # The action comes last, since a thought after it would be too late.
-        if not keys or keys[-1] not in ("action", "act") or len(set(keys)) < len(keys):
+        ends_in_action = keys[-1:] in (["action"], ["act"])
+        if not ends_in_action or len(set(keys)) < len(keys):
             raise UsageError(
                 f"recipe {name}: the last section, and no other, must be 'Action:'"
             )
@@ -751,10 +744,10 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     between semicolons."""
     # Labels are found at the beginning of lines and after semicolons.
     names = [name for name, _ in section.parts]
-    label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     parts: dict[str, str] = {}
     if not names:
         return parts
+    label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     for value in values:
         given = value
         if not isinstance(given, dict):
@@ -771,10 +764,14 @@ def pattern(space: ActionSpace) -> str:
     """Return a regular expression for the listed actions: each verb once, with the words for each
     argument. It also matches unlisted combinations, which the parser rejects."""
     # One slot per verb and number of arguments, with the words for each position.
+    # Dictionaries without values, because a set would not keep the order.
     slots: dict[tuple[str, int], list[dict[str, None]]] = {}
     for action in space.listed:
         words = action.arguments
-        options = slots.setdefault((action.name, len(words)), [{} for _ in words])
+        options = slots.setdefault(
+            (action.name, len(words)),
+            [{} for _ in words],
+        )
         for option, word in zip(options, words, strict=True):
             # Signs with a meaning in expressions are escaped.
             option[re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)] = None
@@ -784,9 +781,8 @@ def pattern(space: ActionSpace) -> str:
         if count:
             verb = rf"{verb}\[{arguments}\]"
         patterns.append(verb)
-    return (
-        f"^({'|'.join(dict.fromkeys([*patterns, *space.forms, *space.open_verbs]))})$"
-    )
+    alternatives = dict.fromkeys([*patterns, *space.forms, *space.open_verbs])
+    return f"^({'|'.join(alternatives)})$"
 
 
 # A choice: one of several names, alone (LGX), or with a thought and an option to stop (NavGPT,
@@ -882,7 +878,10 @@ def read_choice(
         return reply.reject(kind, reason, thought)
 
     # "Arrived" decides alone, if it is clear.
-    arrived = {str(v).strip(" .!*").lower() for v in read.all("arrived")}
+    arrived = {
+        str(value).strip(" .!*").lower()  # "**True.**"
+        for value in read.all("arrived")
+    }
     if len(arrived) > 1 or not arrived <= {"true", "false"}:
         return reject("no_action", '"arrived" must be true or false, once')
     if "true" in arrived:

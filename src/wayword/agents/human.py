@@ -31,6 +31,7 @@ from wayword.verbalize import generic
 from wayword.verbalize.generic import compass
 from wayword.worlds.indoor.world import IndoorObservation
 
+# Size of the map, in characters
 MAP_COLUMNS = 64
 MAP_ROWS = 20
 _ASPECT = 2.0  # a character is about twice as tall as it is wide
@@ -138,7 +139,8 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     if match is None:
         return "type a number or an action; ? lists them, quit leaves"
     typed_verb, typed_arguments = match.groups()
-    names = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
+    listed_names = [action.name for action in space.listed]
+    names = list(dict.fromkeys([*listed_names, *space.open_verbs]))
     # The verb with that name, else verbs with that prefix, else with these initials.
     word = typed_verb.lower().replace("-", "_")
     if word in names:
@@ -146,7 +148,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     else:
         verbs = [name for name in names if name.startswith(word)]
     if not verbs:
-        verbs = [n for n in names if "".join(part[:1] for part in n.split("_")) == word]
+        verbs = [name for name in names if _initials(name) == word]
     if len(verbs) > 1 and typed_arguments:
         completions = [_complete_action(verb, typed_arguments, space) for verb in verbs]
         actions = [each for each in completions if isinstance(each, Action)]
@@ -159,6 +161,11 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     if typed_arguments and verbs[0] in space.open_verbs:
         return Action(verbs[0], (typed_arguments,))
     return _complete_action(verbs[0], typed_arguments, space)
+
+
+def _initials(verb: str) -> str:
+    """Return the first letters of a verb's parts: ``tl`` for ``turn_left``."""
+    return "".join(part[:1] for part in verb.split("_"))
 
 
 def list_actions(
@@ -313,13 +320,14 @@ class Human(Agent):
                 verb = words[1:].strip()
                 listed = "\n".join(list_actions(situation.space, verb=verb))
                 show(listed or f"no action begins with {verb}")
-            elif (
-                words.lower() == "map"
-            ):  # exits have their numbers in the list of actions
-                numbered = [
-                    (a, n) for n, a in enumerate(space.listed, 1) if a.name == "goto"
-                ]
-                show(self._sketch.render({a.arguments[0]: n for a, n in numbered}))
+            elif words.lower() == "map":
+                # Exits have their numbers in the list of actions.
+                exits = {
+                    action.arguments[0]: number
+                    for number, action in enumerate(space.listed, 1)
+                    if action.name == "goto"
+                }
+                show(self._sketch.render(exits))
             elif words.lower() == "undo":
                 show(NO_UNDO)
             else:

@@ -122,7 +122,7 @@ def is_negation(clause: str) -> bool:
     return _NEGATION.search(clause) is not None
 
 
-def is_negated(line: str, name: str = "") -> bool:
+def is_negated(line: str, name: str) -> bool:
     """True if a clause with the (normalized) name is negated, or is only a negation."""
     for clause in clauses(line):
         rest = clause

@@ -29,7 +29,10 @@ NUMBER_FORM = "[0-9]{1,3}"
 
 
 class MarkedNames:
-    """The numbers of objects by their names in actions."""
+    """The numbers of objects by their names in actions.
+
+    Without marks, every method returns what it is given.
+    """
 
     def __init__(self, marks: Mapping[str, str]) -> None:
         self._number_of = dict(marks)
@@ -59,8 +62,11 @@ class MarkedNames:
         return Action(action.name, tuple(words))
 
     def space(self, space: ActionSpace, verbs: Mapping[str, int]) -> ActionSpace:
-        """Return a space with numbers in place of names. ``verbs`` are those that name objects,
-        each with the number of its arguments."""
+        """Return a space with numbers in place of names.
+
+        ``verbs`` are those that name objects, each with the number of its arguments. An
+        action is legal if the one with names is.
+        """
         if not verbs:
             return space
         numbers = list(self._name_of)
@@ -70,17 +76,18 @@ class MarkedNames:
             for verb, count in verbs.items():
                 if count == 1:
                     actions += [Action(verb, (number,)) for number in numbers]
-                else:
-                    # All pairs would be thousands: one shows how the action is written.
-                    actions.append(Action(verb, tuple((numbers or ["1"])[:1] * count)))
+                    continue
+                # All pairs would be thousands: one shows how the action is written.
+                example = next(iter(numbers), "1")
+                actions.append(Action(verb, (example,) * count))
             return actions
 
         def named(action: Action) -> bool:
             if action.name not in verbs:
                 return space.knows(action)
-            return len(action.arguments) == verbs[action.name] and all(
-                word in self._name_of for word in action.arguments
-            )
+            if len(action.arguments) != verbs[action.name]:
+                return False
+            return all(word in self._name_of for word in action.arguments)
 
         return ActionSpace(
             LazyActions(listed),
@@ -90,8 +97,10 @@ class MarkedNames:
         )
 
     def schema_space(self, space: ActionSpace, verbs: Mapping[str, int]) -> ActionSpace:
-        """Return the space of :meth:`space` for a constrained answer: any number of an object fits,
-        also one of an earlier picture."""
+        """Return the space of :meth:`space` for a constrained answer.
+
+        Any number of an object fits, also one of an earlier picture.
+        """
         if not verbs:
             return space
         plain = [each for each in space.listed if each.name not in verbs]
@@ -107,11 +116,12 @@ _PLACES = frozenset({"room"})
 
 
 def verbs_on_objects(catalog: str, space: ActionSpace) -> dict[str, int]:
-    """Return the verbs of a prompt's list of actions that name objects, with the number of
-    arguments of each.
+    r"""Return the verbs that name objects, with the number of arguments of each.
 
-    >>> verbs_on_objects("go_explore[room]: walk\\npick_up[object]: take", ActionSpace(()))
-    {'pick_up': 1}
+    ``catalog`` is a prompt's list of actions.
+
+        >>> verbs_on_objects("go_explore[room]: walk\\npick_up[object]: take", ActionSpace(()))
+        {'pick_up': 1}
     """
     verbs = {}
     for line in catalog.splitlines():

@@ -37,6 +37,7 @@ from wayword.core.trajectory import HISTORY_DROPPED
 from wayword.models.parts.calling import calls_in, in_words
 
 NotNegative = Annotated[int, Ge(0)]
+# Far above what servers accept, which is 2 at most: a typing error fails at once.
 Temperature = Annotated[float, Ge(0.0), Le(10.0)]
 
 
@@ -62,8 +63,11 @@ class PromptSettings:
 
 
 class StepCount:
-    """Step limit and steps left as shown in prompts; 0 if hidden or unknown. ``needs_stop``: an
-    episode without a stop fails. ``taken``: the number of steps so far."""
+    """Step limit and steps left as shown in prompts; 0 if hidden or unknown.
+
+    ``needs_stop``: an episode without a stop fails. ``taken``: the number of steps so
+    far, which the agent counts.
+    """
 
     def __init__(self, toolkit: Toolkit, settings: PromptSettings) -> None:
         self._shown = settings.step_limit
@@ -72,6 +76,10 @@ class StepCount:
         self.taken = 0
 
     def left(self, tried: int = 0) -> int:
+        """Return the steps left if prompts count them, else 0; at least 1.
+
+        ``tried`` are further steps, taken in copies of the world.
+        """
         if not self.limit or self._shown != "counted":
             return 0
         # a resumed episode may already have more steps than the limit of this run
@@ -102,8 +110,11 @@ async def ask_both(
 
 
 async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
-    """Ask concurrently and return the answers in order. If one fails, cancel the others, whose
-    tokens no trajectory would count, and raise its error."""
+    """Ask concurrently and return the answers in order.
+
+    If one fails, cancel the others, whose tokens no trajectory would count, and raise
+    its ``WaywordError``.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(question) for question in questions]
@@ -120,17 +131,22 @@ LONGEST_ANSWER = 2000  # maximum tokens of an answer; even long thoughts need fe
 
 
 class History:
-    """The steps of an episode as texts, oldest first; the first ``dropped`` ones are left out."""
+    """The steps of an episode as texts, oldest first; the first ``dropped`` ones are left out.
+
+    Steps are never dropped in the middle: prompts keep the latest ones.
+    """
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
         self.dropped = 0
 
     def add(self, block: str) -> None:
+        """Add the text of a step."""
         self._blocks.append(block)
 
     @property
     def blocks(self) -> list[str]:
+        """The steps that are not dropped."""
         return self._blocks[self.dropped :]
 
     def gap_text(self, prompts: Prompts) -> str:
@@ -140,8 +156,10 @@ class History:
         return prompts.fill("dropped", count=self.dropped)
 
     def fit(self, characters: int, halve: bool) -> int:
-        """Drop the oldest steps until the rest has at most ``characters``; return how many. With
-        ``halve``, half of the steps at a time."""
+        """Drop the oldest steps until the rest has at most ``characters``; return how many.
+
+        With ``halve``, half of the steps at a time.
+        """
         dropped_before = self.dropped
         while self.blocks and sum(map(len, self.blocks)) > characters:
             self.dropped += max(1, len(self.blocks) // 2) if halve else 1
@@ -190,14 +208,21 @@ class PromptBudget:
         self.reuses_prefix = False
 
     def learn(self, characters: int, usage: Usage) -> None:
+        """Learn from the server's count of a prompt's tokens, and of those it reused.
+
+        An estimate, or the count of a prompt that the server has shortened, teaches
+        nothing.
+        """
         self.reuses_prefix |= usage.reused > 0
-        # an estimate, or the count of a prompt that the server has shortened, teaches nothing
         if usage.prompt > 0 and characters > 0 and not usage.estimated:
             self.characters_per_token = characters / usage.prompt
 
     def fit(self, history: History, fixed_length: int, reserve: int) -> None:
-        """Drop steps until the rest, ``fixed_length`` characters and ``reserve`` tokens fit the
-        context; a note counts them."""
+        """Drop steps until the rest fits the context with the fixed part; a note counts them.
+
+        ``fixed_length`` is in characters, ``reserve`` (for the answer and pictures) in
+        tokens.
+        """
         room = int((self.context - reserve) * self.characters_per_token) - fixed_length
         if dropped := history.fit(max(0, room), self.reuses_prefix):
             self._toolkit.note(HISTORY_DROPPED, steps=dropped, context=self.context)
@@ -211,6 +236,11 @@ class PromptBudget:
         role: str = "main",
         samples: int = 1,
     ) -> list[Reply]:
+        """Ask the model of ``role``, and return ``samples`` replies.
+
+        ``schema`` is that of a JSON answer, None for a free one. Above temperature 0,
+        the seed comes from the episode's generator, so that runs can be repeated.
+        """
         sampling = Sampling(
             temperature=temperature,
             max_tokens=self.answer,
@@ -255,8 +285,13 @@ class PromptBudget:
     async def _complete(
         self, prompt: Prompt, sampling: Sampling, role: str = "main"
     ) -> Completion:
+        """Ask a model, and learn from its counts unless the prompt has pictures."""
         completion = await self._toolkit.model(role).complete(prompt, sampling)
-        messages = [user(prompt)] if isinstance(prompt, str) else prompt
+        messages: Sequence[Message]
+        if isinstance(prompt, str):
+            messages = [user(prompt)]
+        else:
+            messages = prompt
         # Images count as tokens, too
         if not any(message.images for message in messages):
             characters = sum(len(message.text) for message in messages)
@@ -273,9 +308,11 @@ def pictures_around(eyes: Eyes) -> tuple[str, tuple[Image, ...]]:
 
 
 class PromptAgent(Agent):
-    """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
-    and a ``decoding``. ``source_file`` is the module next to their ``page``, ``answer_tokens``
-    the maximum tokens of an answer if ``max_tokens`` is 0.
+    """Base of agents that write a prompt at every step.
+
+    Settings are those of :class:`PromptSettings` and a ``decoding``. ``source_file`` is
+    the module next to their ``page``, ``answer_tokens`` the maximum tokens of an answer
+    if ``max_tokens`` is 0.
     """
 
     needs_model: ClassVar[bool] = True
@@ -300,6 +337,7 @@ class PromptAgent(Agent):
             self._sight = toolkit.eyes.settings.eyes
 
     async def begin(self, episode: Episode) -> None:
+        """Keep the episode, and count its steps from 0."""
         self._episode = episode
         self._steps.taken = 0
 
@@ -335,13 +373,17 @@ class Exchange:
 
     @property
     def length(self) -> int:
+        """The characters of its messages and results, about as a server counts them."""
         characters = sum(
             len(each.verbatim or each.text) + OVERHEAD for each in self.messages
         )
         return characters + sum(len(text or "") for _, text in self.results)
 
     def answered(self, message_text: str) -> list[Message]:
-        """Return the results as messages, with the next message of the episode."""
+        """Return the results as messages, with the next message of the episode.
+
+        A server without tool calls gets them in one message of the user.
+        """
         texts = [message_text if text is None else text for _, text in self.results]
         if not (self.messages and self.messages[-1].calls):
             return [user(joined(*texts) or message_text)]
@@ -354,8 +396,8 @@ class Exchange:
 class Conversation:
     """An episode as chat messages: the system message, turns of examples, and a turn per step.
 
-    The oldest turn that is not dropped begins with ``opening``, so that roles always alternate;
-    ``join`` puts them together. An empty system message is left out.
+    The oldest turn that is not dropped begins with ``opening``, so that roles always
+    alternate; ``join`` puts them together. An empty system message is left out.
     """
 
     def __init__(
@@ -383,18 +425,18 @@ class Conversation:
         self.history.add(message + answer + " " * gap)
 
     def length(self, message_text: str) -> int:
-        examples = sum(
-            len(text) + len(answer) + 2 * OVERHEAD for text, answer in self.examples
-        )
-        return (
-            len(self._fixed)
-            + len(self._opening)
-            + len(message_text)
-            + examples
-            + 3 * OVERHEAD
-        )
+        """Return the characters of a prompt with this message, without its history."""
+        # The system message, the opening and the message
+        total = len(self._fixed) + len(self._opening) + len(message_text) + 3 * OVERHEAD
+        for text, answer in self.examples:
+            total += len(text) + len(answer) + 2 * OVERHEAD
+        return total
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
+        """Return the prompt: the chat so far, and the message that is to be answered.
+
+        ``gap_note`` says that steps were dropped; it follows the opening.
+        """
         first = self.history.dropped
         turns = [*self.turns[first:], (message_text, "")]
         opened = self._join(self._opening, joined(gap_note, turns[0][0]))

@@ -40,7 +40,10 @@ class Template:
     line: int = 1
 
     def fields(self) -> list[tuple[str, str | None]]:
-        """Return pairs of literal text and the slot after it; positional slots are numbered."""
+        """Return pairs of literal text and the slot after it; positional slots are numbered.
+
+        Raises ``DataError`` for unbalanced braces.
+        """
         number = 0
         parts = list[tuple[str, str | None]]()
         try:
@@ -59,8 +62,11 @@ class Template:
         return {name for _, name in self.fields() if name is not None}
 
     def fill(self, **slots: str) -> Template:
-        """Replace every released slot by one of ours or by text. Raises ``DataError`` if the
-        template lacks a slot, or has one that is not in ``slots``."""
+        """Replace every released slot by one of ours or by text.
+
+        Raises ``DataError`` if the template lacks a slot, has one that is not in
+        ``slots``, or text that would be read as one of ours.
+        """
         for name in slots.keys() - self.slots:
             raise self.error(f"has no slot {{{name}}}")
         for name in sorted(self.slots - slots.keys()):
@@ -84,7 +90,10 @@ class Template:
 
 
 class Clone:
-    """The files of a clone; ``checksums`` has an entry for each file that was read."""
+    """The files of a clone; ``checksums`` has an entry for each file that was read.
+
+    Raises ``UsageError`` if there is no such folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -95,7 +104,7 @@ class Clone:
         self.checksums = dict[str, str]()
 
     def read(self, name: str) -> Template:
-        """Read a file of the clone. Raises ``DataError``."""
+        """Read a text file of the clone. Raises ``DataError`` for a missing or binary one."""
         path = self.folder / name
         try:
             content = path.read_bytes()
@@ -161,11 +170,11 @@ class Clone:
 
 
 class Strings:
-    """The string expressions of a Python file; assigned ones by the names of function and variable.
+    """The string expressions of a Python file, by the names of function and variable.
 
-    A chat message in a list has the list's name and its role: ``plan.prompt.system``. The values of
-    f-strings and of ``format`` calls become slots; constants are inserted. With ``templates``,
-    braces in plain strings are slots, too.
+    A chat message in a list has the list's name and its role: ``plan.prompt.system``.
+    The values of f-strings and of ``format`` calls become slots; constants are
+    inserted. With ``templates``, braces in plain strings are slots, too.
     """
 
     def __init__(self, tree: ast.AST, path: Path, templates: bool) -> None:
@@ -177,6 +186,7 @@ class Strings:
         self._collect(tree, "")
 
     def __getitem__(self, name: str) -> Template:
+        """Return an assigned text. Raises ``DataError`` if there is none."""
         if name not in self._named:
             raise DataError(
                 self._path,
@@ -187,47 +197,44 @@ class Strings:
         return self._named[name]
 
     def with_slots(self, *slots: str) -> Template:
-        """Return the text with exactly these slots. Raises ``DataError`` if there is none."""
+        """Return the text with exactly these slots.
+
+        Raises ``DataError`` if there is none, with the slot that the nearest one lacks.
+        """
         if matching := self.all_with_slots(*slots):
             return matching[0]
-        wanted = " and ".join(f"{{{slot}}}" for slot in slots)
-        near = max(
-            self._all, key=lambda each: len(each.slots & set(slots)), default=None
-        )
-        if (
-            near is not None
-            and (missing := set(slots) - near.slots)
-            and near.slots & set(slots)
-        ):
-            raise near.error(f"has no slot {{{min(missing)}}}")
-        raise DataError(
-            self._path,
-            "",
-            f"has no text with {wanted}",
-            "clone the release again",
-        )
+        wanted = set(slots)
+        near = max(self._all, key=lambda each: len(each.slots & wanted), default=None)
+        if near is not None and near.slots & wanted and wanted - near.slots:
+            missing = min(wanted - near.slots)
+            raise near.error(f"has no slot {{{missing}}}")
+        names = " and ".join(f"{{{slot}}}" for slot in slots)
+        problem = f"has no text with {names}"
+        raise DataError(self._path, "", problem, "clone the release again")
 
     def all_with_slots(self, *slots: str) -> list[Template]:
         """Return the templates with exactly these slots."""
         return [each for each in self._all if each.slots == set(slots)]
 
     def _collect(self, node: ast.AST, scope: str) -> None:
-        """Collect the texts of a node and of all below it, by scope."""
+        """Collect the texts of a node and of all below it; ``scope`` is the function's
+        name with a dot.
+
+        The first text assigned to a name counts, and texts added to it by ``+=``.
+        """
         for child in ast.iter_child_nodes(node):
             self._scope = scope
             inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
             if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
-                for name, text in self._texts(
-                    f"{scope}{child.targets[0].id}",
-                    child.value,
-                ):
+                target = f"{scope}{child.targets[0].id}"
+                for name, text in self._texts(target, child.value):
                     self._named.setdefault(name, text)
             if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
                 name = f"{scope}{child.target.id}"
                 added = self._text(child.value)
                 if name in self._named and added is not None:
-                    begun = self._named[name]
-                    self._named[name] = replace(begun, text=begun.text + added.text)
+                    before = self._named[name]
+                    self._named[name] = replace(before, text=before.text + added.text)
             single = self._text(child) if isinstance(child, ast.expr) else None
             if single is not None:
                 self._all.append(single)
@@ -241,15 +248,12 @@ class Strings:
                 if isinstance(message, ast.Dict):
                     keys = [getattr(key, "value", None) for key in message.keys]
                     parts = dict(zip(keys, message.values, strict=True))
+                    role = getattr(parts.get("role"), "value", "")
+                    content = None
                     if "content" in parts:
                         content = self._text(parts["content"])
-                    else:
-                        content = None
                     if content is not None:
-                        yield (
-                            f"{name}.{getattr(parts.get('role'), 'value', '')}",
-                            content,
-                        )
+                        yield f"{name}.{role}", content
         elif (single := self._text(value)) is not None:
             yield name, single
 
@@ -306,7 +310,10 @@ def _literal(text: str) -> str:
 
 
 def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """One template contains everything, which the release sends as one text."""
+    """Return the texts of NavGPT.
+
+    The release has one template that contains everything, and sends it as one text.
+    """
     strings = clone.python(release["file"], templates=True)
     name = strings["MAKE_ACTION_TOOL_NAME"]
     tool = f"{name.text}: {strings['MAKE_ACTION_TOOL_DESCRIPTION'].fill().text}"
@@ -334,8 +341,11 @@ def _at_slot(prompt: Template, slot: str) -> tuple[str, str, str]:
 
 
 def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
-    """The observations and the history, which the agent's code writes. At the start, ``walk`` has
-    labels of its own: the initial observation, and a thought that the answer goes on."""
+    """Return the observations and the history, which the release's code writes.
+
+    At the start, ``walk`` has labels of its own: the initial observation, and a thought
+    that the answer continues.
+    """
     strings = clone.python(release["sentences"])
     opening = "Initial Observation:"
     thought = next(
@@ -377,8 +387,10 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _navgpt_direction(strings: Strings) -> Texts:
-    """The lines on a direction. A part follows a newline, and a direction without exits has a
-    text of its own."""
+    """Return the lines on a direction.
+
+    A part follows a newline, and a direction without exits has a text of its own.
+    """
     scene = strings.with_slots(
         "direction",
         "left_right1",
@@ -404,7 +416,8 @@ def _navgpt_direction(strings: Strings) -> Texts:
     texts = {"range": scene, "caption": scene, "objects_near": objects}
     texts |= {"exits": exits, "no_exits": no_exits}
     texts = {
-        name: replace(each, text=each.text.strip("\n")) for name, each in texts.items()
+        name: replace(template, text=template.text.strip("\n"))
+        for name, template in texts.items()
     }
     texts["range"] = replace(scene, text=named)
     texts["caption"] = replace(scene, text=caption)
@@ -412,8 +425,11 @@ def _navgpt_direction(strings: Strings) -> Texts:
 
 
 def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """Text files with the slot ``{}``; the sentences of observations are in a Python file. The
-    template of the trained adapters is built line by line by a function."""
+    """Return the texts of VELMA.
+
+    Text files with the slot ``{}``; the sentences of observations are in a Python file.
+    The template of the trained adapters is built line by line by a function.
+    """
     if variant == "finetuned":
         strings = clone.python("utils.py", templates=True)
         template = strings["get_prompt_template.instructions_prompt"]
@@ -434,20 +450,25 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
         )
         for block in blocks
     ]
+    # Blocks without a slot are the task, with its solved examples; the last is the question.
     head = [part for part in parts if not part.slots]
     if not head or len(parts[-1].slots) != 1:
         raise parts[-1].error("must have one slot {}, for the instruction")
+    task = "\n\n".join(part.text.strip() for part in head)
     return {
         "landmarks": landmarks.fill(**{"0": "{instruction}"}),
-        "task": replace(head[0], text="\n\n".join(part.text.strip() for part in head)),
+        "task": replace(head[0], text=task),
         "route": parts[-1].fill(**{"0": "{instruction}"}),
         **_rows(clone, variant, release),
     }
 
 
 def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """The introduction with its example is the first message, answered by YES; then come the start
-    and, after each action, feedback and observation."""
+    """Return the texts of LangSuitE's strategies, each in a subfolder.
+
+    The introduction with its example is the first message, answered by YES; then come
+    the start and, after each action, feedback and observation.
+    """
     texts: Texts = {}
     folder, _, kind = variant.partition("_")
     number = release["examples"].get(kind or folder, "default")
@@ -489,19 +510,22 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     texts = Texts()
     for ours, row in release["texts"].items():
         slots = row.get("slots", {})
-        parts = [strings[name] for name in row.get("at", ())] or [
-            strings.with_slots(*slots)
-        ]
-        text = "\n".join(
-            part.text.strip() if parts[1:] else part.text for part in parts
-        )
+        parts = [strings[name] for name in row.get("at", ())]
+        if not parts:
+            parts = [strings.with_slots(*slots)]
+        text = parts[0].text
+        if len(parts) > 1:
+            text = "\n".join(part.text.strip() for part in parts)
         texts[ours] = replace(parts[0], text=text).fill(**slots)
     return texts
 
 
 def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
-    """The prompts of a paper's table from a user's YAML file; all of them, as a row that keeps
-    this project's words would claim the paper's."""
+    """Return the prompts of a paper's table from a user's YAML file.
+
+    All of them must be there, as a row that keeps this project's words would claim the
+    paper's. Raises ``DataError``.
+    """
     import yaml
 
     file = clone.read(name)
@@ -531,7 +555,9 @@ def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
                 raise DataError(file.path, key, f"has no slot {{{slot}}}")
         for slot in sorted(found - set(slots)):
             raise DataError(file.path, key, f"has the unknown slot {{{slot}}}")
-        line = file.text.count("\n", 0, max(0, file.text.find(f"{key}:"))) + 1
+        # A quoted key is not found like this; then the error names the first line.
+        key_at = max(0, file.text.find(f"{key}:"))
+        line = file.text.count("\n", 0, key_at) + 1
         texts[key] = replace(file, text=text.strip("\n"), line=line)
     return texts
 
@@ -547,10 +573,11 @@ def import_prompts(
 ) -> list[str]:
     """Write a release's prompts into a new folder and return the names of the files.
 
-    ``folder`` is a clone, or for ``lgx`` a YAML file of the user with the prompts of Table IV: name
-    and text, with the slots ``{target}`` and ``{objects}``, of ``captions`` ``{target}``,
-    ``{front}``, ``{right}``, ``{behind}`` and ``{left}``. Each strategy has a subfolder if their
-    texts differ. Raises ``UsageError``, and ``DataError`` with file and line.
+    ``folder`` is a clone, or for ``lgx`` a YAML file of the user with the prompts of
+    Table IV: name and text, with the slots ``{target}`` and ``{objects}``, of
+    ``captions`` ``{target}``, ``{front}``, ``{right}``, ``{behind}`` and ``{left}``.
+    Each strategy has a subfolder if their texts differ. Raises ``UsageError``, and
+    ``DataError`` with file and line.
     """
     releases = _releases()
     if system not in releases:
@@ -561,7 +588,9 @@ def import_prompts(
         raise UsageError(
             f"{system} has no variant {variant!r}; {suggest(variant, list(variants))}"
         )
-    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+    # An empty folder may be filled; a file or anything else in the way is kept.
+    is_empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not is_empty:
         raise UsageError(
             f"{out} already exists and is not empty; give a new folder with --out"
         )
@@ -602,20 +631,25 @@ def _releases() -> Mapping[str, Any]:
 
 
 def differences(system: str) -> Mapping[str, str]:
-    """The meant differences between an agent's prompts and the released code's: name and reason."""
+    """Return the intended differences between an agent's prompts and the released code's.
+
+    Each by its name, with the reason.
+    """
     named: Mapping[str, str] = _releases()[system].get("differences", {})
     return named
 
 
 def _source_of(folder: Path) -> Path | None:
-    """The file on the origin of a prompt folder; a strategy's texts are in a subfolder."""
+    """Return the file on the origin of a prompt folder; a strategy's texts are in a subfolder."""
     paths = (folder / SOURCE, folder.parent / SOURCE)
     return next((each for each in paths if each.is_file()), None)
 
 
 def settings_of(folder: Path) -> Mapping[str, Any]:
-    """Return the settings that imported prompts need, such as ``shots=0`` where the text contains
-    an example. Raises ``DataError``."""
+    """Return the settings that imported prompts need; none for other folders.
+
+    Such as ``shots=0`` where the text contains an example. Raises ``DataError``.
+    """
     path = _source_of(folder)
     if path is None:
         return {}

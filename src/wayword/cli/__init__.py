@@ -30,7 +30,12 @@ ENDINGS = {
 
 
 def main() -> None:
-    """Run the ``wayword`` command. Print an error that a user can fix in one line; exit code 2."""
+    """Run the ``wayword`` command.
+
+    An error that a user can fix is printed in one line, with exit code 2; a defect
+    keeps its traceback, as it is to be reported. A stopped command exits as shells
+    expect.
+    """
     # Before all imports, which take long enough to be interrupted.
     stopped = _stop_as_ctrl_c()
     try:
@@ -75,8 +80,10 @@ def main() -> None:
 
 
 class _Messages:
-    """The error stream, without an error where a log cannot be written: on a full disk a run plays
-    on and is complete."""
+    """The error stream, without an error where a log cannot be written.
+
+    On a full disk a run plays on and is complete.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -85,11 +92,13 @@ class _Messages:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        """Write a text if there is room, and return its length."""
         with _unless_full():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
+        """Write what is buffered if there is room."""
         with _unless_full():
             self._stream.flush()
 
@@ -105,7 +114,10 @@ def _unless_full() -> Iterator[None]:
 
 
 def _problem(error: Exception) -> str | None:
-    """Return an error that a user can fix in one line; None for others."""
+    """Return an error that a user can fix in one line; None for others.
+
+    By the name of its class, since importing Typer's errors takes long.
+    """
     from wayword.core.errors import limit_problem
 
     # The module of typer's errors depends on its version
@@ -123,7 +135,7 @@ def _problem(error: Exception) -> str | None:
 
 
 def _system_problem(error: OSError) -> str:
-    """An error of the system in one line, with the remedy where there is one."""
+    """Return an error of the system in one line, with the remedy where there is one."""
     from wayword.core.errors import remedy_of
 
     where = error.filename or "system"
@@ -137,7 +149,7 @@ def _system_problem(error: OSError) -> str:
 
 
 def _usage(error: Any) -> str:
-    """A usage error (unknown option, missing argument, invalid value) in one line."""
+    """Return a usage error (unknown option, missing argument, invalid value) in one line."""
     # Pydantic's words are for programmers; ours are for users.
     text = error.format_message().rstrip(".").replace("Value error, ", "")
     text = re.sub(r"Input should be a valid (\w+)(, .*)?", r"is not a valid \1", text)

@@ -52,15 +52,20 @@ HELP_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {
         "What to play": ("on", "model", "settings", "config", "actors", "perturb"),
         "Which episodes": (
-            "limit", "first", "shuffle", "episodes", "redo", "shard", "continues", "max_steps",
+            *("limit", "first", "shuffle", "episodes"),
+            *("redo", "shard", "continues", "max_steps"),
         ),
         "Budgets and servers": (
-            "max_dollars", "max_tokens", "prices", "cache", "rpm", "retries", "concurrency",
+            *("max_dollars", "max_tokens", "prices", "cache"),
+            *("rpm", "retries", "concurrency"),
         ),
         "Several runs": ("seeds", "seed", "sweep", "engine", "workers", "remember"),
-        "Input and output": ("data", "out", "trusted", "dry_run", "watch", "track", "ask"),
+        "Input and output": (
+            *("data", "out", "trusted", "dry_run"),
+            *("watch", "track", "ask"),
+        ),
     },
-}  # fmt: skip
+}
 """Command -> sections of its help, each with the names of its options; others come last."""
 
 
@@ -68,9 +73,12 @@ class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises ``UsageError`` for a repeated option that takes one value."""
-        # Click keeps the last of repeated options in silence; here the order that it
-        # saw is checked.
+        """Parse the arguments.
+
+        Raises ``UsageError`` for a repeated option that takes one value: Click keeps
+        the last one in silence.
+        """
+        # The options in the order in which they were typed
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:
             single = option.param_type_name == "option" and not option.multiple
@@ -162,12 +170,15 @@ class Commands(TyperGroup):
 
 
 def _part(name: str) -> Any:
-    """Return the function or group of a shipped command."""
+    """Return the function or group of a shipped command; imports its module."""
     return resolve_name(f"wayword.cli.{SHIPPED[name]}")
 
 
 def _help(name: str) -> str:
-    """Return the help of a shipped command, without building it."""
+    """Return the help of a shipped command, without building it.
+
+    Building a command reads the types of all of its options, which takes long.
+    """
     part = _part(name)
     if isinstance(part, typer.Typer):
         return typer.main.solve_typer_info_help(TyperInfo(part))

@@ -194,8 +194,10 @@ def play(
 
 
 def _tracks(entry: Contender, data: Path | None) -> list[Track]:
-    """The chosen tracks that the agent plays. Raises ``UsageError`` if it plays none, or not one
-    that the command names."""
+    """Return the chosen tracks that the agent plays.
+
+    Raises ``UsageError`` if it plays none, or not one that the command names.
+    """
     from wayword.bench import ladders
     from wayword.core.errors import UsageError
 
@@ -219,8 +221,10 @@ def _samples(
     entry: Contender,
     options: Mapping[str, Any],
 ) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
-    """The sample of published data next to each track, and the heads of the card's rows, also of
-    those that are not on this machine."""
+    """Return the sample of published data next to each track, and the heads of the card's rows.
+
+    Heads also of those that are not on this machine, which the card names as missing.
+    """
     from wayword.bench.ladders import check_player
     from wayword.bench.real import find
 
@@ -244,8 +248,10 @@ def _samples(
 def _sight(
     entry: Contender, tracks: Sequence[Track], options: Mapping[str, Any]
 ) -> dict[str, Sequence[tuple[str, Plan]]]:
-    """The conditions of sight of each track that can be played in them. Raises ``UsageError`` if
-    none can."""
+    """Return the conditions of sight of each track that can be played in them.
+
+    Raises ``UsageError`` if none can.
+    """
     from wayword.bench.ladders import check_player
     from wayword.core.errors import UsageError
 
@@ -272,7 +278,10 @@ def _print_forecast(
     at_once: int,
     concurrency: int,
 ) -> None:
-    """Print the forecast of every part of a play."""
+    """Print the forecast of every part of a play, and about how long it takes.
+
+    The time assumes a second for each call and the most episodes at once.
+    """
     from wayword.runs.forecast import forecast, row_lines
 
     rows = []
@@ -292,8 +301,11 @@ def _print_forecast(
 
 
 class _PlayerOptions:
-    """Plays ``at_once`` ladders at a time. Runs in progress share what is left of a budget, so
-    that they cannot spend more together. ``complete``: no episode is left."""
+    """Plays ``at_once`` ladders at a time.
+
+    Runs in progress share what is left of a budget, so that they cannot spend more
+    together. ``complete``: no episode is left.
+    """
 
     def __init__(
         self,
@@ -310,7 +322,8 @@ class _PlayerOptions:
         self._tracks = tracks  # ladders not yet ended
         self._running = 0  # runs in progress
         self._max_dollars = max_dollars
-        self._spent = self._reserved = 0.0
+        self._spent = 0.0
+        self._reserved = 0.0
 
     async def play(
         self,
@@ -319,8 +332,10 @@ class _PlayerOptions:
         robust_options: dict[str, Any] | None,
         seen: Mapping[str, Sequence[tuple[str, Plan]]],
     ) -> None:
-        """Play ladders, each with its sample of published data and what is to be ``seen``; with
-        ``robust_options``, also the perturbed runs of their middle levels."""
+        """Play ladders, each with its sample of published data and what is to be ``seen``.
+
+        With ``robust_options``, also the perturbed runs of their middle levels.
+        """
 
         import asyncio
 
@@ -342,7 +357,7 @@ class _PlayerOptions:
         await asyncio.gather(*(play_track(*climb) for climb in climbs))
 
     async def _climb(self, track: Track, plans: Plans) -> None:
-        """Play a ladder up to where it is hopeless."""
+        """Play a ladder up to where it is hopeless: longer levels would not be solved either."""
         import asyncio
 
         from wayword.bench import ladders, outcomes
@@ -364,7 +379,11 @@ class _PlayerOptions:
                 return
 
     async def _run(self, track: Track, label: str, plan: Plan) -> Path:
-        """Play a run with its share of the budget, and return its folder."""
+        """Play a run with its share of the budget, and return its folder.
+
+        The share is what is neither spent nor reserved, over the runs that may still
+        start.
+        """
         from wayword.runs.config import billed
         from wayword.runs.running import run_async
 

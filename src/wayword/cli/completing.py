@@ -9,14 +9,14 @@ from __future__ import annotations
 
 
 def agents() -> list[str]:
-    """Registered agents."""
+    """Return the registered agents."""
     from wayword.core import registry
 
     return registry.names("agent")
 
 
 def datasets(incomplete: str) -> list[str]:
-    """Registered datasets, and the splits of the one on the line."""
+    """Return the registered datasets, and the splits of the one on the line."""
     from wayword.core import registry
 
     names = registry.names("dataset")
@@ -37,7 +37,7 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def models() -> list[str]:
-    """Local and scripted models on this machine, and prefixes of the model backends."""
+    """Return local and scripted models on this machine, and prefixes of the model backends."""
     from wayword.core import registry
     from wayword.models.parts.weights import local_model_names, regression_model_names
 

@@ -360,19 +360,20 @@ _NO_OPTIONS = ("config", "perturb", "tier", "batch", "dry_run", "watch")
 @contextmanager
 def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
     """Serve live pages during a run if requested; in a terminal also afterwards, until Ctrl-C.
-    Yields the person who answers in the browser, or None."""
+
+    Yields the person who answers in the browser, or None.
+    """
     # Nobody looks, so no server.
     if not watch and plan.ask != "browser":
         yield None
         return
     with show.pages(plan) as server, server.in_background() as serving:
         # The person needs a page to answer on; spectators watch the same one.
-        asks = plan.ask == "browser"
-        if asks:
+        table = None
+        address = f"{server.address}live-run"
+        if plan.ask == "browser":
             table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}")
-        else:
-            table = None
-        address = server.address + (f"play/{table.name}/watch" if table else "live-run")
+            address = f"{server.address}play/{table.name}/watch"
         show.notice(f"live: {address}")
         if sys.stdout.isatty():
             import webbrowser
@@ -387,7 +388,7 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
 
 
 def _listed(names: list[str] | None) -> list[str]:
-    """``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
+    """Return the names of a repeated option: ``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
     from wayword.runs.sweep import split
 
     listed: list[str] = []
@@ -490,7 +491,11 @@ def carry_out(
     person: Person | None = None,
     slow: Timer | None = None,
 ) -> RunResult:
-    """Run a plan with a progress bar and print its notices; ``slow`` as in ``show.progress``."""
+    """Run a plan with a progress bar, print its notices, and return the result.
+
+    ``slow`` as in ``show.progress``. The bar is hidden if a person plays at the
+    terminal.
+    """
     from wayword.runs.opening import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked

@@ -27,12 +27,12 @@ def progress(
 ) -> Iterator[OnProgress]:
     """Progress bar over episodes, with running means of metrics; not shown if ``hidden``.
 
-    ``slow`` is a timer from :func:`notice_later`, which the first report of progress cancels.
+    ``slow`` is a timer from :func:`notice_later`, which the first report of progress
+    cancels. The yielded function is an ``OnProgress``.
     """
-    with progress_rows(
-        hidden,
-        slow or notice_later(f"{label}: reading the data …"),
-    ) as row:
+    if slow is None:
+        slow = notice_later(f"{label}: reading the data …")
+    with progress_rows(hidden, slow) as row:
         yield row(label)
 
 
@@ -41,8 +41,12 @@ def progress_rows(
     hidden: bool = False,
     slow: Timer | None = None,
 ) -> Iterator[Callable[..., OnProgress]]:
-    """One view of several progress bars. The function ``row(label, name="")`` starts a bar and
-    returns its ``OnProgress``; a bar of the same name is replaced."""
+    """One view of several progress bars, on stderr.
+
+    The function ``row(label, name="")`` starts a bar and returns its ``OnProgress``; a
+    bar of the same name is replaced. Bars are drawn at most every ``REDRAW`` seconds,
+    and once at the end.
+    """
     from rich import progress as columns
     from rich.console import Console
     from rich.table import Column
@@ -125,9 +129,8 @@ def progress_rows(
         bar.stop()
 
 
-REDRAW = (
-    0.1  # seconds between two updates of a bar: each takes as long as an oracle's step
-)
+# Seconds between two updates of a bar: each takes as long as an oracle's step
+REDRAW = 0.1
 DELAY = 0.3  # seconds before a notice about waiting is printed
 
 
@@ -151,16 +154,21 @@ def waiting(line: str) -> Iterator[None]:
 
 
 class RunningMeans:
-    """Running means of the metrics shown in the progress bar."""
+    """Running means of the metrics shown in the progress bar.
+
+    They are over the episodes of this session; earlier ones are not read again.
+    """
 
     SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
-        self._count = self._steps = self._retries = 0
+        self._count = 0
+        self._steps = 0
+        self._retries = 0
 
     def add(self, scores: Mapping[str, float]) -> None:
-        """Add the scores of an episode."""
+        """Add the scores of an episode, or the counts of one that still runs."""
         # Reports within an episode have counts so far instead of scores.
         self._steps = int(scores.get("steps_so_far", self._steps))
         self._retries = int(scores.get("retries_so_far", self._retries))
@@ -172,7 +180,7 @@ class RunningMeans:
                     self._sums[key] = self._sums.get(key, 0.0) + scores[key]
 
     def text(self) -> str:
-        """Return the means as text."""
+        """Return the means as text, then repeated requests and steps."""
         # Rates in percent, without decimals: they change with every episode.
         parts = [
             f"{label} {100 * self._sums[key] / self._count:.0f}%"
@@ -200,8 +208,10 @@ def echo(
     err: bool = False,
     color: str = "",
 ) -> None:
-    """Print a text without secrets, and without characters that control a terminal: run folders,
-    models and data may contain any."""
+    """Print a text without secrets, and without characters that control a terminal.
+
+    Run folders, models and data may contain any.
+    """
     import typer
 
     from wayword.core.secrets import redacted
@@ -257,7 +267,10 @@ def transfer() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def pages(plan: Plan, port: int = 0) -> Server:
-    """A server of the viewer for the folder of a plan's run and those next to it."""
+    """Return a server of the viewer for the folder of a plan's run and those next to it.
+
+    Creates the folder if it is missing.
+    """
     from wayword.viewer.app import Server
     from wayword.viewer.content import Content
     from wayword.viewer.library import Library
@@ -269,8 +282,10 @@ def pages(plan: Plan, port: int = 0) -> Server:
 
 
 def open_page(address: str) -> None:
-    """Open a page in the browser, if a person is at a desktop: a browser of the terminal would
-    take it over."""
+    """Open a page in the browser, if a person is at a desktop.
+
+    A browser of the terminal would take it over.
+    """
     has_desktop = sys.platform in ("darwin", "win32") or any(
         name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )

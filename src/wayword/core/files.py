@@ -219,7 +219,7 @@ MOST_BYTES = 4 << 30
 """The largest unzipped file that is read: ten times the largest published one."""
 _MAX_RATIO = 100
 """The highest ratio of unzipped to zipped size: published files come to 20, a bomb to 1,000."""
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20  # unpacked at once, before the limit is checked again
 
 
 def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:

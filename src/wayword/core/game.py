@@ -83,8 +83,11 @@ class Game:
         return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
 
     def turns(self) -> Iterator[str]:
-        """Yield the actor whose turn it is until the episode ends, in rounds in the world's order.
-        Take each turn before asking for the next actor."""
+        """Yield the actor whose turn it is until the episode ends.
+
+        In rounds, in the world's order. Take each turn before asking for the next
+        actor.
+        """
         # A round is over when every actor that plays has taken as many turns. The order within it
         # is the world's, also after an actor has taken a turn out of order.
         while playing := [actor for actor in self.taken if self.active(actor)]:
@@ -94,8 +97,10 @@ class Game:
                     yield actor
 
     def act(self, actor: str, decision: Decision | Rejection) -> Step:
-        """Take a turn, and record it in the trajectory. An illegal action becomes a rejection,
-        which changes nothing in the world."""
+        """Take a turn, and record it in the trajectory.
+
+        An illegal action becomes a rejection, which changes nothing in the world.
+        """
         observation = self.observation(actor)
         decision, feedback = self.carry_out(actor, decision)
         step = Step(actor, observation, decision, feedback, self.world.pose(actor))
@@ -134,8 +139,10 @@ class Game:
         actor: str,
         plan: ActionPlan,
     ) -> Iterator[tuple[Decision | Rejection, Feedback]]:
-        """Carry out a plan until it ends or its actor is done, and yield each turn's result. Raises
-        ``PlanningFailed`` as the plan does."""
+        """Carry out a plan until it ends or its actor is done, and yield each turn's result.
+
+        An action that slipped is repeated. Raises ``PlanningFailed`` as the plan does.
+        """
         try:
             action = next(plan)
             while True:
@@ -156,8 +163,11 @@ class Game:
         return tuple(each.action for each in decisions if isinstance(each, Decision))
 
     def replay(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Yield recorded steps and carry out each one after it was yielded. Raises
-        ``ReplayDiffers`` if a step's feedback has another status than the recorded one."""
+        """Yield recorded steps and carry out each one after it was yielded.
+
+        The yielded step shows the world before it. Raises ``ReplayDiffers`` if a step's
+        feedback has another status than the recorded one.
+        """
         # The feedback's status tells whether the world still follows the recording.
         for number, step in enumerate(steps, 1):
             yield step

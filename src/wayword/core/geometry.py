@@ -25,8 +25,11 @@ Corner = TypeVar("Corner")
 
 
 def plain_sum(values: Iterable[float]) -> float:
-    """Return the sum, rounded after each term: the built-in ``sum`` compensates for rounding since
-    Python 3.12, and generated places must be identical on every version of Python."""
+    """Return the sum, rounded after each term.
+
+    The built-in ``sum`` compensates for rounding since Python 3.12, and generated
+    places must be identical on every version of Python.
+    """
     total = 0.0
     for value in values:
         total += value
@@ -85,10 +88,22 @@ def sector(heading: float, sectors: int = 8) -> int:
 
 
 def unit(heading: float) -> Point:
-    """Return the direction (east, north) of a heading, exact in the four cardinal directions:
-    cos(90°) is 6e-17 in floating point, which would make a body drift off its axis."""
+    """Return the direction (east, north) of a heading, exact in the four cardinal directions.
+
+    cos(90°) is 6e-17 in floating point, which would make a body drift off its axis.
+    """
     exact = _CARDINAL_UNITS.get(heading)
-    return exact or (math.sin(math.radians(heading)), math.cos(math.radians(heading)))
+    if exact is not None:
+        return exact
+    angle = math.radians(heading)
+    return math.sin(angle), math.cos(angle)
+
+
+def displaced(start: Point, heading: float, length: float) -> Point:
+    """Return the point at a length from ``start`` in the direction of a heading."""
+    angle = math.radians(heading)
+    x, y = start
+    return x + length * math.sin(angle), y + length * math.cos(angle)
 
 
 def bearing(start: Point, end: Point) -> float:
@@ -97,7 +112,9 @@ def bearing(start: Point, end: Point) -> float:
     >>> bearing((0, 0), (1, 0)), bearing((2, 2), (1, 1))
     (90.0, 225.0)
     """
-    return absolute(math.degrees(math.atan2(end[0] - start[0], end[1] - start[1])))
+    east = end[0] - start[0]
+    north = end[1] - start[1]
+    return absolute(math.degrees(math.atan2(east, north)))
 
 
 def bearings(east: ArrayLike, north: ArrayLike) -> Floats:
@@ -125,7 +142,8 @@ def apparent_size(
     ``away`` metres; ``bottom`` and ``top`` are heights relative to the eye."""
     # Both halves of the width subtend the same angle.
     angular_width = 2 * math.degrees(math.atan(width_m / 2 / away))
-    return angular_width, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
+    angular_height = math.atan2(top, away) - math.atan2(bottom, away)
+    return angular_width, math.degrees(angular_height)
 
 
 # Points, segments, polygons and boxes.
@@ -187,7 +205,8 @@ def segment_distances(
     sy = np.subtract(by, ay)
     # A zero-length segment would divide 0 by 0; with the floor, t is 0: the distance to a.
     squared = np.maximum(sx * sx + sy * sy, 1e-12)  # square metres
-    t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / squared, 0.0, 1.0)
+    along = np.subtract(x, ax) * sx + np.subtract(y, ay) * sy
+    t = np.clip(along / squared, 0.0, 1.0)
     return np.asarray(np.hypot(ax + t * sx - x, ay + t * sy - y))
 
 
@@ -226,7 +245,9 @@ def box_distance(x: float, y: float, box: Box) -> float:
     """Return the distance from a point to a box, 0 inside."""
     west, south, east, north = box
     # 0 on each axis along which the point is inside.
-    return math.hypot(max(west - x, 0.0, x - east), max(south - y, 0.0, y - north))
+    dx = max(west - x, 0.0, x - east)
+    dy = max(south - y, 0.0, y - north)
+    return math.hypot(dx, dy)
 
 
 def box_distances(x: float, y: float, boxes: Floats) -> Floats:
@@ -274,7 +295,6 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
     length = math.hypot(bx - ax, by - ay)
     if length == 0:
         return []
-    # The ends of the gap, along the wall and across it.
     # Unit vector along the wall; across it is at a right angle.
     ux = (bx - ax) / length
     uy = (by - ay) / length

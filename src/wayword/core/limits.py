@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from wayword.core.errors import UsageError
 
-MIB = 2**20
+MIB = 2**20  # bytes
 LEAST_MEMORY = 400 * MIB
 """Address space of a run: with NumPy, SQLite and compression, Python maps 190 MiB on Linux, and
 each thread of a linear algebra library up to 32 MiB more."""

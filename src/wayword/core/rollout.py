@@ -118,7 +118,11 @@ def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
 
 
 class _EpisodeRun:
-    """A running episode: a world, its actors' agents, and the trials so far."""
+    """A running episode: a world, its actors' agents, and the trials so far.
+
+    ``trials`` has the trajectories; after ``to_the_end`` or ``fail`` there is at least
+    one.
+    """
 
     def __init__(self, task: Task, setup: Setup) -> None:
         self._task = task
@@ -178,7 +182,7 @@ class _EpisodeRun:
             await self._trial(self._new_game(world))
 
     def fail(self, reason: str) -> None:
-        """End the current trial."""
+        """End the current trial with a reason; its steps so far, and unrecorded calls, are kept."""
         if not self.trials:  # no world exists yet
             self.trials.append(Trajectory(self._task.episode.id, start={}))
         trial = self.trials[-1]
@@ -190,6 +194,7 @@ class _EpisodeRun:
         trial.error = reason
 
     def _new_game(self, world: World) -> Game:
+        """Start a trial: reset the world, and add its trajectory to the trials."""
         game = Game(world, self._task.episode, self._setup.max_steps)
         self.trials.append(game.trajectory)
         return game
@@ -235,10 +240,12 @@ class _EpisodeRun:
         return step
 
     def _report_step(self, step: Step) -> None:
+        """Report a step to the run, if it listens."""
         if self._setup.on_step:
             self._setup.on_step(self._task.episode.id, step)
 
     async def _begin(self, actors: Set[str]) -> None:
+        """Let the agents of some actors begin the episode, in the world's order."""
         for actor, agent in self._agents.items():
             if actor in actors:
                 began = agent.begin(self._task.episode.for_actor(actor))
@@ -258,7 +265,11 @@ def seat(
     rng: random.Random,
     log: Log,
 ) -> Agent:
-    """Build the agent of one actor with its toolkit, and reveal the answer to an oracle."""
+    """Build the agent of one actor with its toolkit, and reveal the answer to an oracle.
+
+    Calls, notes and percepts of the agent are recorded in ``log``. Raises
+    ``UsageError`` if it does not play the dataset's family.
+    """
     dataset = setup.dataset
     perceiver = dataset.perceiver()
     # Pictures only for datasets that can draw them, in runs that ask for them.
@@ -288,8 +299,10 @@ def seat(
 
 
 def finish(coroutine: Any) -> Any:
-    """Return the result of a coroutine that never waits, even inside an event loop. Raises
-    ``UsageError`` if it does."""
+    """Return the result of a coroutine that never waits, even inside an event loop.
+
+    Raises ``UsageError`` if it does wait.
+    """
     # A coroutine that never waits ends at its first step.
     try:
         coroutine.send(None)
@@ -309,8 +322,11 @@ OnEnd = Callable[[Task, Trajectory], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """Outcome of a run. ``exhausted`` is the error message if the budget was spent, ``unusable`` if
-    a model refuses every call; both end it early."""
+    """Outcome of a run.
+
+    ``exhausted`` is the error message if the budget was spent, ``unusable`` if a model
+    refuses every call; both end it early.
+    """
 
     finished: int = 0
     failed: int = 0

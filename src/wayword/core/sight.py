@@ -45,9 +45,13 @@ LARGEST = 2048
 
 @dataclass(frozen=True, slots=True)
 class EyesSettings:
-    """How a run sees. ``eyes``: the world is described in ``words``, shown in ``pictures``, or
-    ``both``. ``picture_size``: columns and rows of a picture, ``480x360``. ``picture_control``
-    shows ``blank`` pictures, or those of a place ``elsewhere``, in place of what the actor sees."""
+    """How a run sees.
+
+    ``eyes``: the world is described in ``words``, shown in ``pictures``, or ``both``.
+    ``picture_size``: columns and rows of a picture, ``480x360``. ``picture_control``
+    shows ``blank`` pictures, or those of a place ``elsewhere``, in place of what the
+    actor sees. Raises ``UsageError`` for a size that no model reads.
+    """
 
     eyes: Mode = "words"
     picture_size: str = "480x360"
@@ -92,16 +96,19 @@ class Frame:
 
 
 class Painter(ABC):
-    """Draws what the actors of a dataset's worlds see. ``name`` identifies its looks: painters
-    with the same name draw the same pixels. ``has_marks``: actions name objects, which have
-    :meth:`marks`. ``has_depth``: frames have depths."""
+    """Draws what the actors of a dataset's worlds see.
+
+    ``has_marks``: actions name objects, which have :meth:`marks`. ``has_depth``: frames
+    have depths.
+    """
 
     has_marks: bool = False
     has_depth: bool = True
 
     @property
     @abstractmethod
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Identifies its looks: painters with the same name draw the same pixels."""
 
     @abstractmethod
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
@@ -118,13 +125,17 @@ class Painter(ABC):
         """Draw one view. ``size`` is (rows, columns)."""
 
     def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
-        """Return the marks of the objects that the actor's actions can name, by the numbers in
-        ``Frame.ids``. Empty where actions name no objects."""
+        """Return the marks of the objects that the actor's actions can name.
+
+        By the numbers in ``Frame.ids``. Empty where actions name no objects.
+        """
         return {}
 
     def kinds(self, world: World) -> Mapping[int, str]:
-        """Return the kinds of objects in words, by the numbers in ``Frame.ids``. Empty if they are
-        not known."""
+        """Return the kinds of objects in words, by the numbers in ``Frame.ids``.
+
+        Empty if they are not known.
+        """
         return {}
 
 
@@ -158,8 +169,10 @@ class Eyes:
 
     @property
     def tokens(self) -> int:
-        """Estimated tokens of one look: one per patch of 28 x 28 pixels. Source: Qwen2-VL (Wang et
-        al. 2024), section 2.1."""
+        """Estimated tokens of one look: one per patch of 28 x 28 pixels.
+
+        Source: Qwen2-VL (Wang et al. 2024), section 2.1.
+        """
         rows, columns = self.settings.size
         patches = -(-rows // PATCH) * -(-columns // PATCH)
         return patches * len(self.views())
@@ -179,8 +192,10 @@ class Eyes:
         return [pixel_hash(frame.color) for _, frame in self.frames()]
 
     def frames(self) -> list[tuple[PictureView, Frame]]:
-        """Draw the actor's views with their depths and object numbers. Objects have marks if
-        actions name them and the agent reads no words."""
+        """Draw the actor's views with their depths and object numbers.
+
+        Objects have marks if actions name them and the agent reads no words.
+        """
         size = self.settings.size
         marks: Mapping[int, Mark] = {}
         if not self.reads_words:
@@ -194,8 +209,10 @@ class Eyes:
 
 
 class BlankPainter(Painter):
-    """Gray pictures of the size and number of another painter's, whose marks it keeps: a model that
-    plays as well with them does not look."""
+    """Gray pictures of the size and number of another painter's, whose marks it keeps.
+
+    A model that plays as well with them does not look.
+    """
 
     control: ClassVar[Control] = "blank"
 
@@ -225,8 +242,11 @@ class BlankPainter(Painter):
 
 
 class ElsewherePainter(BlankPainter):
-    """Another painter's pictures of another place: one of ``others``, worlds at their start, which
-    depends on where the actor is. Blank ones if there is no other place."""
+    """Another painter's pictures of another place.
+
+    It is one of ``others``, worlds at their start, which depends on where the actor is.
+    Blank pictures if there is no other place.
+    """
 
     control = "elsewhere"
 
@@ -285,6 +305,7 @@ def png(color: NDArray[np.uint8]) -> bytes:
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
+    """Return a chunk of a PNG file: length, name, data and checksum."""
     checksum = struct.pack(">I", zlib.crc32(name + data))
     return struct.pack(">I", len(data)) + name + data + checksum
 

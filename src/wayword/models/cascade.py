@@ -35,15 +35,17 @@ TEMPERATURE = 0.7  # minimum for samples that are compared: at 0 they would all 
 
 @dataclass(frozen=True, slots=True)
 class CascadeSettings:
-    """Settings of ``cascade:``. The large model is always asked if the small one fails, is cut off
-    or breaks a constraint.
+    """Settings of ``cascade:``.
 
-    ``margin`` is the minimum lead in probability of each token of the decision (the last JSON
-    field, or the last line of other text) over the next best token, also for ranked options; 0
-    disables it, as do models without log-probabilities. ``samples`` is the number of small-model
-    samples: at least the share ``agreement`` must match, and the most frequent decision is the
-    answer. With ``rejected``, the large model is asked if the agent rejected the previous answer.
-    ``small`` and ``large`` are the settings of the two models (``model.large.base_url=…``).
+    The large model is always asked if the small one fails, is cut off or breaks a
+    constraint. ``margin`` is the minimum lead in probability of each token of the
+    decision (the last JSON field, or the last line of other text) over the next best
+    token, also for ranked options; 0 disables it, as do models without
+    log-probabilities. ``samples`` is the number of small-model samples: at least the
+    share ``agreement`` must match, and the most frequent decision is the answer. With
+    ``rejected``, the large model is asked if the agent rejected the previous answer.
+    ``small`` and ``large`` are the settings of the two models
+    (``model.large.base_url=…``).
     """
 
     margin: Share = 0.3
@@ -96,7 +98,11 @@ class Cascade(ModelPair):
         return (*self._warnings, *self.small.warnings, *self.large.warnings)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Return the small model's answer if it is sure enough, else the large one's."""
+        """Return the small model's answer if it is sure enough, else the large one's.
+
+        Sure means that its samples agree, or that its tokens have a clear lead.
+        ``answered_by`` says which model it was.
+        """
         rules = self._settings
         changed = sampling
         votes = 1
@@ -186,7 +192,10 @@ class Cascade(ModelPair):
 
 
 def _joined(small: Answer | None, large: Answer) -> Answer:
-    """Return the large model's answer, with the tokens, cost and seconds of both."""
+    """Return the large model's answer, with the tokens, cost and seconds of both.
+
+    The cost is unknown (None) if one of both is.
+    """
     # Both models were paid for this answer.
     if small is not None:
         seconds = small.seconds + large.seconds
@@ -204,18 +213,20 @@ def _fits(text: str, sampling: Sampling) -> bool:
     """True if a text is one of the options, or has the schema's fields with allowed values."""
     # Free text fits if there is any.
     if sampling.json_schema is None:
-        return bool(text.strip()) and text.strip() in (
-            sampling.choices or (text.strip(),)
-        )
+        plain = text.strip()
+        if not plain:
+            return False
+        return not sampling.choices or plain in sampling.choices
     # A schema is checked by its fields and their options, which is what agents read.
     fields = sampling.json_schema.get("properties", {}).items()
     try:
         value = json.loads(text[text.index("{") : text.rindex("}") + 1])
-        return all(
-            value[key] in form.get("enum", (value[key],)) for key, form in fields
-        )
+        for key, form in fields:
+            if value[key] not in form.get("enum", (value[key],)):
+                return False
     except (ValueError, KeyError, RecursionError):
         return False
+    return True
 
 
 def _decision_start(text: str) -> int:
@@ -232,7 +243,10 @@ def _decision(text: str) -> str:
 
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
-    """Return the smallest lead in probability of a decision's token over the next best one."""
+    """Return the smallest lead in probability of a decision's token over the next best one.
+
+    1 if no token of the decision has alternatives.
+    """
     # Tokens of the thought before the decision may be as uncertain as they like.
     start = _decision_start("".join(token.token for token in tokens))
     end = 0

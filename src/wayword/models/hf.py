@@ -76,8 +76,11 @@ class _Job:
 
     @property
     def batch_key(self) -> object:
-        """Key of jobs that may share a batch. Sampling jobs run alone: their text must depend on
-        the seed only, not on the rest of the batch."""
+        """Key of jobs that may share a batch.
+
+        Sampling jobs run alone: their text must depend on the seed only, not on the
+        rest of the batch.
+        """
         is_greedy = self.sampling.temperature == 0 and self.sampling.choices is None
         if is_greedy:
             return replace(self.sampling, seed=None, json_schema=None)
@@ -134,7 +137,10 @@ class HfModel(Model):
         return max(0, size - settings.thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Generate continuations, batched with other waiting requests."""
+        """Generate continuations, batched with other waiting requests.
+
+        Raises ``ModelError`` for a grammar, pictures, or a prompt that leaves no room.
+        """
         if sampling.grammar is not None:
             line = (
                 f"{self.name}: hf: models do not support grammars; use a local: model"
@@ -292,7 +298,11 @@ class HfModel(Model):
         return ids
 
     def _encoded(self, prompt: Prompt, answer_tokens: int) -> list[int]:
-        """Return the prompt's token ids. Raises ``ModelError`` if no room is left for an answer."""
+        """Return the prompt's token ids.
+
+        Raises ``ModelError`` for pictures, and if no room is left for an answer:
+        ``answer_tokens`` of at least one.
+        """
         tokenizer = self._tokenizer
         if isinstance(prompt, str):
             ids = self._ids(self._broken(prompt), add_special_tokens=True)
@@ -357,14 +367,11 @@ class HfModel(Model):
             thought_ids = [self._ids(thought) for _, thought, *_ in outcomes if thought]
             outcomes += outcomes[:1] * (sampling.n - draws)
             texts, thoughts, finishes, _ = zip(*outcomes, strict=True)
+            reasoning = min(sum(map(len, thought_ids)), written)
             answer = Completion(
                 texts,
                 finishes,
-                Usage(
-                    len(job.ids),
-                    written,
-                    reasoning=min(sum(map(len, thought_ids)), written),
-                ),
+                Usage(len(job.ids), written, reasoning=reasoning),
                 self._logprobs(output, first, sampling.logprobs),
                 seconds=seconds,
                 reasoning=thoughts if any(thoughts) else (),
@@ -373,8 +380,11 @@ class HfModel(Model):
         return answers
 
     def _generation_options(self, sampling: Sampling, start: int) -> dict[str, Any]:
-        """Return the arguments of ``generate``, which override sampling defaults that come with the
-        weights: they would change the model's distribution."""
+        """Return the arguments of ``generate`` for samples that start at token ``start``.
+
+        They override sampling defaults that come with the weights, which would change
+        the model's distribution.
+        """
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
         options: dict[str, Any] = {
@@ -398,11 +408,10 @@ class HfModel(Model):
                 """Return the tokens that continue one of the choices."""
                 written = ids[start:].tolist()
                 i = len(written)
-                tokens = {
-                    each[i]
-                    for each in spellings
-                    if each[:i] == written and i < len(each)
-                }
+                tokens = set()
+                for spelling in spellings:
+                    if spelling[:i] == written and i < len(spelling):
+                        tokens.add(spelling[i])
                 return sorted(tokens) or [end]
 
             options["prefix_allowed_tokens_fn"] = allowed
@@ -464,7 +473,7 @@ class HfModel(Model):
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        """Return the log-probability of each option after the prompt."""
+        """Return the log-probability of each option after the prompt, summed over its tokens."""
         began = time.perf_counter()
         torch = self._torch
         device = self._network.device
@@ -506,7 +515,11 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
-        """Read a prompt into the cache, reusing the part it shares with the last one."""
+        """Read a prompt into the cache, reusing the part it shares with the last one.
+
+        Returns the cache, the logits (vocabulary,) of the next token, and the tokens
+        reused.
+        """
         torch = self._torch
         cached_ids, cache = self._cached_prefix
         # The last token is read again, as its logits are needed.

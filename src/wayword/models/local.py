@@ -161,7 +161,7 @@ class LocalModel(Model):
         draws = sampling.n if sampling.temperature > 0 else 1
         seeds: list[dict[str, Json]] = [{}] * draws
         if (seed := sampling.seed) is not None:
-            # later seeds are hashed: with seed + i, runs of neighboring seeds would share samples
+            # Later seeds are hashed: with seed + i, runs of neighboring seeds would share samples.
             hashed = (
                 random.Random(f"{seed}/{i}").getrandbits(32) for i in range(1, draws)
             )

@@ -147,16 +147,20 @@ class OpenAIModel(Model):
 
     @property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer, without those reserved for thinking: as the profile
-        or the server states it, else as usual for such models."""
+        """Maximum tokens of prompt and answer, without those reserved for thinking.
+
+        As the profile or the server states it, else as usual for such models.
+        """
         profile = self._profile
         thinking = self._settings.thinking
-        thinking = profile.thinking if thinking is None else thinking
+        if thinking is None:
+            thinking = profile.thinking
         window = profile.window or profile.usual_window
         return window - min(thinking, window // 2)
 
     @property
     def warnings(self) -> Sequence[str]:
+        """Problems of the server that do not stop a run, for the notices at its end."""
         lines = []
         if count := self._server.shortened_prompts:
             lines.append(
@@ -185,6 +189,11 @@ class OpenAIModel(Model):
 
     @property
     def identity(self) -> str:
+        """What the answers depend on: name, address and settings, with secrets masked.
+
+        Settings that were added later occur only if they are set, so that old runs keep
+        theirs.
+        """
         s = self._settings
         text_as = "completion" if s.text_as == "auto" else s.text_as
         choose = "logprobs" if s.choose == "auto" else s.choose
@@ -202,12 +211,14 @@ class OpenAIModel(Model):
         return line
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Ask for the samples. Raises ``ModelError``, whose ``billed`` covers all requests."""
         began = time.perf_counter()
         with self._billing() as bill:
             answer = await self._sample_all(prompt, sampling, bill)
         return replace(answer, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Rank the options, or let the model pick one. Raises ``ModelError``."""
         began = time.perf_counter()
         with self._billing() as bill:
             choice = await self._rank_or_pick(prompt, check_options(options), bill)
@@ -218,11 +229,12 @@ class OpenAIModel(Model):
             self._server.keep_in(file)
 
     async def aclose(self) -> None:
+        """Close the connections; the model may be used again, also in another event loop."""
         await self._server.aclose()
         self._shape_locks.clear()  # locks are bound to their event loop
 
     def _cache_use(self) -> CacheUse | None:
-        """Return how the current episode uses the provider's prefix cache."""
+        """Return how the current episode uses the provider's prefix cache; None if it does not."""
         if self._cache_method == "marks":
             return CacheUse(marks=_least_cached(self._model))
         episode = EPISODE.get()
@@ -233,8 +245,10 @@ class OpenAIModel(Model):
 
     @contextmanager
     def _billing(self) -> Iterator[_Bill]:
-        """Yield the bill of a call, which is also attached to its error. Raises a retryable
-        ``ModelError`` if a reply cannot be parsed."""
+        """Yield the bill of a call, which is also attached to its error.
+
+        Raises a retryable ``ModelError`` if a reply cannot be parsed.
+        """
         bill = _Bill()
         try:
             yield bill
@@ -249,6 +263,11 @@ class OpenAIModel(Model):
     async def _sample_all(
         self, prompt: Prompt, sampling: Sampling, bill: _Bill
     ) -> Completion:
+        """Ask for all samples, in several requests if the server gives one at a time.
+
+        The missing samples are requested at the same time, with seeds that count up.
+        """
+
         def build(profile: Profile, extra_sample: int = 0) -> Request:
             changed = sampling
             if extra_sample or not profile.samples:
@@ -293,8 +312,10 @@ class OpenAIModel(Model):
     async def _rank_or_pick(
         self, prompt: Prompt, options: tuple[str, ...], bill: _Bill
     ) -> Choice:
-        """Rank the options if the server supports it, else let the model write one, asking again
-        once; an answer that matches none is returned unchanged."""
+        """Rank the options if the server supports it, else let the model write one.
+
+        It is asked again once; an answer that matches none is returned unchanged.
+        """
         method = self._settings.choose
         # a chat reply does not continue raw text, so its first token cannot rank continuations
         can_rank = self._profile.logprobs > 0 and (
@@ -329,6 +350,11 @@ class OpenAIModel(Model):
     async def _rank(
         self, prompt: Prompt, options: tuple[str, ...], bill: _Bill
     ) -> Choice:
+        """Rank the options by the server's log-probabilities. Raises ``Unranked`` without them.
+
+        Raw text is followed token by token to the end of each option. A chat reply
+        cannot be continued, so only its first token counts.
+        """
         walks = isinstance(prompt, str) and self._continues
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -375,10 +401,11 @@ class OpenAIModel(Model):
     ) -> tuple[Request, Any]:
         """Send a request built from the current profile; return it and the reply.
 
-        The first request of each shape is sent alone, so each refusal happens only once. Others
-        wait for its reply, are rebuilt if it changed the profile, and are then sent concurrently.
-        In batches, which take hours, all are sent at once. A refused request is sent again with the
-        lesson of its refusal.
+        The first request of each shape is sent alone, so each refusal happens only
+        once. Others wait for its reply, are rebuilt if it changed the profile, and are
+        then sent concurrently. In batches, which take hours, all are sent at once. A
+        refused request is sent again with the lesson of its refusal,
+        ``_MOST_REQUESTS`` times in all.
         """
         refusals = 0
         room = 0  # tokens for the answer, by the server's count of the prompt
@@ -418,7 +445,10 @@ class OpenAIModel(Model):
                     raise ModelError(str(error), billed=error.billed) from None
 
     async def _attempt(self, request: Request, bill: _Bill) -> Any:
-        """Return the reply to a request, which is added to the bill. Raises ``ModelError``."""
+        """Return the reply to a request, which is added to the bill. Raises ``ModelError``.
+
+        After a fatal one, all later requests raise it at once.
+        """
         if self._fatal_refusal is not None:
             raise ModelError(str(self._fatal_refusal), fatal=True)
         try:
@@ -440,7 +470,10 @@ class OpenAIModel(Model):
         return reply
 
     def _learn_from(self, refusal: ServerRefusal, request: Request) -> bool:
-        """Change the profile by the lesson of a refusal; False if there is none."""
+        """Change the profile by the lesson of a refusal; False if there is none.
+
+        Fields that the user has set are never left out.
+        """
         own = {
             *self._settings.extra,
             *(["service_tier"] if self._settings.tier == "flex" else []),
@@ -461,8 +494,10 @@ class OpenAIModel(Model):
         words: str,
         refusal: ServerRefusal | None = None,
     ) -> bool:
-        """Change the profile, and note the reason; False if nothing changes, or would change back:
-        a lesson is never reversed."""
+        """Change the profile, and note the reason in ``lessons``.
+
+        False if nothing changes, or would change back: a lesson is never reversed.
+        """
         is_reversed = "limit" in changes and "limit" in self._changed
         changed = replace(self._profile, **changes)
         if is_reversed or changed == self._profile:
@@ -482,7 +517,11 @@ TIER_PATIENCE = 6 * 3600.0
 
 
 def _cache_method(name: str, host: str, chosen: str) -> str:
-    """Return how a server is asked for its prefix cache: ``key``, ``marks``, or nothing."""
+    """Return how a server is asked for its prefix cache: ``key``, ``marks``, or nothing.
+
+    ``chosen`` is the setting ``cache``; ``auto`` decides by the host and the model's
+    name.
+    """
     if chosen != "auto":
         return chosen.replace("off", "")
     if host.endswith("api.openai.com"):

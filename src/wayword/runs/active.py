@@ -66,8 +66,11 @@ def setup_of(
     models: Mapping[str, Model],
     on_step: Callable[[str, Step], None],
 ) -> Setup:
-    """The setup shared by all episodes of a plan: with as many trials as its learning agents ask
-    for, and a judge if one of them is shown its verdict."""
+    """Return the setup shared by all episodes of a plan.
+
+    It has as many trials as the plan's learning agents ask for, and a judge if one of
+    them is shown its verdict. ``on_step`` is called with each episode id and step.
+    """
     # Agents that learn play an episode in several trials, and may learn whether one succeeded.
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
@@ -88,8 +91,11 @@ def setup_of(
 
 
 def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
-    """Score and encode a played episode. An error of the scorer fails only this episode. Raises
-    ``RecordingError`` if it cannot be recorded."""
+    """Score and encode a played episode.
+
+    An error of the scorer fails only this episode. Raises ``RecordingError`` if it
+    cannot be recorded.
+    """
     name = task.episode.id
     if trajectory.ended != "failed":
         try:
@@ -158,7 +164,10 @@ _POSE = ("viewpoint", "panorama", "x", "y", "heading")
 
 
 class Moves:
-    """The latest moves of the episodes in progress, ``limit`` of them in total."""
+    """The latest moves of the episodes in progress, ``limit`` of them in total.
+
+    Episodes are kept in the order in which they began.
+    """
 
     def __init__(self, max_steps: int, limit: int = _MAX_MOVES) -> None:
         self._max_steps = max_steps
@@ -172,11 +181,15 @@ class Moves:
         self._trails.setdefault(episode, deque(maxlen=self._limit)).append(step)
 
     def ended(self, episode: str) -> None:
+        """Forget an episode; one that had no step is no error."""
         self._counts.pop(episode, None)
         self._trails.pop(episode, None)
 
     def current(self) -> list[dict[str, Any]]:
-        """The first episodes in progress, each with its latest moves."""
+        """Return the first episodes in progress, each with its latest moves, as JSON values.
+
+        Read by :func:`wayword.viewer.library.progress_of`.
+        """
         shown = list(islice(self._trails.items(), _MAX_EPISODES))
         # The moves in the file are shared by the episodes shown.
         share = max(1, self._limit // max(1, len(shown)))
@@ -193,7 +206,7 @@ class Moves:
 
 
 def _move(step: Step) -> dict[str, Any]:
-    """A step in the file: who did what, and where it began and ended."""
+    """Return a step in the file: who did what, and where it began and ended."""
     action = str(getattr(step.decision, "action", ""))
     if isinstance(step.decision, Rejection):
         action = f"rejected: {step.decision.kind}"
@@ -215,7 +228,12 @@ def _move(step: Step) -> dict[str, Any]:
 
 
 class Reporter:
-    """Writer of the progress file. If the folder is not writable, only the live page is lost."""
+    """Writer of the progress file. If the folder is not writable, only the live page is lost.
+
+    ``total`` is the number of episodes of the run, ``before`` that of the episodes
+    finished by earlier sessions. ``account`` has the spending, also of earlier
+    sessions.
+    """
 
     def __init__(
         self,
@@ -242,7 +260,7 @@ class Reporter:
         self.write(done)
 
     def write(self, done: int, over: bool = False) -> None:
-        """Write the file unless the last write was just now or, with ``over``, a last time."""
+        """Write the file, at most every ``_WRITE_EVERY`` seconds; with ``over``, a last time."""
         now = time.monotonic()
         if now - self._last_write < _WRITE_EVERY and not over:
             return
@@ -254,9 +272,12 @@ class Reporter:
             "total": self._total,
             "over": over,
         }
-        if (account := self._account) is not None:
-            state |= {"calls": account.pending, "tokens": account.tokens - self._tokens}
-            state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
+        account = self._account
+        if account is not None:
+            state["calls"] = account.pending
+            state["tokens"] = account.tokens - self._tokens
+            state["dollars"] = account.dollars
+            state["max_dollars"] = account.max_dollars
         # At the end, no episode is in progress.
         episodes: Mapping[str, Any] = {"episodes": []}
         if not over:
@@ -264,9 +285,8 @@ class Reporter:
         # Renamed, so that readers never see half a file.
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
-            new.write_text(
-                json.dumps({**state, **self._start, **episodes}), encoding="utf-8"
-            )
+            text = json.dumps({**state, **self._start, **episodes})
+            new.write_text(text, encoding="utf-8")
             os.replace(new, self._path)
 
 
@@ -305,7 +325,12 @@ QUIET = {
 
 @dataclass(slots=True)
 class ActiveRun:
-    """A run in progress: its parts, its folder, and the counts for progress and notices."""
+    """A run in progress: its parts, its folder, and the counts for progress and notices.
+
+    The engine calls ``stepped`` and ``ended`` (or ``record``, for episodes played
+    elsewhere) in one thread. ``done`` and ``total`` count finished episodes, earlier
+    sessions included.
+    """
 
     plan: Plan
     dataset: Dataset
@@ -343,6 +368,7 @@ class ActiveRun:
         self.on_progress(self.done, self.total, so_far)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
+        """Score and record a played episode. Raises ``RecordingError`` if that is impossible."""
         try:
             line = line_of(self.dataset, task, trajectory)
         except RecordingError as error:
@@ -352,6 +378,11 @@ class ActiveRun:
         self.record(line)
 
     def record(self, line: Line) -> None:
+        """Write an encoded episode to the run folder, and report it.
+
+        Raises ``RecordingError`` if the folder has it already or another run writes to
+        the store.
+        """
         if self.reporter:
             self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)
@@ -369,8 +400,9 @@ class ActiveRun:
     def all_notices(self) -> list[str]:
         """Return notices for the user: repairs, omissions, caveats, failures, counts of notes.
 
-        A reason of failure is given once, with one of its episodes, and at most ``_MAX_REASONS`` of
-        them. Rejected answers are mentioned from a share of ``_MOST_REJECTED`` on.
+        A reason of failure is given once, with one of its episodes, and at most
+        ``_MAX_REASONS`` of them. Rejected answers are mentioned from a share of
+        ``_MOST_REJECTED`` on.
         """
         notices = list(self.folder.notices)
         left = [f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()]

@@ -65,8 +65,11 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any) -> Json:
-    """The value as dicts, lists, strings, integers, finite floats, bools and None. Raises
-    ``RecordingError`` for a type that has no JSON form."""
+    """Return the value as dicts, lists, strings, integers, finite floats, bools and None.
+
+    The inverse of :func:`restore`, save for the types that the module's table names.
+    Raises ``RecordingError`` for a type that has no JSON form.
+    """
     cls: Any = type(value)  # mypy doubts that classes are hashable
     # Nearly all values, so it is tested first.
     if cls in _PLAIN:
@@ -82,7 +85,8 @@ def plain(value: Any) -> Json:
     # The same for the values of a mapping.
     if cls is dict or isinstance(value, Mapping):
         return {
-            _key(key): v if type(v) in _PLAIN else plain(v) for key, v in value.items()
+            _key(key): inner if type(inner) in _PLAIN else plain(inner)
+            for key, inner in value.items()
         }
     if isinstance(value, bytes | bytearray):
         return {"$bytes": base64.b64encode(value).decode()}
@@ -90,8 +94,10 @@ def plain(value: Any) -> Json:
 
 
 def _key(key: Any) -> str:
-    """Return a key as text; a leading ``$`` is doubled, since it marks values of other
-    types."""
+    """Return a key as text; a leading ``$`` is doubled, since it marks values of other types.
+
+    Raises ``RecordingError`` for a key that ``json.dumps`` could not write.
+    """
     if type(key) is str and key[:1] != "$":  # nearly all
         return key
     if isinstance(key, Enum):
@@ -109,7 +115,10 @@ def _key(key: Any) -> str:
 
 
 def _simplify(value: Any) -> Any:
-    """Convert a value one step closer to JSON. Raises ``RecordingError``."""
+    """Convert a value one step closer to JSON; :func:`plain` converts the result again.
+
+    Raises ``RecordingError`` for a type that has no JSON form.
+    """
     if isinstance(value, Enum):
         return value.value
     # A bool is an int too, so it comes first.
@@ -138,8 +147,10 @@ _DEEPEST = 100
 
 
 def restore(value: Json, depth: int = _DEEPEST) -> Any:
-    """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings. Raises
-    ``ValueError`` or ``TypeError`` for a malformed ``$`` mark, and for more levels than ``depth``.
+    """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings.
+
+    Raises ``ValueError`` or ``TypeError`` for a malformed ``$`` mark, and for more
+    levels than ``depth``.
     """
     cls = type(value)
     if not depth:
@@ -164,8 +175,11 @@ _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b6
 
 
 def dump(value: Any) -> bytes:
-    """A line of JSON in UTF-8, without newline, with registered secrets redacted and unpaired
-    surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
+    """Return a value as a line of JSON in UTF-8, without newline.
+
+    Registered secrets are redacted and unpaired surrogates escaped, so that any text of
+    a model can be written. Raises ``RecordingError`` for a type that has no JSON form.
+    """
     from pydantic_core import to_json
 
     try:
@@ -191,14 +205,16 @@ _encoder = json.JSONEncoder(
 
 
 def to_json(trajectory: Trajectory) -> dict[str, Json]:
-    """The trajectory as JSON values, without empty fields. Raises ``RecordingError`` if it holds a
-    value that has no JSON form."""
+    """Return the trajectory as JSON values, without empty fields.
+
+    Raises ``RecordingError`` if it holds a value that has no JSON form.
+    """
     record: dict[str, Json] = plain(trajectory)
     return record
 
 
 def from_json(record: dict[str, Json]) -> Trajectory:
-    """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` for anything else."""
+    """Return the trajectory that ``to_json`` wrote. Raises ``RecordingError`` for anything else."""
     try:
         return _read_trajectory(record)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -214,7 +230,7 @@ _RARE = ("reasoning", "written", "written_hour")
 
 @cache
 def _writer(cls: Any) -> Callable[[Any], Any] | None:
-    """Return the writer of a core type or dataclass, made once for each."""
+    """Return the writer of a core type or dataclass, made once for each; None for other types."""
     name = cls.__name__
     # Enums and numbers may be dataclasses too; they are written as values.
     is_value = issubclass(cls, Enum | bool | int | float | str)
@@ -240,9 +256,12 @@ def _writer(cls: Any) -> Callable[[Any], Any] | None:
 
 @cache
 def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
-    """Name of each field of a dataclass, True if it is omitted at its default, and the default.
-    Numbers are written even then, so that a default may change without changing old records; only
-    those in ``_RARE`` are not."""
+    """Return each field of a dataclass: its name, True if it is omitted at its default,
+    and the default.
+
+    Empty values are omitted. Numbers are written even at their default, so that a
+    default may change without changing old records; only those in ``_RARE`` are not.
+    """
     fields: list[tuple[str, bool, Any]] = []
     for field in dataclasses.fields(cls):
         default = field.default
@@ -306,7 +325,9 @@ def _read_decision(record: Json) -> Decision | Rejection:
 
 
 def _write_image(image: model.Image) -> dict[str, str]:
-    """A picture that can be drawn again as the hash of its pixels, any other one as its bytes."""
+    """Return a picture as a record: the hash of its pixels if it can be drawn again,
+    else its bytes.
+    """
     if image.pixels:
         return {"media_type": image.media_type, "pixels": image.pixels}
     data = base64.b64encode(image.data).decode()
@@ -381,7 +402,11 @@ _ABSENT: dict[Any, dict[str, None]] = {
 
 
 def _read(cls: Any, record: dict[str, Json]) -> Any:
-    """Construct a core dataclass from its record."""
+    """Construct a core dataclass from its record.
+
+    Raises ``KeyError`` for a field that the class does not have, ``TypeError`` for one
+    that is missing or of another type.
+    """
     readers = _readers(cls)
     fields = {name: readers[name](value) for name, value in record.items()}
     return cls(**_ABSENT.get(cls, {}) | fields)
@@ -389,12 +414,14 @@ def _read(cls: Any, record: dict[str, Json]) -> Any:
 
 @cache
 def _readers(cls: type) -> dict[str, Callable[[Json], Any]]:
-    """A reader for each field of a core dataclass."""
+    """Return a reader for each field of a core dataclass, by its type hints."""
     return {name: _reader(hint) for name, hint in get_type_hints(cls).items()}
 
 
 def _reader(hint: Any) -> Callable[[Json], Any]:
-    """Return the function that reads values of a type; cached."""
+    """Return the function that reads values of a type: its own of ``_READERS``, else by
+    the type.
+    """
     members = get_args(hint)
     # Types with a form of their own come first.
     if hint in _READERS:
@@ -466,6 +493,7 @@ _HEAD = struct.Struct("<16sII")
 _FOOT = struct.Struct("<II")
 FOOT_SIZE = _FOOT.size
 """Bytes at the end of a member: CRC-32 and length of its text."""
+# 32 bits: a length is stored modulo 2**32, and checked by its complement
 _MASK = 0xFFFFFFFF
 _LEVEL = 6  # zlib level 1 would take half the time (0.5 ms less per 100 kB) but 1.7 times the space
 # Bytes that a power cut may leave at the end: a record has far fewer.
@@ -480,8 +508,11 @@ _SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A line of a compressed file. ``number`` counts from 1; the member starts at byte ``at`` and
-    has ``size`` bytes, the last of which are ``foot``."""
+    """A line of a compressed file.
+
+    ``number`` counts from 1; the member starts at byte ``at`` and has ``size`` bytes,
+    the last of which are ``foot``: checksum and length, which identify the record.
+    """
 
     number: int
     at: int
@@ -491,20 +522,21 @@ class Member:
 
 
 def member(line: bytes) -> bytes:
-    """The gzip member of a line; a newline is added."""
+    """Return the gzip member of a line; a newline is added."""
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflate.compress(line) + deflate.compress(b"\n") + deflate.flush()
     size = _HEAD.size + len(body) + _FOOT.size
     head = _HEAD.pack(_MAGIC, size, size ^ _MASK)
-    return (
-        head
-        + body
-        + _FOOT.pack(zlib.crc32(b"\n", zlib.crc32(line)), len(line) + 1 & _MASK)
-    )
+    checksum = zlib.crc32(b"\n", zlib.crc32(line))
+    foot = _FOOT.pack(checksum, len(line) + 1 & _MASK)
+    return head + body + foot
 
 
 def line_in(raw: bytes) -> bytes:
-    """The line in a gzip member, without its newline. Raises ``ValueError`` if it is damaged."""
+    """Return the line in a gzip member, without its newline.
+
+    Raises ``ValueError`` if it is damaged, or expands beyond what a record may have.
+    """
     if not raw or _size(raw) != len(raw):
         raise ValueError("is damaged: it has no valid header")
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -515,29 +547,29 @@ def line_in(raw: bytes) -> bytes:
         raise ValueError("is damaged: it cannot be decompressed") from None
     if len(line) == limit:
         raise ValueError(f"is damaged: it is longer than {limit:,} bytes")
-    if (
-        not inflate.eof
-        or _FOOT.pack(zlib.crc32(line), len(line) & _MASK) != raw[-FOOT_SIZE:]
-    ):
+    foot = _FOOT.pack(zlib.crc32(line), len(line) & _MASK)
+    if not inflate.eof or foot != raw[-FOOT_SIZE:]:
         raise ValueError("is damaged: it does not match its checksum")
     return line.removesuffix(b"\n")
 
 
 def _size(head: bytes) -> int:
-    """Size in bytes of the member with this header; 0 if it is not a valid header."""
+    """Return the size in bytes of the member with this header; 0 if it is not a valid header."""
     if len(head) < _HEAD.size:
         return 0
     magic, size, complement = _HEAD.unpack_from(head)
-    valid = (
-        magic == _MAGIC
-        and size ^ complement == _MASK
-        and size > _HEAD.size + _FOOT.size
-    )
-    return int(size) if valid else 0
+    if magic != _MAGIC or size ^ complement != _MASK:
+        return 0
+    if size <= _HEAD.size + _FOOT.size:
+        return 0  # without content
+    return int(size)
 
 
 def _line_at(file: BinaryIO, at: int, end: int) -> tuple[bytes, bytes]:
-    """The gzip member at an offset, and its line. Raises ``ValueError`` if it is damaged."""
+    """Return the gzip member at an offset, and its line. Raises ``ValueError`` if it is damaged.
+
+    ``end`` is the length of the file when reading began.
+    """
     file.seek(at)
     head = file.read(_HEAD.size)
     size = _size(head)
@@ -551,9 +583,12 @@ def read_members(
     number: int = 0,
     gaps: list[str] | None = None,
 ) -> Iterator[Member]:
-    """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it. A
-    missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
-    is given, appends a description of each to it and continues with the next record."""
+    """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it.
+
+    A missing file has no lines, and a partial last line is no damage. Raises
+    ``RecordingError`` for the first damaged record; if ``gaps`` is given, appends a
+    description of each to it and continues with the next record.
+    """
     try:
         with open_regular(path) as file:
             # The length at the start: a running process may append records.
@@ -571,16 +606,12 @@ def read_members(
                             f"{path.parent} --out NEW` makes a run folder of it"
                         ) from None
                     if gaps is None:
-                        raise corrupt(
-                            path,
-                            number,
-                            f"{error} (at byte {at:,})",
-                        ) from None
+                        problem = f"{error} (at byte {at:,})"
+                        raise corrupt(path, number, problem) from None
                     begin = at
                     at = _next(file, at + 1, end)
-                    gaps.append(
-                        f"{path}: record {number} {error} (bytes {begin:,} to {at:,})"
-                    )
+                    span = f"bytes {begin:,} to {at:,}"
+                    gaps.append(f"{path}: record {number} {error} ({span})")
                 else:
                     yield Member(number, at, len(raw), raw[-FOOT_SIZE:], line)
                     at += len(raw)
@@ -591,21 +622,26 @@ def read_members(
 
 
 def is_plain(path: Path) -> bool:
-    """True for an ordinary gzip file, as ``zcat … | grep -v … | gzip`` writes it: without the
-    headers that tell where each record starts."""
+    """True for an ordinary gzip file, as ``zcat … | grep -v … | gzip`` writes it.
+
+    Such a file lacks the headers that tell where each record starts. False for a
+    missing file.
+    """
     with suppress(OSError), open_regular(path) as file:
         head = file.read(4)
         end = os.fstat(file.fileno()).st_size
+        is_gzip = head[:3] == _MAGIC[:3]
+        # The fourth byte has the flag of the extra field.
         has_own_header = head == _MAGIC[:4]
-        return (
-            head[:3] == _MAGIC[:3] and not has_own_header and _next(file, 0, end) == end
-        )
+        return is_gzip and not has_own_header and _next(file, 0, end) == end
     return False
 
 
 def read_plain(path: Path, gaps: list[str]) -> Iterator[Member]:
-    """Iterate over the lines of an ordinary gzip file, each encoded as a member of its own; a
-    damaged rest is described in ``gaps``."""
+    """Iterate over the lines of an ordinary gzip file, each encoded as a member of its own.
+
+    A damaged rest is described in ``gaps`` and ends the iteration. ``at`` is 0 for all.
+    """
     number = 0
     try:
         with gzip.open(path, "rb") as file:
@@ -618,25 +654,31 @@ def read_plain(path: Path, gaps: list[str]) -> Iterator[Member]:
 
 
 def read_member(path: Path, number: int, at: int) -> dict[str, Json]:
-    """JSON object of the record at a byte offset. Raises ``RecordingError`` if it is damaged."""
+    """Return the JSON object of the record at a byte offset.
+
+    ``number`` is that of the record, for the error. Raises ``RecordingError`` if it is
+    damaged.
+    """
     for record in read_members(path, at, number - 1):
         return parsed(path, number, record.line)
     raise corrupt(path, number, f"is damaged: it is truncated (at byte {at:,})")
 
 
 def _torn(file: BinaryIO, at: int, end: int) -> bool:
-    """True if the rest of the file is what a killed writer or a power cut leaves."""
+    """True if the rest of the file is what a killed writer or a power cut leaves.
+
+    That is a header that promises more bytes than there are, part of a header, or zeros
+    at the end with no intact record behind ``at``. Damage in the middle of a file is
+    none of these.
+    """
     file.seek(at)
     head = file.read(_HEAD.size)
     if _size(head) > end - at:
         return True
     # At most part of a header, then a few zeros
     is_short = end - at < _HEAD.size + _ZEROS
-    if (
-        is_short
-        and not _size(head)
-        and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0"))
-    ):
+    written = head[: len(_MAGIC)].rstrip(b"\0")
+    if is_short and not _size(head) and _MAGIC.startswith(written):
         return True
     if end - at > _MOST_TORN:
         return False
@@ -645,7 +687,7 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
 
 
 def _next(file: BinaryIO, at: int, end: int) -> int:
-    """Offset of the first intact member at or after ``at``; ``end`` if there is none."""
+    """Return the offset of the first intact member at or after ``at``; ``end`` if there is none."""
     while at < end:
         file.seek(at)
         chunk = file.read(1 << 20)
@@ -665,7 +707,10 @@ def _next(file: BinaryIO, at: int, end: int) -> int:
 
 
 def _data_after(file: BinaryIO, at: int, end: int) -> int:
-    """Offset of the first data at or after ``at``: a sparse file may claim any size."""
+    """Return the offset of the first data at or after ``at``.
+
+    Skips the holes of a sparse file, which may claim any size.
+    """
     try:
         return max(at, os.lseek(file.fileno(), at, os.SEEK_DATA))
     except AttributeError:  # not on this system
@@ -675,7 +720,10 @@ def _data_after(file: BinaryIO, at: int, end: int) -> int:
 
 
 def parsed(path: Path, number: int, line: bytes) -> dict[str, Json]:
-    """The JSON object of a line. Raises ``RecordingError``, which names the file and the record."""
+    """Return the JSON object of a line.
+
+    Raises ``RecordingError``, which names the file and the record.
+    """
     try:
         value = parse_untrusted(line)
     except ValueError as error:
@@ -690,8 +738,11 @@ _LONGEST_LINE = 1 << 20
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Line numbers (from 1) and JSON objects of a plain file, without a partial last line. Raises
-    ``RecordingError``, which names the file and the line."""
+    """Iterate over the line numbers (from 1) and JSON objects of a plain file.
+
+    A partial last line is left out: a process may be writing it. Raises
+    ``RecordingError``, which names the file and the line.
+    """
     try:
         with open_regular(path) as file:
             lines = iter(partial(file.readline, _LONGEST_LINE), b"")
@@ -708,9 +759,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
 
 
 class Appender:
-    """A file that only grows, by single writes. Appended data survives a crash of the process at
-    once, and a power cut after the next sync: at ``close``, and at the first write a second or more
-    after the last one."""
+    """A file that only grows, by single writes.
+
+    Appended data survives a crash of the process at once, and a power cut after the
+    next sync: at ``close``, and at the first write a second or more after the last one.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -721,7 +774,7 @@ class Appender:
         self._dirty = False
 
     def cut(self, end: int) -> int:
-        """Truncate at byte ``end``. Returns the number of bytes dropped."""
+        """Truncate at byte ``end``, and return the number of bytes dropped."""
         dropped = self.length - end
         if dropped:
             self._file.truncate(end)
@@ -730,8 +783,11 @@ class Appender:
         return dropped
 
     def lock(self) -> bool:
-        """Acquire the system's advisory lock until the file is closed or the process ends. Returns
-        False if another process holds it, True also on systems without such locks."""
+        """Acquire the system's advisory lock until the file is closed or the process ends.
+
+        Returns False if another process holds it, True also on systems without such
+        locks.
+        """
         for name in ("fcntl", "msvcrt"):
             with suppress(ImportError):
                 library: Any = import_module(name)
@@ -798,7 +854,10 @@ class Appender:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all: to a temporary file that is synced, then renamed."""
+    """Write a file completely or not at all: to a temporary file that is synced, then renamed.
+
+    Raises ``OSError`` if that fails; an old file is then unchanged.
+    """
     new = path.with_name(f".{path.name}.new")
     with new.open("wb") as file:
         file.write(content)
@@ -815,7 +874,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def trajectory_in(path: Path, number: int, record: Mapping[str, Json]) -> Trajectory:
-    """The trajectory of a record. Raises ``RecordingError``, which names the record."""
+    """Return the trajectory of a record. Raises ``RecordingError``, which names the record."""
     try:
         return from_json(record["trajectory"])
     except RecordingError as error:
@@ -823,7 +882,7 @@ def trajectory_in(path: Path, number: int, record: Mapping[str, Json]) -> Trajec
 
 
 def corrupt(path: Path, number: int, problem: str) -> RecordingError:
-    """The error for a damaged record."""
+    """Return the error for a damaged record, with the command that repairs the folder."""
     # A line of text can be deleted by hand, a compressed record cannot.
     if path.suffix != ".gz":
         return RecordingError(f"{path}: line {number}: {problem}; delete that line")
@@ -835,7 +894,11 @@ def corrupt(path: Path, number: int, problem: str) -> RecordingError:
 
 
 def unusable(path: Path, error: OSError, remedy: str = "") -> RecordingError:
-    """The error for a failed operation on a file, with the system's own remedy or this one."""
+    """Return the error for a failed operation on a file.
+
+    It ends with the system's own remedy, such as for a full disk, or else with
+    ``remedy``.
+    """
     line = f"{path}: {(error.strerror or str(error)).lower()}"
     remedy = remedy_of(error, remedy)
     return RecordingError(f"{line}; {remedy}" if remedy else line)

@@ -38,16 +38,23 @@ _MINIMUM = 8  # minimum length of secrets that are also found inside longer valu
 
 
 def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    """Path and text of every string inside a value, including keys."""
+    """Yield path and text of every string inside a value, including keys."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield f"{path} (key)".strip(), key
-            yield from _texts(inner, f"{path}.{key}" if path else key)
+            yield from _texts(inner, _below(path, key))
     elif isinstance(value, list):
         for at, inner in enumerate(value):
             yield from _texts(inner, f"{path}[{at}]")
+
+
+def _below(path: str, key: str) -> str:
+    """Return the dotted path of a key below another one."""
+    if path:
+        return f"{path}.{key}"
+    return key
 
 
 _SHORT = 12  # hex digits of a checksum over several files, and of a cache file's name
@@ -56,14 +63,16 @@ FileState = tuple[Path, int, int]
 
 
 class Checksums:
-    """SHA-256 checksums of files. A file is read again only if its size or modification time
-    changes; ``cached`` are the checksums of files that were read earlier."""
+    """SHA-256 checksums of files, read again only if size or modification time changes.
+
+    ``cached`` are the checksums of files that were read earlier.
+    """
 
     def __init__(self, cached: Mapping[FileState, str] | None = None) -> None:
         self.cached: dict[FileState, str] = dict(cached or {})
 
     def of(self, path: Path) -> str:
-        """SHA-256 of a file in hex. Raises ``DataError`` if it cannot be read."""
+        """Return the SHA-256 of a file in hex. Raises ``DataError`` if it cannot be read."""
         try:
             if path.is_fifo():  # would wait for a writer for ever
                 raise DataError(path, "", "is not a regular file", "remove it")
@@ -77,12 +86,14 @@ class Checksums:
         return self.cached[key]
 
     def each(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """SHA-256 of each file, sorted by name."""
+        """Return the SHA-256 of each file, sorted by name."""
         return {name: self.of(files[name]) for name in sorted(files)}
 
     def combined(self, files: Mapping[str, Path]) -> str:
-        """Checksum of all files and their names, but not of their folders, as 12 hex digits; empty
-        for no files."""
+        """Return a checksum of all files and their names, as 12 hex digits; empty for no files.
+
+        Folders do not count: the same data elsewhere have the same checksum.
+        """
         if not files:
             return ""
         digest = hashlib.sha256()
@@ -97,28 +108,30 @@ store it in ticks of up to two seconds, so that two writes in quick succession m
 
 
 def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
-    """Checksum of a folder's pictures and their names as 12 hex digits; empty for no pictures.
-    Scans have gigabytes of pictures, so the checksums of unchanged files are cached."""
+    """Return a checksum of a folder's pictures and their names as 12 hex digits.
+
+    Empty for no pictures. Scans have gigabytes of pictures, so the checksums of
+    unchanged files are cached.
+    """
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
     memory = cache_folder() / "checksums" / f"{name}.json"
     cached = dict[FileState, str]()
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
         # The checksums of files as they were read the last time.
-        rows = json.loads(memory.read_bytes())
-        cached = {
-            (Path(path), int(size), int(at)): str(sha) for path, size, at, sha in rows
-        }
+        for path, size, modified, checksum in json.loads(memory.read_bytes()):
+            cached[Path(path), int(size), int(modified)] = str(checksum)
     sums = Checksums(cached)
     now = time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
-    # Files that were written just now may change without a new modification time.
-    settled = {
-        key: sha for key, sha in sums.cached.items() if now - key[2] / 1e9 > _SETTLED
-    }
+    settled = {}
+    rows = []
+    for (file, size, modified), checksum in sums.cached.items():
+        # Files that were written just now may change without a new modification time.
+        if now - modified / 1e9 > _SETTLED:
+            settled[file, size, modified] = checksum
+            rows.append([str(file), size, modified, checksum])
     if settled != cached:
-        text = json.dumps(
-            [[str(path), *state, sha] for (path, *state), sha in settled.items()]
-        )
+        text = json.dumps(rows)
         keep(memory, lambda file: file.write(text.encode()))
     return digest
 
@@ -130,7 +143,11 @@ SESSIONS = "sessions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of a run: its start time, duration in seconds, and number of finished episodes."""
+    """A session of a run: a command that played some of its episodes.
+
+    ``started`` is the time in ISO 8601, ``seconds`` its duration and ``finished`` the
+    number of episodes that it finished.
+    """
 
     started: str
     seconds: float
@@ -138,13 +155,16 @@ class Session:
 
 
 def add_session(run: Path, session: Session) -> None:
-    """Append a session to the run folder. Raises ``RecordingError``."""
+    """Append a session to the run folder. Raises ``RecordingError`` if it is not writable."""
     with closing(_appending(run / SESSIONS)) as lines:
         lines.append(codec.dump(asdict(session)) + b"\n")
 
 
 def _appending(path: Path) -> codec.Appender:
-    """Open a file of lines for appending, without a partial last line."""
+    """Open a file of lines for appending, without a partial last line.
+
+    Raises ``RecordingError`` if the folder is not writable.
+    """
     try:
         lines = codec.Appender(path)
     except OSError as error:
@@ -154,13 +174,16 @@ def _appending(path: Path) -> codec.Appender:
 
 
 def sessions(run: Path) -> Iterator[Session]:
-    """Sessions that ended normally; a killed session is not logged. Raises ``RecordingError``."""
+    """Yield the sessions that ended normally; a killed session is not logged.
+
+    Raises ``RecordingError`` for a damaged line.
+    """
     path = run / SESSIONS
     for number, line in codec.read_lines(path):
-        seconds, finished = (
-            _number(path, number, line, f) for f in ("seconds", "finished")
-        )
-        yield Session(str(line.get("started", "")), seconds, int(finished))
+        started = str(line.get("started", ""))
+        seconds = _number(path, number, line, "seconds")
+        finished = _number(path, number, line, "finished")
+        yield Session(started, seconds, int(finished))
 
 
 CALLS = "calls.jsonl"
@@ -172,8 +195,12 @@ _LEDGER_NUMBERS = ("tokens", "dollars", "at", "seconds", "samples")
 
 
 class Spending:
-    """The run folder's log of billed calls; ``totals`` and ``prices`` are those of all earlier
-    sessions. The file is created at the first call, with a row of the ``prices`` in use."""
+    """The run folder's log of billed calls.
+
+    ``totals`` and ``prices`` are those of all earlier sessions. The file is created at
+    the first call, with a row of the ``prices`` in use. Raises ``RecordingError`` for a
+    damaged log.
+    """
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
@@ -234,15 +261,20 @@ class Spending:
 
 
 def billed(run: Path) -> tuple[int, float]:
-    """Tokens and US dollars of all billed calls, including those of unfinished episodes. Raises
-    ``RecordingError``."""
+    """Return tokens and US dollars of all billed calls, including those of unfinished episodes.
+
+    Raises ``RecordingError`` for a damaged log.
+    """
     totals, *_ = _read_ledger(run)
     return totals.tokens, totals.dollars
 
 
 def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
-    """Totals of the log of billed calls, the prices of its models, and its number of lines. Raises
-    ``RecordingError``."""
+    """Return the totals of the log of billed calls, the prices of its models, and its
+    number of lines.
+
+    Raises ``RecordingError`` for a damaged line.
+    """
     path = run / CALLS
     totals = Totals()
     prices: dict[str, Price] = {}
@@ -251,30 +283,25 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
         # A line of prices costs nothing and is counted as zero.
         if isinstance(line.get("prices"), dict):
             prices |= _prices(path, number, line["prices"])
-        tokens, dollars, at, seconds, samples = [
-            _number(path, number, line, field) for field in _LEDGER_NUMBERS
-        ]
-        call = str(line.get("call", ""))
         # The file can be edited by hand, so types are not trusted.
-        is_open = line.get("open") is True
+        numbers = {name: _number(path, number, line, name) for name in _LEDGER_NUMBERS}
         lost: Any = str(line.get("lost", ""))
-        totals.add(
-            LedgerRow(
-                int(tokens),
-                dollars,
-                call,
-                is_open,
-                at,
-                seconds,
-                lost,
-                int(samples),
-            )
+        row = LedgerRow(
+            tokens=int(numbers["tokens"]),
+            dollars=numbers["dollars"],
+            call=str(line.get("call", "")),
+            open=line.get("open") is True,
+            at=numbers["at"],
+            seconds=numbers["seconds"],
+            lost=lost,
+            samples=int(numbers["samples"]),
         )
+        totals.add(row)
     return totals, prices, number
 
 
 def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Price]:
-    """Return the prices of a line. Raises ``RecordingError`` naming it."""
+    """Return the prices of a line. Raises ``RecordingError`` that names it."""
     try:
         return {name: make(Price, entry, name) for name, entry in entries.items()}
     except (UsageError, TypeError, AttributeError) as error:
@@ -284,7 +311,10 @@ def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Pr
 
 
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
-    """Value of a numeric field. Raises ``RecordingError`` unless it is finite and at least 0."""
+    """Return the value of a numeric field, 0 if it is missing.
+
+    Raises ``RecordingError`` unless it is finite and at least 0.
+    """
     value = line.get(field, 0)
     # A bool is no number, though Python counts it as one.
     if type(value) not in (int, float) or not 0 <= value < math.inf:
@@ -358,9 +388,12 @@ SHAPES: Shapes = {
 
 
 def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
-    """The content of ``run.json``. Raises ``RecordingError`` without an ``identity``, and if a
-    value contains a secret from an environment variable: the message names the field and the
-    variable, never the value."""
+    """Return the content of ``run.json`` for a run's ``config``.
+
+    Raises ``RecordingError`` without an ``identity``, and if a value contains a secret
+    from an environment variable: the message names the field and the variable, never
+    the value.
+    """
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError(
             "a run's config must have a mapping in the field 'identity'"
@@ -384,14 +417,16 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def write_config(run: Path, content: dict[str, Json]) -> None:
-    """Write ``run.json`` atomically."""
+    """Write ``run.json`` atomically, with registered secrets redacted."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     codec.write_atomically(run / NAME, redacted(text).encode(errors="backslashreplace"))
 
 
 def read_config(run: Path) -> dict[str, Json]:
-    """Content of a run folder's ``run.json``. Raises ``RecordingError`` if it is missing, corrupt,
-    or in another format."""
+    """Return the content of a run folder's ``run.json``, with its shape checked.
+
+    Raises ``RecordingError`` if it is missing, corrupt, or in another format.
+    """
     path = run / NAME
     try:
         content = parse_untrusted(read_regular(path))
@@ -431,8 +466,11 @@ def read_config(run: Path) -> dict[str, Json]:
 
 
 def complete(run: Path, content: dict[str, Json]) -> dict[str, Any]:
-    """The content of ``run.json`` for readers: missing fields have the defaults of ``SHAPES``.
-    Raises ``RecordingError``."""
+    """Return the content of ``run.json`` for readers: missing fields have the defaults
+    of ``SHAPES``.
+
+    Raises ``RecordingError`` for a malformed value.
+    """
     try:
         restored: dict[str, Any] = codec.restore(content)
     except (TypeError, ValueError, AttributeError) as error:
@@ -459,7 +497,10 @@ def require(run: Path, content: Mapping[str, Any], *fields: str) -> None:
 
 
 def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> None:
-    """Raise ``RecordingError`` if the identities differ, naming the first field that does."""
+    """Raise ``RecordingError`` if the identities differ, naming the first field that does.
+
+    The message also says how to resume the recorded run.
+    """
     if changed := difference(recorded, current):
         field, old, new = changed
         change = f"{field!r} was {old!r} and is now {new!r}"
@@ -488,7 +529,10 @@ def moved_servers(
     recorded: Mapping[str, Json],
     current: Mapping[str, Json],
 ) -> list[str]:
-    """Notices of models on this machine that were at another address in an earlier session."""
+    """Return notices of models on this machine that were at another address before.
+
+    Another address is no other run, but may be another model.
+    """
     # Not every run has servers.
     before = recorded.get("servers")
     now = current.get("servers")
@@ -510,8 +554,11 @@ def difference(
     recorded: Mapping[str, Json],
     current: Mapping[str, Json],
 ) -> tuple[str, Json, Json] | None:
-    """Dotted name and both values of the first field in which the identities differ. An empty
-    value is the same as none."""
+    """Return dotted name and both values of the first field in which the identities differ.
+
+    None if they are those of one run. An empty value is the same as none, so that new
+    settings keep old runs, and versions of one :func:`series` are the same.
+    """
     old = dict(_stated(recorded["identity"]))
     new = dict(_stated(current["identity"]))
     for field in [*new, *old]:
@@ -524,12 +571,14 @@ def difference(
 
 
 def series(version: Json) -> str:
-    """The first version of the series of a version of Wayword. Versions of a series do the same,
-    which golden files prove (``tests/meta/test_series.py``), so their runs can be resumed. A
-    development version or release candidate is a series of its own.
+    """Return the first version of the series of a version of Wayword.
 
-    >>> series("0.1.4"), series("0.2.0"), series("1.3.2"), series("0.2.0.dev3")
-    ('0.1.0', '0.2.0', '1.0.0', '0.2.0.dev3')
+    Versions of a series do the same, which golden files prove
+    (``tests/meta/test_series.py``), so their runs can be resumed. A development version
+    or release candidate is a series of its own.
+
+        >>> series("0.1.4"), series("0.2.0"), series("1.3.2"), series("0.2.0.dev3")
+        ('0.1.0', '0.2.0', '1.0.0', '0.2.0.dev3')
     """
     released = re.fullmatch(r"(\d+)\.(\d+)(\.\d+)*", str(version))
     if released is None:
@@ -543,7 +592,7 @@ def series(version: Json) -> str:
 
 
 def _stated(identity: Json) -> Iterator[tuple[str, Json]]:
-    """The fields of an identity that are not empty, by their dotted names."""
+    """Yield the fields of an identity that are not empty, by their dotted names."""
     for name, value in _leaves(identity):
         # A setting that a later version adds is empty in older runs.
         if value not in (None, "", {}):
@@ -551,16 +600,16 @@ def _stated(identity: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
-    """Dotted path and value of every leaf, in order. Lists are leaves."""
+    """Yield dotted path and value of every leaf, in order. Lists are leaves."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else key)
+            yield from _leaves(inner, _below(path, key))
     else:
         yield path, value
 
 
 def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Caveats of a run's results, including the episodes left out of the split."""
+    """Return the caveats of a run's results, including the episodes left out of the split."""
     caveats: tuple[str, ...] = tuple(config["caveats"])
     if counts := config["left_out"]:
         parts = ", ".join(f"{count} {cause}" for cause, count in counts.items())
@@ -569,7 +618,10 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics recorded in a run, so that tables work even if its family is not installed."""
+    """Return the metrics recorded in a run, so that tables need no installed family.
+
+    Raises ``RecordingError`` if the field is malformed.
+    """
     recorded = config["metrics"]
     # Runs of early versions have no metrics of their own.
     if not recorded:
@@ -583,8 +635,11 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 
 def clusters_of(config: Mapping[str, Any]) -> Clusters:
-    """The clusters of a run's episodes: the present definition of a shipped dataset, as runs
-    recorded before it have none; else the recorded one."""
+    """Return the clusters of a run's episodes.
+
+    The present definition of a shipped dataset, as runs recorded before it have none;
+    else the recorded one. Raises ``RecordingError`` if that is malformed.
+    """
     name = config["identity"]["dataset"].partition(":")[0]
     # A shipped dataset is defined by this version.
     if name in registry.names("dataset"):
@@ -602,10 +657,10 @@ def clusters_of(config: Mapping[str, Any]) -> Clusters:
 
 
 def success_of(config: Mapping[str, Any]) -> str:
-    """Key of the metric that defines success in a run."""
+    """Return the key of the metric that defines success in a run."""
     return str(config["success"] or scoring.success_of(config["family"]))
 
 
 def step_limit(config: Mapping[str, Any]) -> int | None:
-    """The most steps of an actor in a run; None if it is not known."""
+    """Return the most steps of an actor in a run; None if it is not known."""
     return max(0, config["identity"].get("max_steps") or 0) or None

@@ -71,7 +71,13 @@ _ONE_BY_ONE = 2.0
 
 @dataclass
 class Course:
-    """The course of a replayed episode, collected by :meth:`watch`."""
+    """The course of a replayed episode, collected by :meth:`watch`.
+
+    ``standings`` has the scorer's measure before each step and after the last one,
+    ``history`` the goal conditions after each step that changed them (by step, 0 for
+    the start), ``sought`` the objects of the goal and ``world`` the world at the end.
+    Without a dataset, or with a scorer that measures the end alone, all stay empty.
+    """
 
     trajectory: Trajectory
     dataset: Dataset | None
@@ -83,7 +89,10 @@ class Course:
     was_watched: bool = False
 
     def watch(self, world: Any, step: int, actor: str) -> None:
-        """Take in the world before a step (from 1); after the last step there is no actor."""
+        """Record the world before a step (from 1); after the last step there is no actor.
+
+        A replay that starts again at step 1 replaces what an earlier one recorded.
+        """
         self.was_watched = True
         if step == 1:
             self.standings.clear()
@@ -127,8 +136,10 @@ class Course:
 
     @property
     def progress(self) -> GoalProgress:
-        """The remaining distance if the scorer knows it, else the number of goal conditions met;
-        empty if the episode cannot be replayed."""
+        """The remaining distance if the scorer knows it, else the number of goal conditions met.
+
+        Empty if the episode cannot be replayed.
+        """
         if not self.is_complete:
             return GoalProgress()
         standings = self.standings
@@ -138,6 +149,31 @@ class Course:
         met = tuple(float(each.met) for each in standings)
         return GoalProgress(met, standings[0].parts)
 
+    def facts(
+        self,
+        scores: Mapping[str, float],
+        causes: Mapping[str, int],
+        lost: Lost | None = None,
+        worse: Callable[[int], int] | None = None,
+    ) -> EpisodeFacts:
+        """Return what mistakes and endings are found in: the course, scores and causes.
+
+        ``lost`` and ``worse`` need replays of their own, and only a diagnosis has them.
+        """
+        return EpisodeFacts(
+            self.trajectory,
+            scores,
+            causes,
+            self.dataset,
+            self.task,
+            self.progress,
+            self.history,
+            self.sought,
+            self.world,
+            lost,
+            worse,
+        )
+
 
 def replayed(
     trajectory: Trajectory,
@@ -145,8 +181,12 @@ def replayed(
     task: Task | None,
     *watchers: Watcher,
 ) -> Any:
-    """Replay an episode and return its final world; None if the dataset has none, or if the replay
-    differs or fails: a record may contain anything."""
+    """Replay an episode and return its final world.
+
+    None if the dataset has none, or if the replay differs or fails: a record may
+    contain anything. Each of ``watchers`` is called before every step and after the
+    last one.
+    """
     if dataset is None or task is None:
         return None
     with suppress(*UNPLAYABLE):
@@ -172,7 +212,11 @@ class _Episode:
     task: Task
 
     def game(self, after: int = 0, limit: int | None = None) -> Game:
-        """Return the game after a number of steps. The recorded answers are given again."""
+        """Return the game after a number of steps. The recorded answers are given again.
+
+        ``limit`` is the most steps of an actor from the start on. Raises an error of
+        ``UNPLAYABLE``.
+        """
         world = self.dataset.world(self.task.episode)
         answers = recorded_answers(self.trajectory)
         game = Game(with_answerer(world, answers), self.task.episode, limit)
@@ -197,8 +241,10 @@ class _Episode:
         return False
 
     def steps_to_success(self, game: Game) -> int | None:
-        """Let the experts finish a game; return the steps of the busiest actor, None if they
-        fail."""
+        """Let the experts finish a game, and return the steps of the busiest actor.
+
+        None if they fail within ``_BEYOND`` steps. Plays the game to its end.
+        """
         taken = dict(game.taken)
         game.max_steps = max(taken.values()) + _BEYOND
         if not self._finish(game):
@@ -206,7 +252,10 @@ class _Episode:
         return max(game.taken[actor] - taken[actor] for actor in taken)
 
     def needed(self, game: Game) -> int | None:
-        """Return the steps that experts need from a game's state, None if they fail."""
+        """Return the steps that experts need from a game's state; None if they fail.
+
+        The game itself is not changed.
+        """
         with suppress(*UNPLAYABLE):
             return self.steps_to_success(game.clone())
         return None
@@ -229,7 +278,10 @@ class _Episode:
         return standing is not None and standing.success
 
     def expert(self, game: Game, actor: str) -> _Takeover:
-        """The expert of an actor, from a game's state on."""
+        """Return the expert of an actor, from a game's state on.
+
+        The first kind of ``SOLUTIONS`` that the dataset has; there must be one.
+        """
         kind = next(kind for kind in SOLUTIONS if kind in self.dataset.solutions)
         if kind == "expert" and SKILLS in self.dataset.solutions:
             names = {action.name for action in self.trajectory.actions(actor)}
@@ -248,7 +300,11 @@ class _Takeover:
         self._is_over = False
 
     def next_action(self) -> Action | None:
-        """Return the next action, None at the end of the plan. Raises ``PlanningFailed``."""
+        """Return the next action; None at the end of the plan. Raises ``PlanningFailed``.
+
+        An action that slipped is repeated: the plan does not know about failures of the
+        body.
+        """
         if self._is_over:
             return None
         slipped = self._feedback is not None and self._feedback.status == SLIPPED
@@ -261,13 +317,17 @@ class _Takeover:
         return self._action
 
     def take_in(self, feedback: Any) -> None:
+        """Keep the feedback of the action, which the plan gets with the next request."""
         self._feedback = feedback
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Causes of a failed episode, each with the first step that shows it, the mistake, and its
-    evidence."""
+    """Causes of a failed episode, each with the first step that shows it, the mistake,
+    and its evidence.
+
+    ``mistake`` is None if no step can be blamed.
+    """
 
     causes: Mapping[str, int]
     mistake: Mistake | None
@@ -282,8 +342,12 @@ def diagnose(
     course: Course | None = None,
     limit: int | None = None,
 ) -> Diagnosis:
-    """Find out why an episode failed. ``course`` is its replay, if it has been replayed already;
-    ``limit`` the most steps of an actor, by default those taken in an episode that ran out."""
+    """Find out why an episode failed.
+
+    ``course`` is its replay, if it has been replayed already; ``limit`` the most steps
+    of an actor, by default those taken in an episode that ran out. Without the dataset,
+    causes are found in the record alone.
+    """
     if course is None:
         course = Course(trajectory, dataset, task)
         replayed(trajectory, dataset, task, course.watch)
@@ -298,16 +362,19 @@ def diagnose(
         lost = find_lost(trajectory, dataset, task, limit)
         if isinstance(task.reference, PathReference):
             worse = _first_worse(trajectory, dataset, task)
-    evidence = EpisodeFacts(
-        trajectory, scores, causes, dataset, task, course.progress, course.history,
-        course.sought, course.world, lost, worse,
-    )  # fmt: skip
+    evidence = course.facts(scores, causes, lost, worse)
     return Diagnosis(causes, find_mistake(evidence), evidence)
 
 
 def _first_worse(
     trajectory: Trajectory, dataset: Dataset, task: Task
 ) -> Callable[[int], int]:
+    """Return a function that finds the first step, from a number on, worse than the advice.
+
+    It returns 0 if there is none; it is called only where the answer is needed, as it
+    takes long.
+    """
+
     def first_worse(first: int) -> int:
         for advice in advise(trajectory, dataset, task, first):
             if advice.as_good is False:
@@ -323,8 +390,12 @@ def _first_worse(
 def find_lost(
     trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None = None
 ) -> Lost | None:
-    """Find the step after which an expert could no longer succeed within the limit of steps, the
-    one after its last chance; None if there is no expert, or none in time."""
+    """Find the step after which an expert could no longer succeed within the limit of steps.
+
+    That is the one after its last chance; step 0 means that it never had one. ``limit``
+    is the most steps of an actor, which an episode that ran out shows itself. None if
+    there is no expert, or no answer within ``_PATIENCE``.
+    """
     start = time.thread_time()
     episode = _Episode(trajectory, dataset, task)
     last = len(trajectory.steps)
@@ -369,8 +440,11 @@ def find_lost(
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The expert's action at a step: its words, True if the agent took it (``same``), and True if
-    what the agent did was as good (``as_good``; None if that is not known)."""
+    """The expert's action at a step (from 1).
+
+    ``words`` names it; ``same`` is True if the agent took it, ``as_good`` if what the
+    agent did was as good (None if that is not known).
+    """
 
     step: int
     words: str
@@ -387,10 +461,11 @@ def advise(
 ) -> Iterator[Advice]:
     """Yield the expert's advice at each step from ``first`` on.
 
-    One plan is followed as long as the agent does what it says: a new plan at every step may be
-    another one of equal length. On the gold path, the action along it is right as well. Any other
-    action is as good if the expert then needs no more steps than if it had acted itself, which is
-    found out while ``weighs`` returns True.
+    One plan is followed as long as the agent does what it says: a new plan at every
+    step may be another one of equal length. On the gold path, the action along it is
+    right as well. Any other action is as good if the expert then needs no more steps
+    than if it had acted itself, which is found out while ``weighs`` returns True.
+    Raises ``LookupError`` for an actor that the world does not have.
     """
     if not any(kind in dataset.solutions for kind in SOLUTIONS):
         return
@@ -444,8 +519,9 @@ def advise(
 
 @dataclass(frozen=True, slots=True)
 class _Advised:
-    """The next action of an expert's plan (None at its end), its words, and True if the agent took
-    it or the one along the gold path."""
+    """The next action of an expert's plan (None at its end), its words, and True if the
+    agent took it or the one along the gold path.
+    """
 
     action: Action | None
     words: str
@@ -455,6 +531,10 @@ class _Advised:
     def of(
         expert: _Takeover, game: Game, task: Task, actor: str, done: Action | None
     ) -> _Advised:
+        """Ask an expert for its next action, and compare it with what the agent has ``done``.
+
+        On the gold path the advice is the action along it. Raises ``PlanningFailed``.
+        """
         action = expert.next_action()
         reference = task.reference
         gold: Sequence[str] = ()

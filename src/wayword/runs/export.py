@@ -58,10 +58,13 @@ OnEpisode = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Options of an export. ``strategy`` is the agent whose prompts are written, with its
-    ``settings``; ``actors`` restricts the export to some actors. ``everything`` includes episodes
-    without success; ``thoughts`` includes recorded thoughts. ``trusted`` are the files named by
-    ``--with``."""
+    """Options of an export.
+
+    ``strategy`` is the agent whose prompts are written, with its ``settings``;
+    ``actors`` restricts the export to some actors. ``everything`` includes episodes
+    without success; ``thoughts`` includes recorded thoughts. ``trusted`` are the files
+    named by ``--with``.
+    """
 
     strategy: str = "act"
     form: Format = "chat"
@@ -93,6 +96,7 @@ class Card:
     wayword: str = field(default_factory=lambda: version("wayword"))
 
     def omit(self, cause: str) -> None:
+        """Count a left-out episode or line by its cause."""
         self.omitted[cause] = self.omitted.get(cause, 0) + 1
 
     @property
@@ -103,7 +107,7 @@ class Card:
         )
 
     def why_empty(self) -> str:
-        """The reason why an export has no lines."""
+        """Return the reason why an export has no lines, with the way out if there is one."""
         if not self.omitted:
             return "the runs have no finished episodes"
         reason = f"left out: {self.left_out}"
@@ -112,7 +116,7 @@ class Card:
         return reason
 
     def describe(self, run: RecordedRun) -> dict[str, str]:
-        """Add a run to the card; returns the run's columns of each line."""
+        """Add a run to the card, and return the run's columns of each line."""
         split = str(run.config["identity"]["dataset"])
         self.runs.append(run.path.name)
         if split not in self.splits:
@@ -167,11 +171,11 @@ def export(
     options: Export,
     on_episode: OnEpisode | None = None,
 ) -> Card:
-    """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``. The
-    file is written completely or not at all; the same run folders give the same bytes.
+    """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``.
 
-    Raises ``UsageError`` for an agent that is not a strategy and for data that differ from the
-    run's, ``RecordingError`` for a path that is not a run folder.
+    The file is written completely or not at all; the same run folders give the same
+    bytes. Raises ``UsageError`` for an agent that is not a strategy and for data that
+    differ from the run's, ``RecordingError`` for a path that is not a run folder.
     """
     cls = registry.load("agent", options.strategy)
     if not issubclass(cls, Strategy):
@@ -227,9 +231,9 @@ def _lines(
 ) -> Iterator[list[str]]:
     """Yield the JSON lines of each episode that is not left out, in the order of the runs.
 
-    Counts what is written and what is left out on the card. An episode without success, without its
-    task or with a replay that differs is left out; so are lines equal to earlier ones and, of
-    several actors, those that only stopped.
+    Counts what is written and what is left out on the card. An episode without success,
+    without its task or with a replay that differs is left out; so are lines equal to
+    earlier ones and, of several actors, those that only stopped.
     """
     # Lines that were written already, from any of the runs; their digests take less memory.
     digests: set[bytes] = set()
@@ -260,11 +264,8 @@ def _lines(
                 task, trajectory, dataset, strategy, tools, options.thoughts
             )
             players = blocking(replay)
-            players = [
-                each
-                for each in players
-                if each.actor in (options.actors or [each.actor])
-            ]
+            if options.actors:
+                players = [each for each in players if each.actor in options.actors]
             if not players:
                 raise Omitted("without a decision")
         except Omitted as reason:
@@ -275,9 +276,8 @@ def _lines(
         new = []
         for player in players:
             # Training on it would teach an actor to leave the work to the others.
-            if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {
-                STOP
-            }:
+            only_stopped = set(trajectory.actions(player.actor)) == {STOP}
+            if len(trajectory.start) > 1 and only_stopped:
                 card.omit("actor that only stopped")
                 continue
             card.decisions += len(player.answers)
@@ -311,7 +311,9 @@ class Omitted(Exception):
 class _Player:
     """An actor's strategy, the model that gives its answers, and all prompts and answers.
 
-    ``complete`` is False if the strategy dropped old steps. ``unlisted`` counts legal actions
+    ``prompts``, ``answers`` and ``users`` have an item for each call of the model;
+    ``users`` are the messages that a conversation adds before each answer. ``complete``
+    is False if the strategy dropped old steps. ``unlisted`` counts legal actions
     outside the listed ones, which a constrained model could not have chosen.
     """
 
@@ -330,11 +332,17 @@ class _Player:
         )
 
     def _note(self, kind: str, **details: Any) -> None:
+        """Take a note of the strategy: one on dropped history makes the conversation incomplete."""
         if kind == HISTORY_DROPPED:
             self.complete = False
 
     async def take(self, game: Game, action: Action, thought: str = "") -> Feedback:
-        """Let the strategy take an action. Raises ``Omitted`` if it cannot."""
+        """Let the strategy take an action, and return the world's feedback.
+
+        The model answers with the words that the strategy itself would use for the
+        action. Raises ``Omitted`` if the strategy cannot take it, or does not call a
+        chat model.
+        """
         observation = game.observation(self.actor)
         space = game.space(self.actor)
         if action not in space:
@@ -366,7 +374,10 @@ class _Player:
         return feedback
 
     def lines(self, options: Export) -> list[dict[str, Any]]:
-        """The full conversation as a single line, or each prompt with its answer."""
+        """Return the full conversation as a single line, or each prompt with its answer.
+
+        The columns are those of ``chat`` and ``completion`` in ``TABLES``.
+        """
         about = {
             "actor": self.actor,
             "strategy": options.strategy,
@@ -389,6 +400,7 @@ class _Player:
 
 
 def _as_json(prompt: Sequence[Message]) -> list[dict[str, str]]:
+    """Return a prompt as the messages of the chat interface."""
     return list(map(wire_message, prompt))
 
 
@@ -400,9 +412,11 @@ async def _replay(
     tools: Mapping[str, Any],
     thoughts: bool,
 ) -> list[_Player]:
-    """Replay an episode. Returns the players that called a model. Rejected answers changed nothing
-    and are skipped. Raises ``Omitted`` if the world's feedback differs from the recorded one, or
-    the strategy cannot take an action."""
+    """Replay an episode, and return the players that called a model.
+
+    Rejected answers changed nothing and are skipped. Raises ``Omitted`` if the world's
+    feedback differs from the recorded one, or the strategy cannot take an action.
+    """
     world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
     game = Game(world, task.episode)
     players = {}
@@ -470,8 +484,11 @@ def publish(
     parquet: bool = False,
     on_episode: OnEpisode | None = None,
 ) -> Card:
-    """Write the tables and ``README.md`` to the folder ``out``, which must be new or empty. Raises
-    the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set without duckdb."""
+    """Write the tables and ``README.md`` to the folder ``out``, which must be new or empty.
+
+    Raises the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set
+    without duckdb.
+    """
     require_new(out)
     duckdb = None
     if parquet:
@@ -508,8 +525,11 @@ def publish(
 
 
 def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
-    """Convert a table to Parquet. The pictures in ``images`` are moved into it, in the form that
-    Hugging Face's library expects: bytes and path."""
+    """Convert a table to Parquet, and delete the JSON Lines.
+
+    The pictures in ``images`` are moved into it, in the form that Hugging Face's
+    library expects: bytes and path.
+    """
 
     def quoted(name: Path) -> str:
         return "'" + str(name).replace("'", "''") + "'"
@@ -536,7 +556,10 @@ def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
 def card_text(
     runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str
 ) -> str:
-    """The dataset card: metadata for the hub, then a description."""
+    """Return the dataset card: metadata for the hub in YAML, then a description in Markdown.
+
+    ``rows`` are the numbers of rows by table, ``suffix`` the ending of its files.
+    """
     configs = [
         f"- config_name: {name}\n  data_files:\n  - split: train\n    path: data/{name}.{suffix}"
         for name in TABLES
@@ -586,8 +609,11 @@ def card_text(
 def _pictured(
     runs: Sequence[RecordedRun], options: Export, images: Path
 ) -> Iterator[dict[str, Any]]:
-    """Steps with a picture of the actor's view: from its camera, else from the place's panorama.
-    The pictures are written to the folder ``images``."""
+    """Yield steps with a picture of the actor's view, written to the folder ``images``.
+
+    The picture is from the actor's camera, else from the place's panorama,
+    ``VIEW_WIDTH`` degrees around its heading. Steps without either are left out.
+    """
     count = 0
     for run in runs:
         dataset = dataset_of(run, options.data, options.trusted)
@@ -635,27 +661,35 @@ def _pictured(
 
 
 def _steps(run: RecordedRun, options: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
-    """The selected steps of a run, each with its episode, run, number and success."""
+    """Yield the selected steps of a run, each with its episode, run, number and success."""
     metric = success_of(run.config)
     for record in run.records():
         success = record.scores.get(metric, 0.0) > 0.5
         if not (success or options.everything):
             continue
         for number, step in enumerate(record.trajectory.steps, 1):
-            if step.actor in (options.actors or [step.actor]):
-                about = {"episode": record.episode_id, "run": run.path.name}
-                yield step, {**about, "step": number, "success": success}
+            if options.actors and step.actor not in options.actors:
+                continue
+            about = {
+                "episode": record.episode_id,
+                "run": run.path.name,
+                "step": number,
+                "success": success,
+            }
+            yield step, about
 
 
 def _step_rows(run: RecordedRun, options: Export) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table ``steps``."""
     for step, about in _steps(run, options):
         yield {**about, **row_of(step)}
 
 
 def row_of(step: Step) -> dict[str, Any]:
-    """A step as a row of a table."""
+    """Return a step as a row of a table: texts, numbers, and JSON as text."""
     decision = step.decision
-    action = rejection = ""
+    action = ""
+    rejection = ""
     if isinstance(decision, Rejection):
         rejection = decision.reason
     else:

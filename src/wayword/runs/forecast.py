@@ -117,7 +117,9 @@ class Forecast:
 def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     """Estimate the usage and cost of a plan from a rehearsal. No model is called.
 
-    Raises the same ``UsageError`` and ``DataError`` as the run, except for a missing key.
+    ``rehearsed`` is the largest number of episodes to rehearse. If the run's folder has
+    finished episodes, the estimate rests on their usage. Raises the same ``UsageError``
+    and ``DataError`` as the run, except for a missing key.
     """
     stage = _Stage(plan)
     tasks = stage.dataset.tasks
@@ -141,7 +143,11 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
 
 
 class _Stage:
-    """Rehearsals of a plan's episodes, each played only once."""
+    """Rehearsals of a plan's episodes, each played only once.
+
+    Opens what the run would open: dataset, agent and models. Without a key, ``opened``
+    is empty and the models' context windows are unknown.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -160,15 +166,14 @@ class _Stage:
         self._scripted = bool(self.opened) and all(
             name.startswith("scripted:") for name in names
         )
-        others = self.agent.others.items()
         # Free answers of a stand-in would be rejected, so decoding is constrained.
+        others = {}
+        for actor, parts in self.agent.others.items():
+            others[actor] = replace(parts, settings=_constrained(parts.settings))
         self._constrained = replace(
             self.agent,
             settings=_constrained(self.agent.settings),
-            others={
-                n: replace(each, settings=_constrained(each.settings))
-                for n, each in others
-            },
+            others=others,
         )
         self._max_steps = plan.max_steps or self.dataset.max_steps
         self._rehearsed: dict[str, tuple[Trajectory, float]] = {}
@@ -181,13 +186,7 @@ class _Stage:
         """
         plan = self.plan
         choices = self.choices
-        # Each task is rehearsed once, however often it is needed.
-        for task in tasks:
-            if task.episode.id not in self._rehearsed:
-                self._rehearsed[task.episode.id] = self._rehearse(task)
-        rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
-        # A rehearsal without steps or calls says nothing.
-        rehearsals = [each for each in rehearsals if each[0].steps or each[1]]
+        rehearsals = self._rehearsals(tasks)
         # Rehearsals use constrained decoding, whose prompts may differ in length from the run's;
         # one task shows the difference, in tokens per call.
         extra = 0
@@ -195,16 +194,20 @@ class _Stage:
             extra = self._extra_prompt_tokens(tasks[0])
         table = load_prices(plan.prices)
         prices = {role: table.of(name) for role, (name, _) in choices.items()}
-        profiles = {
-            role: _profile(name, settings) for role, (name, settings) in choices.items()
-        }
+        profiles = {}
+        for role, (name, settings) in choices.items():
+            profiles[role] = _profile(name, settings)
         # A role without a model of its own is played by the main one.
         main = next(iter(choices), "")
         if "main" in choices:
             main = "main"
 
         # Sum up the calls of all rehearsals, each by the factor to a real episode.
-        calls = prompt_tokens = completion_tokens = dollars = max_dollars = 0.0
+        calls = 0.0
+        prompt_tokens = 0.0
+        completion_tokens = 0.0
+        dollars = 0.0
+        max_dollars = 0.0
         costs = []
         shared_tokens = 0.0
         ways: dict[str, float] = defaultdict(float)
@@ -243,9 +246,9 @@ class _Stage:
                 completion_tokens += factor * usage.completion
                 # The upper bound: all of the thinking budget, and each sample up to its limit.
                 if price is not None:
+                    most = Usage(prompt, thinking + max(text, limit), tier=tier)
                     dollars += factor * price.of(usage)
-                    longest = thinking + max(text, limit)
-                    max_dollars += factor * price.of(Usage(prompt, longest, tier=tier))
+                    max_dollars += factor * price.of(most)
                     for way, amount in tiers.costs(price, usage, shared).items():
                         ways[way] += factor * amount
             costs.append(dollars - before)
@@ -276,9 +279,23 @@ class _Stage:
             )
         return estimate
 
+    def _rehearsals(self, tasks: Sequence[Task]) -> list[tuple[Trajectory, float]]:
+        """Return the rehearsals of tasks, each with its factor to a real episode.
+
+        Each task is rehearsed once, however often it is asked for. A rehearsal without steps or
+        calls says nothing, and is left out.
+        """
+        for task in tasks:
+            if task.episode.id not in self._rehearsed:
+                self._rehearsed[task.episode.id] = self._rehearse(task)
+        rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
+        return [each for each in rehearsals if each[0].steps or each[1]]
+
     def _ways(self) -> tuple[str, ...]:
-        """Ways to pay that the providers of all models offer, the standard tier first; none if it
-        is the only one."""
+        """Return the ways to pay that the providers of all models offer.
+
+        The standard tier comes first; none if it is the only one.
+        """
         offered = [tiers.offers(*choice) for choice in self.choices.values()]
         ways = [
             way
@@ -290,7 +307,7 @@ class _Stage:
         return ()
 
     def _unprofiled(self) -> tuple[str, ...]:
-        """Models that might reason, as neither a profile nor a setting says how much."""
+        """Return the models that might reason, as neither a profile nor a setting says how much."""
         return tuple(
             name
             for name, settings in self.choices.values()
@@ -300,7 +317,11 @@ class _Stage:
         )
 
     def run_folder(self) -> Path | None:
-        """The run's folder, None if it is unknown because a key is missing."""
+        """Return the run's folder; None if it is unknown because a key is missing.
+
+        By default its name has a checksum of the run's identity, which needs the
+        models.
+        """
         plan = self.plan
         # Without a key, the models' identities are unknown.
         if plan.out is not None or not self.opened:
@@ -310,14 +331,16 @@ class _Stage:
         return run_folder(plan, named)
 
     def window(self, role: str) -> int:
-        """Context window of a role's model in tokens, 0 if unknown."""
+        """Return the context window of a role's model in tokens; 0 if unknown."""
         # Unknown without the model.
         if role not in self.opened:
             return 0
         return self.opened[role].window
 
     def first_calls(self, task: Task) -> tuple[ModelCall, ...]:
-        """The first calls of an episode, with the run's settings."""
+        """Return the first two calls of an episode, with the run's settings; none
+        without a model.
+        """
         if not self.choices:
             return ()
         # Some agents look around before their first call.
@@ -327,7 +350,12 @@ class _Stage:
         return ()
 
     def _rehearse(self, task: Task) -> tuple[Trajectory, float]:
-        """A rehearsed episode, and the factor by which a real one would be longer."""
+        """Return a rehearsed episode, and the factor (at least 1) by which a real one is longer.
+
+        A rehearsal is played until each actor has nearly as many counted turns as the
+        expert. The factor makes up for the rest and for ``SLACK``; it is 1 where the
+        agent or a script decides when to stop.
+        """
         ends_itself = all(parts.cls.ends_itself for parts in self.agent.playing())
         if self._scripted:
             return self._play(task, self.agent, self._max_steps), 1.0
@@ -344,15 +372,13 @@ class _Stage:
             counted = _counted_turns(played) / actors
             # Nearly as many as the expert's: close enough to scale.
             if counted >= 0.9 * steps or turns < limit or limit >= self._max_steps:
-                return played, max(
-                    1.0,
-                    min(SLACK * steps, self._max_steps) / max(1.0, counted),
-                )
+                real = min(SLACK * steps, self._max_steps)
+                return played, max(1.0, real / max(1.0, counted))
             # More steps, by the share of turns that counted.
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
     def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
-        """Play an episode with a scripted model, to count its prompts."""
+        """Play an episode with stand-ins for the models, to count its prompts."""
         examples = demonstrations(self.dataset)
         seed = self.plan.seed
         models = self.opened
@@ -369,7 +395,9 @@ class _Stage:
         return asyncio.run(rollout(task, setup))
 
     def _stand_in(self, role: str) -> Model:
-        """A model that answers in place of a role's. It ranks options if the real one does."""
+        """Return a model that answers in place of a role's. It ranks options if the
+        real one does.
+        """
         name, settings = self.choices[role]
         profile = _profile(name, settings)
         ranks = profile.completions and profile.logprobs > 0
@@ -380,7 +408,10 @@ class _Stage:
         return Rehearsal(name, self.window(role), writes)
 
     def _extra_prompt_tokens(self, task: Task) -> int:
-        """Tokens by which the run's main prompts are longer than those of constrained decoding."""
+        """Return the tokens by which the run's main prompts exceed those of constrained decoding.
+
+        Negative if they are shorter. Measured on the first step of one task.
+        """
         # Without a change of decoding, prompts are the same.
         if self.agent.settings == self._constrained.settings or self._scripted:
             return 0
@@ -396,7 +427,7 @@ class _Stage:
         return lengths[0] - lengths[1]
 
     def _expert_steps(self, task: Task) -> float:
-        """Turns of the expert per actor; half the limit if no expert can play the episode."""
+        """Return the expert's turns per actor; half the limit if no expert can play the episode."""
         actors = len(task.episode.actors)
         # the expert prefers single motions, but a model uses skills; the oracle takes shortcuts
         kinds: tuple[str, ...] = ("skills", "gold")
@@ -421,14 +452,14 @@ class _Stage:
 
 
 def _constrained(settings: Any) -> Any:
-    """The settings with constrained instead of free answers."""
+    """Return the settings with constrained instead of free answers."""
     if getattr(settings, "decoding", "") == "free":
         return replace(settings, decoding="constrained")
     return settings
 
 
 def _counted_turns(played: Trajectory) -> int:
-    """Number of turns with a model call or a move. Turning on the spot is not a move."""
+    """Return the number of turns with a model call or a move. Turning on the spot is no move."""
     # Headings are ignored: a turn in place is no move.
     poses = {actor: {**pose, "heading": 0} for actor, pose in played.start.items()}
     count = 0
@@ -448,10 +479,10 @@ def _measured(
 ) -> Forecast:
     """Return the estimate, corrected by the run's finished episodes if there are any.
 
-    ``path`` is the run folder, ``chosen`` are the numbers of the plan's tasks, and ``rehearsed`` is
-    the largest number of finished episodes to rehearse. Tokens, dollars and hours are those of all
-    chosen episodes, the finished ones included. Dollars are corrected only if every finished
-    episode has a cost.
+    ``path`` is the run folder, ``chosen`` are the numbers of the plan's tasks, and
+    ``rehearsed`` is the largest number of finished episodes to rehearse. Tokens,
+    dollars and hours are those of all chosen episodes, the finished ones included.
+    Dollars are corrected only if every finished episode has a cost.
     """
     plan = stage.plan
     dataset = stage.dataset
@@ -553,7 +584,7 @@ def dollars_range(costs: Sequence[float], episodes: int) -> tuple[float, float]:
 
 
 def lines(estimate: Forecast) -> list[str]:
-    """The first prompts and the estimate, as lines of text."""
+    """Return the first prompts and the estimate, as lines of text for the terminal."""
     text_lines = []
     for number, call in enumerate(estimate.first_calls, 1):
         tokens = f"about {estimated_tokens(call.prompt):,} tokens"
@@ -605,7 +636,7 @@ def lines(estimate: Forecast) -> list[str]:
 
 
 def _power(estimate: Forecast) -> str:
-    """The difference that a comparison on as many episodes can show."""
+    """Return the difference that a comparison on as many episodes can show, as text."""
     least = 100 * shown_by(max(1, estimate.episodes), assumed_error(0.5))
     # No difference of rates is larger.
     if least >= 100:
@@ -626,7 +657,8 @@ def _dollars(estimate: Forecast) -> str:
         names = ", ".join(dict.fromkeys(estimate.unpriced))
         return f"cost: unknown (no price for {names}; add one with --prices)"
     low, high = estimate.range
-    likely = limit = ""
+    likely = ""
+    limit = ""
     # Free runs, and a single episode, have no interval.
     if math.isfinite(high) and high > low:
         likely = f" (95%: ${low:.2f} to ${high:.2f})"
@@ -636,7 +668,10 @@ def _dollars(estimate: Forecast) -> str:
 
 
 def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
-    """A line per run with calls, tokens, time if measured, and cost; then the total."""
+    """Return a line per run with calls, tokens, time if measured, and cost; then the total.
+
+    For ``wayword sweep``: ``named`` are the runs' names and estimates, at least one.
+    """
     rows = []
     for name, each in named:
         calls = f"{each.episodes:,} episodes, {each.calls:.1f} calls each"
@@ -710,7 +745,10 @@ _STOPS = re.compile(r"\bstop\b|\"arrived\": true|\bfinish", re.IGNORECASE)
 
 
 def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
-    """The profile of a model, with the thinking budget from its settings."""
+    """Return the profile of a model, with the thinking budget from its settings.
+
+    Only models behind the OpenAI interface have one; others get the default.
+    """
     kind, _, model = name.partition(":")
     # Only models behind this interface have profiles.
     if kind != "openai":
@@ -729,9 +767,11 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
 
 @dataclass(slots=True)
 class Rehearsal(Model):
-    """A model that gives random legal answers, with the name and context window of the real one.
+    """A model that gives random legal answers, with the name and window of the real one.
 
     With ``writes``, it chooses by writing ``{"answer": …}``, else it ranks the options.
+    The same sequence of calls gets the same answers, since the generator has a fixed
+    seed.
     """
 
     name: str
@@ -753,9 +793,8 @@ class Rehearsal(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Choose a random option, one that does not stop if possible."""
         # An episode that ends early would be forecast as too cheap.
-        best = self._rng.choice(
-            [o for o in options if not _STOPS.search(o)] or list(options)
-        )
+        going_on = [option for option in options if not _STOPS.search(option)]
+        best = self._rng.choice(going_on or list(options))
         values = tuple(-0.1 if option == best else -3.0 for option in options)
         usage = Usage(estimated_tokens(prompt), 1, estimated=True)
         # A server that cannot rank is asked to write the option as JSON.
@@ -778,7 +817,8 @@ class Rehearsal(Model):
         if sampling.choices:
             return self._rng.choice(sampling.choices)
         if sampling.json_schema is not None:
-            return json.dumps(_filled(sampling.json_schema, self._rng, words=words))
+            schema = sampling.json_schema
+            return json.dumps(_filled(schema, self._rng, schema, words))
         if isinstance(prompt, str) and (number := _NUMBER.search(prompt)):
             # a list of numbered actions to continue
             ahead = range(int(number[1]) + 1, int(number[1]) + sampling.max_tokens // 4)
@@ -789,11 +829,13 @@ class Rehearsal(Model):
 def _filled(
     schema: Mapping[str, Any],
     rng: random.Random,
-    root: Mapping[str, Any] | None = None,
-    words: int = LENGTH,
+    root: Mapping[str, Any],
+    words: int,
 ) -> Any:
-    """A random value that matches the schema, with free texts of up to ``words`` words."""
-    root = root or schema
+    """Return a random value that matches the schema, with free texts of up to ``words`` words.
+
+    ``root`` is the whole schema, in which references are resolved.
+    """
     # Any of the forms is legal.
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
@@ -817,9 +859,8 @@ def _filled(
             _filled(schema.get("items", {}), rng, root, LISTED) for _ in range(count)
         ]
     # Free text; constrained texts are left to the general rule.
-    if schema.get("type") == "string" and not {"enum", "const", "pattern"} & set(
-        schema
-    ):
+    is_free = schema.keys().isdisjoint({"enum", "const", "pattern"})
+    if schema.get("type") == "string" and is_free:
         return _words(words)[: schema.get("maxLength", 10_000)]
     return smallest(schema, rng, root)
 

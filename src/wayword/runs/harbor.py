@@ -176,10 +176,7 @@ class Summary:
     """What was exported: rows of the README, and the number of omitted episodes by reason."""
 
     rows: list[str] = field(default_factory=list)
-    omitted: dict[str, int] = field(default_factory=dict)
-
-    def omit(self, reason: str) -> None:
-        self.omitted[reason] = self.omitted.get(reason, 0) + 1
+    omitted: Counter[str] = field(default_factory=Counter)
 
     @property
     def line(self) -> str:
@@ -207,7 +204,7 @@ def export_harbor(
         world = worlds[run]
         task = world.tasks.get(record.episode_id)
         if reason := _why_not(run, task, record):
-            summary.omit(reason)
+            summary.omitted[reason] += 1
             continue
         assert task is not None
         numbers[world.slug] += 1

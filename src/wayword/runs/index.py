@@ -53,8 +53,11 @@ _Layout = tuple[str, tuple[tuple[str, bool], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A finished episode without its trajectory. Its record starts at byte ``at`` of the file and
-    has ``size`` bytes; ``number`` counts records from 1."""
+    """A finished episode without its trajectory.
+
+    Its record starts at byte ``at`` of the file and has ``size`` bytes; ``number``
+    counts records from 1. Scores that are whole numbers are ``int``.
+    """
 
     episode_id: str
     scores: dict[str, float]
@@ -65,15 +68,17 @@ class Entry:
 
 
 class Index:
-    """Index of a run's records. Thread-safe. Scores are stored in one array per metric: building a
-    mapping per episode takes seconds for 100,000 episodes."""
+    """Index of a run's records; all methods may be called from several threads.
+
+    Queries answer from what was read at the last ``refresh``. Scores are stored in one
+    array per metric: building a mapping per episode takes seconds for 100,000 episodes.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._files = {name: folder / name for name in (EPISODES, FAILURES)}
         # A folder's index has a name of its own, by the folder's full path.
-        digest = hashlib.sha256(
-            str(folder.resolve()).encode(errors="surrogatepass")
-        ).hexdigest()
+        full_path = str(folder.resolve()).encode(errors="surrogatepass")
+        digest = hashlib.sha256(full_path).hexdigest()
         self._cached = cache_folder() / "index" / f"{digest[:24]}-{_VERSION}"
         self._lock = threading.RLock()
         self._clear()
@@ -90,8 +95,12 @@ class Index:
         self._columns: dict[str, array[float]] = {}
         """Scores of all episodes by metric; NaN if missing."""
         self._layouts: dict[_Layout, int] = {}
-        self._layout, self._at, self._size = array("i"), array("q"), array("q")
-        """Number of each record's layout, its first byte, and its size in bytes."""
+        self._layout = array("i")
+        """Number of each record's layout."""
+        self._at = array("q")
+        """Each record's first byte."""
+        self._size = array("q")
+        """Each record's size in bytes."""
         self._failures: list[tuple[str, str, int]] = []
         """Id, reason and first byte of each failure."""
         self.ends = dict.fromkeys(self._files, 0)
@@ -101,7 +110,9 @@ class Index:
         self._modified = self._saved = 0
 
     def _load(self, content: bytes) -> None:
-        """Load the cached file. Raises ``ValueError`` if it is damaged."""
+        """Load the cached file. Raises ``ValueError``, ``KeyError`` or ``TypeError`` if
+        it is damaged.
+        """
         # The first four bytes are the checksum of the rest.
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise ValueError("damaged")
@@ -123,15 +134,21 @@ class Index:
             start = end
         self._failures = [(name, reason, at) for name, reason, at in head["failures"]]
         self._feet = {name: bytes.fromhex(foot) for name, foot in head["feet"].items()}
-        self._modified, self._saved = head["modified"], self._count()
+        self._modified = head["modified"]
+        self._saved = self._count()
 
     def save(self) -> None:
-        """Write the index to the cache folder if it has grown."""
+        """Write the index to the cache folder if it has grown.
+
+        A cache folder that cannot be written is no error: the index is built again next
+        time.
+        """
         with self._lock:
             # Unchanged since it was saved.
             if self._count() == self._saved:
                 return
-            self._saved, self._modified = self._count(), self._mtime()
+            self._saved = self._count()
+            self._modified = self._mtime()
             # A line of JSON, then the arrays as they are in memory.
             head = {
                 "ids": self._ids,
@@ -148,7 +165,7 @@ class Index:
             keep(self._cached, lambda file: file.write(checksum + content))
 
     def _arrays(self) -> list[array[Any]]:
-        """Return the arrays with one row per episode."""
+        """Return the arrays with one row per episode, in the order in which they are saved."""
         return [self._layout, self._at, self._size, *self._columns.values()]
 
     def _count(self) -> int:
@@ -158,8 +175,12 @@ class Index:
     # Updates.
 
     def refresh(self) -> Index:
-        """Update the index from the files. Raises ``RecordingError`` for a damaged record or a
-        duplicate episode."""
+        """Update the index from the files, and return it.
+
+        Reads only what was appended; if the last indexed records are no longer where
+        they were, all. Raises ``RecordingError`` for a damaged record or a duplicate
+        episode.
+        """
         with self._lock:
             # A time of 0 means that episodes were appended since, which is no change of
             # the old ones.
@@ -170,25 +191,16 @@ class Index:
                 self._clear()
             before = self._count()
             # Only what was appended is read.
-            for member in codec.read_members(
-                self._files[EPISODES],
-                self.ends[EPISODES],
-                len(self),
-            ):
-                self._insert(entry_of(self._files[EPISODES], member), member.foot)
+            path = self._files[EPISODES]
+            for member in codec.read_members(path, self.ends[EPISODES], len(self)):
+                self._insert(entry_of(path, member), member.foot)
             path = self._files[FAILURES]
-            for member in codec.read_members(
-                path,
-                self.ends[FAILURES],
-                len(self._failures),
-            ):
+            indexed = len(self._failures)
+            for member in codec.read_members(path, self.ends[FAILURES], indexed):
                 failure = codec.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
-                    raise codec.corrupt(
-                        path,
-                        member.number,
-                        "field 'episode' is missing or malformed",
-                    )
+                    problem = "field 'episode' is missing or malformed"
+                    raise codec.corrupt(path, member.number, problem)
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
                 self.ends[FAILURES] = member.at + member.size
@@ -202,8 +214,10 @@ class Index:
         return self
 
     def _mtime(self) -> int:
-        """Modification time of the episodes file in nanoseconds; 0 if it is missing or has records
-        that the index does not list."""
+        """Return the modification time of the episodes file in nanoseconds.
+
+        0 if the file is missing or has records that the index does not list.
+        """
         with suppress(OSError):
             status = self._files[EPISODES].stat()
             # A file with unread records has no time that can be compared.
@@ -212,7 +226,10 @@ class Index:
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
-        """Return the last bytes before an offset, by which a changed file is noticed."""
+        """Return the last bytes before an offset, by which a changed file is noticed.
+
+        Empty at the start of a file, and for a file that cannot be read.
+        """
         with suppress(OSError), open_regular(self._files[name]) as file:
             if end:
                 file.seek(end - codec.FOOT_SIZE)
@@ -220,7 +237,10 @@ class Index:
         return b""
 
     def add(self, entry: Entry, foot: bytes) -> None:
-        """Add an episode, and save the index from time to time."""
+        """Add an episode that was just appended, and save the index from time to time.
+
+        For the writer of the run, who need not read its own records.
+        """
         with self._lock:
             self._insert(entry, foot)
             self._modified = 0
@@ -229,7 +249,7 @@ class Index:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:
-        """Insert an episode. Raises ``RecordingError`` for a duplicate."""
+        """Insert an episode after the last one. Raises ``RecordingError`` for a duplicate."""
         if entry.episode_id in self._numbers:
             problem = f"duplicate of episode {entry.episode_id!r}"
             raise codec.corrupt(self._files[EPISODES], entry.number, problem)
@@ -253,7 +273,8 @@ class Index:
         self._size.append(entry.size)
         self._ids.append(entry.episode_id)
         self._numbers[entry.episode_id] = len(self._ids)
-        self.ends[EPISODES], self._feet[EPISODES] = entry.at + entry.size, foot
+        self.ends[EPISODES] = entry.at + entry.size
+        self._feet[EPISODES] = foot
 
     # Queries.
 
@@ -265,55 +286,58 @@ class Index:
 
     @property
     def keys(self) -> list[str]:
-        """Return the keys of all metrics."""
+        """The keys of all metrics, in the order in which they first occurred."""
         with self._lock:
             return list(self._columns)
 
     def ids(self) -> list[str]:
-        """Ids of the finished episodes, in the order they ended."""
+        """Return the ids of the finished episodes, in the order they ended."""
         with self._lock:
             return list(self._ids)
 
     def tried(self) -> set[str]:
-        """Ids of the finished and the failed episodes."""
+        """Return the ids of the finished and the failed episodes."""
         return {*self.ids(), *self.failed()}
 
     def endings(self) -> list[str]:
-        """Return the ways in which episodes ended."""
+        """Return the ways in which episodes ended, each once."""
         with self._lock:
             return list(dict.fromkeys(ended for ended, _ in self._layouts))
 
     def failed(self) -> dict[str, str]:
-        """Latest failure reason of each unfinished episode, by id, in the order of failure."""
+        """Return the latest failure reason of each unfinished episode, in the order of failure."""
         with self._lock:
             latest: dict[str, str] = {}
             # In the order of the latest failure.
             for name, reason, _ in self._failures:
                 latest.pop(name, None)  # moves it to the end
                 latest[name] = reason
-            return {
-                name: reason
-                for name, reason in latest.items()
-                if name not in self._numbers
-            }
+            for name in self._numbers.keys() & latest.keys():
+                del latest[name]  # finished later
+            return latest
 
     def failure(self, episode: str) -> tuple[int, int] | None:
-        """Number and first byte of the latest failure of an episode."""
+        """Return number and first byte of the latest failure of an episode; None if it
+        never failed.
+        """
         with self._lock:
-            failures = enumerate(self._failures, 1)
-            # The highest number is the latest.
-            return max(
-                ((n, at) for n, (name, _, at) in failures if name == episode),
-                default=None,
-            )
+            latest = None
+            for number, (name, _, at) in enumerate(self._failures, 1):
+                if name == episode:
+                    latest = (number, at)
+            return latest
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
-        """Finished episodes with these numbers, in this order; by default all, as they ended."""
+        """Iterate over the finished episodes with these numbers (from 1), in this order.
+
+        By default all, as they ended.
+        """
         with self._lock:
             layouts = list(self._layouts)
             # Counted from 1, as users count records.
-            chosen = range(1, len(self) + 1) if numbers is None else numbers
-            return iter([self._entry(number, layouts) for number in chosen])
+            if numbers is None:
+                numbers = range(1, len(self) + 1)
+            return iter([self._entry(number, layouts) for number in numbers])
 
     def _entry(self, number: int, layouts: Sequence[_Layout]) -> Entry:
         """Return the entry of a row."""
@@ -321,10 +345,17 @@ class Index:
         ended, metrics = layouts[self._layout[at]]
         scores = {key: self._columns[key][at] for key, _ in metrics}
         scores |= {key: int(scores[key]) for key, is_integer in metrics if is_integer}
-        return Entry(self._ids[at], scores, ended, self._at[at], self._size[at], number)
+        return Entry(
+            self._ids[at],
+            scores,
+            ended,
+            at=self._at[at],
+            size=self._size[at],
+            number=number,
+        )
 
     def entry(self, episode: str) -> Entry | None:
-        """A finished episode; None if it is not finished."""
+        """Return a finished episode; None if it is not finished."""
         with self._lock:
             number = self._numbers.get(episode)
             if number is None:
@@ -332,25 +363,23 @@ class Index:
             return self._entry(number, list(self._layouts))
 
     def column(self, key: str) -> Floats:
-        """A metric of all episodes in the order they ended, shape (N,); NaN if missing."""
+        """Return a metric of all episodes in the order they ended, shape (N,); NaN if missing."""
         with self._lock:
             return np.array(self._columns.get(key) or [math.nan] * len(self))
 
     def not_a_number(self, key: str) -> NDArray[np.bool_]:
-        """True for episodes whose score is NaN rather than missing, shape (N,)."""
+        """Return True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
             # Missing and NaN look the same in a column; the layout tells them apart.
-            present = np.array(
-                [key in dict(metrics) for _, metrics in self._layouts],
-                bool,
-            )
-            nan: NDArray[np.bool_] = (
-                np.isnan(self.column(key)) & present[np.array(self._layout)]
-            )
+            has_key = [key in dict(metrics) for _, metrics in self._layouts]
+            present = np.array(has_key, bool)[np.array(self._layout)]
+            nan: NDArray[np.bool_] = np.isnan(self.column(key)) & present
             return nan
 
     def scores(self) -> Scores:
-        """All metrics, ordered by id: results must not depend on which episode ended first."""
+        """Return all metrics, ordered by id: results must not depend on which episode
+        ended first.
+        """
         with self._lock:
             # By id: parallel runs end in any order.
             order = sorted(range(len(self)), key=self._ids.__getitem__)
@@ -365,9 +394,12 @@ class Index:
         sort: str = "",
         down: bool = False,
     ) -> list[int]:
-        """Numbers of the episodes that match all filters, sorted by ``id`` or a metric.
+        """Return the numbers of the episodes that match all filters, sorted by ``id`` or a metric.
 
-        ``ranges`` are (key, low, high, True if the range contains ``high``); ``among`` are ids.
+        ``ranges`` are (key, low, high, True if the range contains ``high``); a missing
+        score is in none. ``among`` are ids. ``sort`` is ``id``, a metric, or empty for
+        the order in which episodes ended; ``down`` reverses it, save that episodes
+        without the metric stay last.
         """
         with self._lock:
             # Each filter is a mask over all episodes.
@@ -377,9 +409,11 @@ class Index:
                 matches &= endings[np.array(self._layout)]
             for key, low, high, inclusive in ranges:
                 column = self.column(key)
-                matches &= (column >= low) & (
-                    (column < high) | (inclusive & (column == high))
-                )
+                matches &= column >= low
+                if inclusive:
+                    matches &= column <= high
+                else:
+                    matches &= column < high
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
@@ -404,11 +438,13 @@ class Index:
         instruction: Callable[[str], str] | None = None,
         read: bool = True,
     ) -> list[str]:
-        """Ids of the episodes that contain all the words, or words that start with them.
+        """Return the ids of the episodes that contain all the words, or words that start with them.
 
-        Searches thoughts, prompts, answers and the text that ``instruction`` returns for an id. The
-        first search, even an empty one, reads all records, unless ``read`` is False. What was read
-        without instructions is read again once they are available. Raises ``RecordingError``.
+        Searches thoughts, prompts, answers and the text that ``instruction`` returns
+        for an id. The first search, even an empty one, reads all records, unless
+        ``read`` is False. What was read without instructions is read again once they
+        are available. Raises ``RecordingError`` for a damaged record or a cache folder
+        that cannot be written.
         """
         # Every word is quoted, so that no sign has a meaning for the search.
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
@@ -465,8 +501,12 @@ class Index:
         db: sqlite3.Connection,
         instruction: Callable[[str], str] | None,
     ) -> bool:
-        """Add the texts of the next records, a batch per transaction, so that an interrupted search
-        keeps its progress. Returns False once all are added."""
+        """Add the texts of the next records, and return False once all are added.
+
+        A batch is a transaction, so that an interrupted search keeps its progress.
+        Raises ``sqlite3.DatabaseError`` if the texts are of other records than those of
+        the index.
+        """
         with db:
             db.execute("BEGIN IMMEDIATE")
             # The last record read tells whether the texts belong to this file.
@@ -478,20 +518,12 @@ class Index:
                     raise sqlite3.DatabaseError("built from other records")
             # The next batch.
             first = (number or 0) + 1
-            entries = list(
-                self.entries(range(first, min(len(self) + 1, first + _BATCH)))
-            )
+            end = min(len(self) + 1, first + _BATCH)
+            entries = list(self.entries(range(first, end)))
+            path = self._files[EPISODES]
             for entry in entries:
-                record = codec.read_member(
-                    self._files[EPISODES],
-                    entry.number,
-                    entry.at,
-                )
-                trajectory = codec.trajectory_in(
-                    self._files[EPISODES],
-                    entry.number,
-                    record,
-                )
+                record = codec.read_member(path, entry.number, entry.at)
+                trajectory = codec.trajectory_in(path, entry.number, record)
                 # Without instructions, the text is read again later.
                 text = ""
                 if instruction:
@@ -513,13 +545,13 @@ class Index:
 
 
 def _distinct_lines(texts: Sequence[str]) -> str:
-    """The texts without repeated lines, as each prompt repeats most of the previous one."""
+    """Return the texts without repeated lines, as each prompt repeats most of the previous one."""
     lines = dict.fromkeys("\n".join(texts).splitlines())
     return "\n".join(lines).encode(errors="replace").decode()
 
 
 def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
-    """Thoughts, prompts and answers of a trajectory."""
+    """Return thoughts, prompts and answers of a trajectory, of all its trials."""
     thoughts = list[str]()
     # Thoughts of all trials, not only of the last.
     for trial in trajectory.trials():
@@ -540,20 +572,17 @@ def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
 
 
 def entry_of(path: Path, member: codec.Member) -> Entry:
-    """The index entry of a record. Raises ``RecordingError`` if it is damaged."""
-    record = checked(
-        path,
-        member.number,
-        codec.parsed(path, member.number, member.line),
-    )
+    """Return the index entry of a record. Raises ``RecordingError`` if it is damaged."""
+    raw = codec.parsed(path, member.number, member.line)
+    record = checked(path, member.number, raw)
     ended = str(record["trajectory"].get("ended", ""))
     return Entry(
         record["episode"],
         record["scores"],
         ended,
-        member.at,
-        member.size,
-        member.number,
+        at=member.at,
+        size=member.size,
+        number=member.number,
     )
 
 
@@ -562,30 +591,25 @@ _LONGEST_ID = 1_000
 
 
 def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
-    """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
+    """Return the record of an episode, its scores restored to numbers.
+
+    Raises ``RecordingError`` if it lacks a field that every reader needs.
+    """
     # These fields are needed by everything that reads a record.
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
-            raise codec.corrupt(
-                path,
-                number,
-                f"field {field!r} is missing or malformed",
-            )
+            problem = f"field {field!r} is missing or malformed"
+            raise codec.corrupt(path, number, problem)
     if len(record["episode"]) > _LONGEST_ID:
         problem = f"field 'episode' is longer than {_LONGEST_ID:,} characters"
         raise codec.corrupt(path, number, problem)
     # Scores are numbers, or marks of infinite ones.
     try:
         scores = codec.restore(record["scores"])
-        problems = [
-            f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)
-        ]
+        for key, score in scores.items():
+            if not isinstance(score, int | float):
+                raise ValueError(f"{key!r}: {score!r}")
     except (TypeError, ValueError, AttributeError) as error:
-        problems = [str(error)]
-    if problems:
-        raise codec.corrupt(
-            path,
-            number,
-            f"field 'scores' has invalid values ({problems[0]})",
-        )
+        problem = f"field 'scores' has invalid values ({error})"
+        raise codec.corrupt(path, number, problem) from error
     return {**record, "scores": scores}

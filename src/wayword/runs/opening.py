@@ -49,8 +49,11 @@ from wayword.settings import file_fields, make, merge
 
 
 def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
-    """The agents' classes and settings. Raises ``UsageError`` if an agent does not support the
-    dataset, an actor does not exist, or a model is missing."""
+    """Return the agents' classes and settings, checked against the dataset.
+
+    Raises ``UsageError`` if an agent does not support the dataset, an actor does not
+    exist, a model is missing, or a memory is requested of an agent that has none.
+    """
     settings = plan.agent_settings()
     groups = plan.group("actors")
     models = plan.group("models")
@@ -104,8 +107,11 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
 def _parts(
     plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]
 ) -> AgentParts:
-    """Return an agent's class and settings, with the defaults for its model. Raises ``UsageError``
-    for an agent that does not play the dataset, or cannot see its pictures."""
+    """Return an agent's class and settings, with the defaults for its model.
+
+    Raises ``UsageError`` for an agent that does not play the dataset, or cannot see its
+    pictures.
+    """
     cls = registry.load("agent", name)
     check_family(cls, dataset.family.name, plan.dataset_name, name)
     if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
@@ -123,9 +129,8 @@ def _parts(
 
 def takes_a_person(plan: Plan) -> bool:
     """True if a person plays an actor or answers questions."""
-    agents = (
-        registry.load("agent", name) for name in (plan.agent, *plan.actors.values())
-    )
+    names = (plan.agent, *plan.actors.values())
+    agents = [registry.load("agent", name) for name in names]
     return bool(plan.ask) or any(cls.needs_person for cls in agents)
 
 
@@ -136,12 +141,12 @@ Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 
 def model_choices(plan: Plan, agent: AgentParts) -> Choices:
-    """Name and settings of each role's model.
+    """Return name and settings of each role's model.
 
     ``--model`` and the group ``model`` define the role ``main``. Other roles are set by
     ``models.ROLE=NAME``, with the main model's settings if it is the same model, or by
-    ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its main model. Raises
-    ``UsageError`` for a role that no agent has.
+    ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its main model.
+    Raises ``UsageError`` for a role that no agent has.
     """
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
     if plan.model:
@@ -170,8 +175,11 @@ def open_models(
     limiter: Callable[[str], RateLimit] | None = None,
 ) -> dict[str, Model]:
     """Open the models by role, with the run's wrappers. Roles with the same model share it.
-    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate limiter that
-    several processes share. Raises ``UsageError`` for an unknown model or setting."""
+
+    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate
+    limiter that several processes share. Raises ``UsageError`` for an unknown model or
+    setting.
+    """
 
     def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
         for record in RunFolder.read(folder).records():
@@ -196,7 +204,7 @@ def open_models(
 
 
 def model_notices(models: Mapping[str, Model]) -> list[str]:
-    """Notices about how requests were adapted to servers, and warnings of models."""
+    """Return notices about how requests were adapted to servers, and warnings of models."""
     lessons = chain.from_iterable(model.lessons for model in models.values())
     warnings = chain.from_iterable(model.warnings for model in models.values())
     adapted = [f"requests were adapted to the server: {line}" for line in lessons]
@@ -221,8 +229,11 @@ def shared_datasets() -> Iterator[None]:
 
 
 def open_dataset(plan: Plan) -> Dataset:
-    """Open the dataset and split of ``plan.on``. Raises ``UsageError``, and ``DataError`` for
-    malformed files, here or when episodes are listed."""
+    """Open the dataset and split of ``plan.on``.
+
+    By default the dataset's first split. Raises ``UsageError``, and ``DataError`` for
+    malformed files, here or when episodes are listed.
+    """
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split = plan.split or cls.splits[0]
@@ -268,8 +279,11 @@ def _is_custom(plan: Plan) -> bool:
 
 
 def _class_of(plan: Plan, cls: Any) -> Any:
-    """The dataset's class with the plan's perceiver and perturbations, and with ``DataError`` for
-    all errors in its episodes and worlds."""
+    """Return the dataset's class with the plan's perceiver, eyes and perturbations.
+
+    All errors in episodes and worlds of an installed dataset become ``DataError``;
+    those in custom code keep their traceback.
+    """
     base: Any = cls
     name, group = plan.perceiver()
     if name:
@@ -297,20 +311,22 @@ def _class_of(plan: Plan, cls: Any) -> Any:
 
 def _check_sight(eyes: EyesSettings, rates: Perturbations) -> None:
     """Raise ``UsageError`` if rates change words about what agents see in pictures."""
-    of_words = [
-        name
-        for name in rates.active()
-        if name in ("captions_missing", "captions_wrong", "orders")
-    ]
-    if of_words and eyes.eyes != "words":
-        raise UsageError(
-            f"--perturb {of_words[0]} changes the words of a scene, and with eyes={eyes.eyes} "
-            "agents see it in pictures; remove one of them"
-        )
+    if eyes.eyes == "words":
+        return
+    for name in rates.active():
+        if name in ("captions_missing", "captions_wrong", "orders"):
+            raise UsageError(
+                f"--perturb {name} changes the words of a scene, and with eyes={eyes.eyes} "
+                "agents see it in pictures; remove one of them"
+            )
 
 
 def _guarded(plan: Plan, cls: Any, base: Any) -> Any:
-    """A subclass of ``base`` with ``DataError`` for all errors in its episodes and worlds."""
+    """Return a subclass of ``base`` with ``DataError`` for all errors in its episodes and worlds.
+
+    ``cls`` is the dataset's own class, which messages name. It can be pickled, for
+    players of a cluster, by opening the plan again.
+    """
 
     @wraps(cls, updated=())  # messages name the dataset's own class
     class Guarded(base):  # type: ignore[misc]
@@ -351,13 +367,19 @@ Trusted = Sequence[Path]
 def dataset_of(
     run: RecordedRun, data: Path | None = None, trusted: Trusted = ()
 ) -> Dataset:
-    """Open a run's dataset with its settings. Raises ``UsageError`` if it is not installed, is a
-    file that ``trusted`` does not name, or if the data have changed."""
+    """Open a run's dataset with its settings.
+
+    Raises ``UsageError`` if it is not installed, is a file that ``trusted`` does not
+    name, or if the data have changed.
+    """
     return open_plan(plan_of(run.config["identity"], data, trusted), run)
 
 
 def open_plan(plan: Plan, run: RecordedRun) -> Dataset:
-    """Open the dataset of a run's plan. Raises ``UsageError`` if the data have changed."""
+    """Open the dataset of a run's plan. Raises ``UsageError`` if the data have changed.
+
+    Worlds with a robot are refused: replaying a run must not move it.
+    """
     dataset = open_dataset(plan)
     if dataset.live:
         vars(dataset)["world"] = _refuse_robot
@@ -372,13 +394,21 @@ def open_plan(plan: Plan, run: RecordedRun) -> Dataset:
 
 
 def _refuse_robot(episode: object) -> NoReturn:
+    """Raise ``UsageError`` in place of opening a world whose robot would move."""
     raise UsageError("a run with a robot cannot be replayed: the robot would move")
 
 
 def plan_of(
-    identity: Mapping[str, Any], data: Path | None, trusted: Trusted = ()
+    identity: Mapping[str, Any],
+    data: Path | None,
+    trusted: Trusted,
 ) -> Plan:
-    """The plan that opens a run's data. It has the run's perceiver only if that is installed."""
+    """Return the plan that opens a run's data.
+
+    ``identity`` is untrusted: it names installed parts, and the user's own files in
+    ``trusted``. The plan has the run's perceiver only if that is installed. Raises
+    ``UsageError``.
+    """
     name, colon, split = identity["dataset"].partition(":")
     part = trusted_part("dataset", name, identity["dataset_checksum"], trusted)
     cls = registry.load("dataset", part).Settings
@@ -405,8 +435,10 @@ def plan_of(
 def trusted_part(
     kind: registry.Kind, name: str, checksum: str, trusted: Trusted
 ) -> str:
-    """The name of an installed part, or the trusted file with its checksum. Raises
-    ``UsageError``."""
+    """Return the name of an installed part, or the trusted file with its checksum.
+
+    Raises ``UsageError`` for anything else, with the way to name the file.
+    """
     if (kind, name) in registry.CLASSES or name in registry.names(kind):
         return name
     # A file is the run's if its content is.
@@ -434,7 +466,11 @@ def trusted_part(
 def _with_files(
     cls: type[Any], settings: Mapping[str, Json], group: str, trusted: Trusted
 ) -> dict[str, Json]:
-    """Settings with the user's files in place of those that they name. Raises ``UsageError``."""
+    """Return settings with the user's files in place of those that they name.
+
+    Files are matched by their names alone, as folders differ between machines. Raises
+    ``UsageError`` for a file that ``trusted`` does not have.
+    """
     values = dict(settings)
     for key in file_fields(cls):
         if named := values.get(key):
@@ -451,6 +487,7 @@ def _with_files(
 
 
 def _is_file_name(name: str) -> bool:
+    """True if a part's name is that of a file: installed parts have no ending and no slash."""
     return name.endswith((".py", ".yaml", ".yml")) or "/" in name or "\\" in name
 
 
@@ -466,8 +503,7 @@ def check_recipe(path: Path, recipe: Plan, trusted: Trusted) -> None:
 
 
 def named_files(plan: Plan) -> Iterator[str]:
-    """Yield the files in a plan's values and sweeps that name a part, and those of its dataset's
-    settings."""
+    """Yield the files that a plan names: as parts, in sweeps, and in its dataset's settings."""
     # Any value may name a part.
     values = [plan.agent, plan.on, plan.model, *plan.actors.values()]
     values += _texts(plan.settings)
@@ -484,7 +520,7 @@ def named_files(plan: Plan) -> Iterator[str]:
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """All texts in a tree."""
+    """Yield all texts in a tree of mappings and lists, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -60,9 +60,13 @@ def shown_by(episodes: int, unit_error: float) -> float:
     return DETECTABLE * unit_error / math.sqrt(episodes)
 
 
-def assumed_error(correlation: float, rate: float = 0.5) -> float:
-    """Return the standard error of the difference of one episode between two agents."""
-    return math.sqrt(2 * rate * (1 - rate) * (1 - correlation))
+def assumed_error(correlation: float) -> float:
+    """Return the standard error of the difference of one episode between two agents.
+
+    The largest there is: agents that solve half of the episodes have a variance of 1/4 each, and
+    two agents twice that, less what they share.
+    """
+    return math.sqrt((1 - correlation) / 2)
 
 
 def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[RunPairVariance]:

@@ -20,7 +20,6 @@ import socket
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,7 +75,11 @@ _POLL = 0.5
 
 
 async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outcome:
-    """Play the episodes with these numbers on a cluster. Raises the errors of ``rollout.run``."""
+    """Play the episodes with these numbers on a cluster, and return what became of them.
+
+    Raises the errors of ``rollout.run``, and ``UsageError`` for a plan with a person,
+    without Ray, or if its cluster does not start.
+    """
     if takes_a_person(active.plan):
         raise UsageError(
             "--engine ray: a person cannot play on a cluster; remove the option"
@@ -139,7 +142,9 @@ def _cluster(workers: int) -> Iterator[Any]:
 
 def _check_address(address: str) -> None:
     """Raise ``UsageError`` if no server listens at the address: Ray would retry for 20 minutes.
-    Addresses without a port, such as ``auto``, are left to Ray."""
+
+    Addresses without a port, such as ``auto``, are left to Ray.
+    """
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if not port.isdigit():
         return
@@ -155,7 +160,11 @@ def _check_address(address: str) -> None:
 
 
 class _Driver:
-    """Assigns the episodes of a run to players, and stores the results."""
+    """Assigns the episodes of a run to players, and stores the results.
+
+    The only writer of the run folder. Players take chunks of episode numbers from a
+    queue; a player's slots, as many as the plan's ``concurrency``, share its chunk.
+    """
 
     def __init__(
         self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any
@@ -165,37 +174,42 @@ class _Driver:
         self._ray = ray
         self._left = len(todo)
         self._attempts: Counter[int] = Counter()
-        self._playing = self._steps = 0
+        self._playing = 0
+        self._steps = 0
         self._outcome = Outcome()
         self._over = asyncio.Event()
         plan = active.plan
         path = active.folder.path
         # The account must be where the run folder is: it writes the ledger.
-        budget = {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars}
         node = ray.get_runtime_context().get_node_id()
-        near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            node, soft=False
+        affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        as_bank = ray.remote(
+            num_cpus=0,
+            max_concurrency=10_000,  # calls that wait for their turn take a place each
+            scheduling_strategy=affinity(node, soft=False),
         )
-        bank = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=near)(
-            Bank
+        self._bank = as_bank(Bank).remote(
+            str(path.absolute()),
+            {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars},
+            list(account.estimate.ended),
+            account.estimate.limit,
+            plan.rpm or 0,
+            account.prices,
         )
-        ended = list(account.estimate.ended)
-        limit = account.estimate.limit
-        self._bank = bank.remote(
-            str(path.absolute()), budget, ended, limit, plan.rpm or 0, account.prices
-        )
-        player = ray.remote(
+        as_player = ray.remote(
             num_cpus=1,
+            # More than its slots: a question about progress must not wait for an episode
             max_concurrency=2 * plan.concurrency + 8,
             max_restarts=-1,
             max_task_retries=_DEATHS,
             scheduling_strategy="SPREAD",
-        )(Player)
+        )
+        player = as_player(Player)
         identity = plain(active.folder.config["identity"])
-        self._players = [
-            player.remote(seat, plan, os.getcwd(), self._bank, identity)
-            for seat in range(plan.workers)
-        ]
+        self._players = []
+        for seat in range(plan.workers):
+            arguments = (seat, plan, os.getcwd(), self._bank, identity)
+            self._players.append(player.remote(*arguments))
         self._processes: dict[int, str] = {}
         """``machine:number:token`` of each player that is ready."""
         self._chunks = asyncio.Queue[Sequence[int]]()
@@ -207,16 +221,15 @@ class _Driver:
             at += size
 
     async def play(self) -> Outcome:
-        """Play until all episodes have ended or the run must stop."""
+        """Play until all episodes have ended or the run must stop, and return the outcome."""
         try:
             await self._bank.open.remote()
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         # Until an error, the end of the budget, or the last episode.
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._use(seat)) for seat in range(len(self._players))
-            ]
+            seats = range(len(self._players))
+            tasks = [group.create_task(self._use(seat)) for seat in seats]
             tasks.append(group.create_task(self._watch()))
             await self._over.wait()
             for task in tasks:
@@ -260,27 +273,24 @@ class _Driver:
                 _, _, self._account.retries, *_ = await self._bank.counts.remote()
             except self._ray.exceptions.RayError as error:
                 self._stop(error)
-            players = [self._players[seat] for seat in self._processes]
-            requests = (
-                player.moves.options(max_task_retries=0).remote() for player in players
-            )
-            polled = await asyncio.gather(
-                *(asyncio.wait_for(each, 5) for each in requests),
-                return_exceptions=True,
-            )
-            # A player that is busy or dead sends none.
-            lists = [each for each in polled if isinstance(each, list)]
-            moves = list(chain.from_iterable(lists))
+            requests = []
+            for seat in self._processes:
+                ask = self._players[seat].moves.options(max_task_retries=0)
+                requests.append(asyncio.wait_for(ask.remote(), 5))
+            polled = await asyncio.gather(*requests, return_exceptions=True)
+            moves: list[dict[str, Any]] = []
+            for each in polled:
+                if isinstance(each, list):  # a player that is busy or dead sends none
+                    moves += each
             if active.reporter:
                 workers = [name.rpartition(":")[0] for name in self._processes.values()]
                 active.reporter.show(active.done, moves, workers)
             active.steps = self._steps + sum(move["step"] for move in moves)
-            active.on_progress(
-                active.done, active.total, {"steps_so_far": active.steps}
-            )
+            so_far = {"steps_so_far": active.steps}
+            active.on_progress(active.done, active.total, so_far)
 
     async def _use(self, seat: int) -> None:
-        """Keep a player busy."""
+        """Keep a player busy: open it, then play in as many slots as episodes run concurrently."""
         await self._open(seat)
         queue = deque[int]()
         async with asyncio.TaskGroup() as group:
@@ -341,9 +351,11 @@ class _Driver:
                 self._over.set()
 
     def _stopped(self) -> bool:
+        """True if the budget is spent or a model cannot be used: no further episode is begun."""
         return bool(self._outcome.exhausted or self._outcome.unusable)
 
     def _record(self, line: Line) -> None:
+        """Write a played episode to the run folder, and count it."""
         self._steps += line.steps
         self._active.record(line)
         self._left -= 1
@@ -353,7 +365,12 @@ class _Driver:
             self._outcome.finished += 1
 
     def _stop(self, error: Exception) -> None:
-        # A spent budget and an unusable model end a run in order; other errors raise.
+        """Handle an error of an actor: end the run in order, or raise.
+
+        A spent budget and an unusable model end a run in order. Raises
+        ``RecordingError`` if the bank died, other expected errors as they are, and
+        ``RuntimeError`` for a defect.
+        """
         outcome = self._outcome
         cause = getattr(error, "cause", error)
         if isinstance(cause, BudgetExhausted):
@@ -366,9 +383,8 @@ class _Driver:
         elif isinstance(cause, WaywordError):
             raise cause
         else:
-            raise RuntimeError(
-                str(error)
-            ) from None  # a bug; the text has the remote traceback
+            # A bug: the text has the remote traceback.
+            raise RuntimeError(str(error)) from None
 
 
 # The actors. Nothing below imports Ray: methods of an actor are called through its handle, as in
@@ -403,8 +419,9 @@ class _Handle:
 class Bank(Account):
     """A run's account and rate limits, shared by all processes: the desk of their accounts.
 
-    ``run`` is the run folder, ``ended`` the shares of the budget that earlier episodes used, and
-    ``turns`` the step limit.
+    ``run`` is the run folder, ``budget`` has its limits, ``ended`` the shares of the
+    budget that earlier episodes used, ``turns`` is the step limit and ``per_minute``
+    the requests that a model takes.
     """
 
     def __init__(
@@ -439,7 +456,10 @@ class Bank(Account):
         self._bills.use_prices(self.prices)
 
     def join(self, seat: int, player: str) -> dict[str, Price | None]:
-        """Register the process of a seat; the one before died. Returns the prices of models."""
+        """Register the process of a seat, and return the prices of models.
+
+        The seat's process before it has died, which ends its episodes.
+        """
         before = self._players.get(seat, player)
         self._players[seat] = player
         if before != player:
@@ -474,11 +494,15 @@ class Bank(Account):
             self.landed(call.name)
 
     async def turn(self, model: str) -> None:
+        """Wait until a model may be requested: all processes share its limit per minute."""
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
 
     def counts(self, close: bool = False) -> tuple[int, ...]:
-        """Numbers of billed calls, late ones, repeated requests, dead processes, and the calls that
-        these had in progress; ``close`` syncs the log."""
+        """Return the numbers of billed calls, late ones, repeated requests, dead
+        processes, and the calls that these had in progress.
+
+        ``close`` syncs the log of billed calls.
+        """
         if close:
             self._bills.close()
         dead = len(self._dead)
@@ -486,7 +510,12 @@ class Bank(Account):
 
 
 class Player:
-    """An actor that plays episodes in a separate process. ``identity`` is the expected run's."""
+    """An actor that plays episodes in a separate process.
+
+    ``seat`` is its number, ``folder`` the working directory of the command, ``bank``
+    the handle of the :class:`Bank`. ``identity`` is the expected run's: other files or
+    another version on this machine are refused.
+    """
 
     def __init__(
         self, seat: int, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]
@@ -502,8 +531,10 @@ class Player:
         self._opening: asyncio.Task[None] | None = None
 
     async def open(self) -> str:
-        """Open the dataset, agents and models, only once. Returns the name of this process. Raises
-        ``UsageError``."""
+        """Open the dataset, agents and models, only once, and return the name of this process.
+
+        Raises ``UsageError`` with the name of the machine.
+        """
         try:
             self._opening = self._opening or asyncio.ensure_future(self._open())
             await asyncio.shield(self._opening)
@@ -512,6 +543,7 @@ class Player:
         return self._name
 
     async def _open(self) -> None:
+        """Open what the plan names, with an account whose desk is the bank."""
         plan = self._plan
         bank = self._bank
         account = Account(desk=bank)
@@ -543,7 +575,10 @@ class Player:
         self._setup = setup_of(plan, dataset, agent, self._models, stepped)
 
     async def play(self, number: int) -> Line:
-        """Play the dataset's episode with this number. Raises the errors of ``rollout``."""
+        """Play the dataset's episode with this number, and return its encoded record.
+
+        Raises the errors of ``rollout``.
+        """
         await self.open()  # Ray may have restarted the process
         episode = await self._bank.begin(self._name)
         EPISODE.set(episode)
@@ -560,11 +595,11 @@ class Player:
             await self._bank.end(complete, episode)
 
     async def moves(self) -> list[dict[str, Any]]:
-        """The latest moves of the episodes in progress."""
+        """Return the latest moves of the episodes in progress."""
         return self._moves.current()
 
     async def leave(self) -> list[str]:
-        """Close the models. Returns notices for the user."""
+        """Close the models, and return notices for the user."""
         for model in self._models.values():
             await model.aclose()
         return model_notices(self._models)

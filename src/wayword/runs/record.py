@@ -53,8 +53,10 @@ class EpisodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """An episode that failed: the reason, and the trajectory up to the failure, if any. A resumed
-    run plays it again and keeps this record."""
+    """An episode that failed: the reason, and the trajectory up to the failure, if any.
+
+    A resumed run plays it again and keeps this record.
+    """
 
     episode_id: str
     reason: str
@@ -65,8 +67,9 @@ class FailedEpisode:
 class Line:
     """An encoded episode, ready to be written by a process other than the one that played it.
 
-    ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the kinds of
-    its notes, and ``steps`` counts its steps.
+    ``scores`` is None for a failed episode, and ``reason`` is the cause; ``member`` is
+    the compressed record. ``notes`` are the kinds of its notes, and ``steps`` counts
+    its steps.
     """
 
     episode_id: str
@@ -93,23 +96,15 @@ class Line:
             outcome["scores"] = scores = dict(record.scores)
         # Encoded where it was played, so that the writer only appends.
         try:
-            line = codec.member(
-                codec.dump({"episode": name, **outcome, "trajectory": trajectory})
-            )
+            record_line = {"episode": name, **outcome, "trajectory": trajectory}
+            line = codec.member(codec.dump(record_line))
         except RecordingError as error:
             raise RecordingError(f"episode {name!r}: {error}") from error
         if trajectory is None:
             return cls(name, scores, reason, "failed", line)
         notes = frozenset(note.kind for note in trajectory.notes())
-        return cls(
-            name,
-            scores,
-            reason,
-            trajectory.ended,
-            line,
-            notes,
-            len(trajectory.steps),
-        )
+        steps = len(trajectory.steps)
+        return cls(name, scores, reason, trajectory.ended, line, notes, steps)
 
 
 def is_run(path: Path) -> bool:
@@ -118,7 +113,13 @@ def is_run(path: Path) -> bool:
 
 
 class RecordedRun:
-    """A run folder opened for reading. No lock is needed, even while the run is in progress."""
+    """A run folder opened for reading. No lock is needed, even while the run is in progress.
+
+    Records are read when they are needed; what is read once (``sessions``, ``dollars``)
+    does not change afterwards, while ``index`` and everything built on it follows the
+    files. Raises ``RecordingError`` if the path is no run folder; a URL is downloaded
+    first.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = remote.local(Path(path))
@@ -140,7 +141,10 @@ class RecordedRun:
         return configs.billed(self.path)[1]
 
     def require(self, *fields: str) -> None:
-        """Raise ``RecordingError`` if ``run.json`` lacks one of these fields."""
+        """Raise ``RecordingError`` if ``run.json`` lacks one of these fields.
+
+        For callers that cannot work with the defaults of ``config``.
+        """
         configs.require(self.path, self._config, *fields)
 
     @property
@@ -152,29 +156,30 @@ class RecordedRun:
 
     def records(self) -> Iterator[EpisodeRecord]:
         """Iterate over the finished episodes in the order they ended; only one is in memory.
-        Raises ``RecordingError`` for a damaged record."""
+
+        Raises ``RecordingError`` at the first damaged record.
+        """
         # Records are read one by one: a run may be larger than memory.
         for line in codec.read_members(self._episodes):
-            yield self._record(
-                line.number,
-                codec.parsed(self._episodes, line.number, line.line),
-            )
+            raw = codec.parsed(self._episodes, line.number, line.line)
+            yield self._record(line.number, raw)
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
-        """Id and metrics of each finished episode, in the order they ended."""
+        """Return id and metrics of each finished episode, in the order they ended."""
         return [(entry.episode_id, entry.scores) for entry in self.index.entries()]
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Iterate over all failures in order, including those of episodes that finished later."""
         for line in codec.read_members(self._failures):
-            yield self._failure(
-                line.number,
-                codec.parsed(self._failures, line.number, line.line),
-            )
+            raw = codec.parsed(self._failures, line.number, line.line)
+            yield self._failure(line.number, raw)
 
     def raw_record(self, episode: str) -> dict[str, Json]:
-        """JSON object of an episode; if it never finished, of its latest failure. Raises
-        ``UsageError`` for an unknown episode."""
+        """Return the JSON object of an episode; if it never finished, of its latest failure.
+
+        Raises ``UsageError`` for an unknown episode, ``RecordingError`` for a damaged
+        record.
+        """
         index = self.index
         # A finished episode first; its earlier failures are of no interest then.
         if entry := index.entry(episode):
@@ -186,7 +191,11 @@ class RecordedRun:
         raise UsageError(f"{self.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
-        """The record of an episode; without scores if it only failed. Raises ``UsageError``."""
+        """Return the record of an episode; one that only failed has no scores.
+
+        Raises ``UsageError`` for an unknown episode, ``RecordingError`` for a damaged
+        record.
+        """
         index = self.index
         raw = self.raw_record(episode)
         if entry := index.entry(episode):
@@ -263,9 +272,8 @@ class RunFolder(RecordedRun):
                 names = sorted(os.listdir(folder))
                 # What an interrupted start may have left does not count as foreign.
                 expected = {LOCK, f".{configs.NAME}.new"}
-                if (folder / EPISODES).is_file() and not (
-                    folder / EPISODES
-                ).stat().st_size:
+                episodes = folder / EPISODES
+                if episodes.is_file() and not episodes.stat().st_size:
                     expected.add(EPISODES)
                 foreign = [name for name in names if name not in expected]
                 if foreign and configs.NAME not in names:
@@ -312,10 +320,11 @@ class RunFolder(RecordedRun):
         return episode_id in self._listed
 
     def append(self, record: EpisodeRecord | FailedEpisode) -> None:
-        """Store a finished or failed episode.
+        """Store a finished or failed episode; a failed one has its own file.
 
-        Raises ``RecordingError``, and leaves the folder unchanged, if the episode is already
-        finished or failed (use ``fail``), a value cannot be recorded, or the disk is full.
+        Raises ``RecordingError``, and leaves the folder unchanged, if the episode is
+        already finished, a value cannot be recorded, or the disk is full. A finished
+        record whose trajectory ended as ``failed`` is refused: use ``fail``.
         """
         # The folder's path is added, as the encoder does not know it.
         try:
@@ -334,8 +343,10 @@ class RunFolder(RecordedRun):
         self.append(FailedEpisode(episode_id, reason, trajectory))
 
     def write(self, line: Line) -> None:
-        """Append a line. Raises ``RecordingError`` if the folder is closed or has the
-        episode."""
+        """Append a line, as :meth:`append` does with a record.
+
+        Raises ``RecordingError`` if the folder is closed or already has the episode.
+        """
         name = line.episode_id
         if not self._open:
             raise RecordingError(f"{self.path}: the run folder is closed")
@@ -383,9 +394,12 @@ class RunFolder(RecordedRun):
 
 
 def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
-    """Write ``run.json`` if it is missing or belongs to another run without results (a mistyped
-    model name, for example, is noticed only at the first call). Returns True if another run was
-    replaced. Raises ``RecordingError`` if that has finished episodes or costs."""
+    """Write ``run.json`` if it is missing or belongs to another run without results.
+
+    Such a run is one with a mistyped model name, for example, which is noticed only at
+    the first call. Returns True if another run was replaced. Raises ``RecordingError``
+    if that has finished episodes or costs.
+    """
     replaces = False
     if is_run(folder):
         recorded = configs.read_config(folder)
@@ -393,13 +407,10 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
         results = [EPISODES]
         if remote.is_working_copy(folder):
             results.append(FAILURES)
-        sizes = [
-            (folder / name).stat().st_size
-            for name in results
-            if (folder / name).exists()
-        ]
+        files = [folder / name for name in results]
+        has_results = any(file.exists() and file.stat().st_size for file in files)
         # Results of another run are never overwritten.
-        if any(sizes) or any(configs.billed(folder)):
+        if has_results or any(configs.billed(folder)):
             configs.same_run(folder, recorded, prepared)
         if configs.difference(recorded, prepared) is None:
             return False
@@ -433,9 +444,11 @@ class Merged:
 def merge(shards: Sequence[Path], out: Path) -> Merged:
     """Write the shards' episodes to a new run folder, all or nothing.
 
-    From a single folder, damaged and duplicate records are left out, each with a notice. Raises
-    ``UsageError`` for shards of different runs, an episode in two shards, or an ``out`` that is not
-    empty, and ``RecordingError`` if one of several folders is damaged.
+    Each shard has the episodes of ``--shard i/n``; a missing one is a notice. From a
+    single folder, damaged and duplicate records are left out, each with a notice.
+    Raises ``UsageError`` for shards of different runs, an episode in two shards, or an
+    ``out`` that is not empty, and ``RecordingError`` if one of several folders is
+    damaged.
     """
     # A store is not merged into, since its objects are never changed.
     if remote.url_of(out):
@@ -463,8 +476,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
                 for run in runs:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
-        # A budget holds for the whole
-        # Bills of all shards together, as one session.
+        # Bills of all shards together, as one session: a budget holds for all of them.
         bills = [configs.billed(run.path) for run in runs]
         tokens = sum(bill[0] for bill in bills)
         dollars = sum(bill[1] for bill in bills)
@@ -493,7 +505,10 @@ def _common_config(
     configs_: Sequence[dict[str, Any]],
     shards: Sequence[Path],
 ) -> dict[str, Any]:
-    """The config of the merged run. Raises ``UsageError`` if the shards are of different runs."""
+    """Return the config of the merged run: that of the first shard, without its number.
+
+    Raises ``UsageError`` if the identities differ in another field: different runs.
+    """
     first = configs_[0]["identity"]
     # A single folder keeps its config.
     if len(shards) == 1:
@@ -514,8 +529,12 @@ def _copied(
     gaps: list[str] | None,
     owners: dict[str, Path],
 ) -> Iterator[bytes]:
-    """Yield the compressed records of a file, and add each finished episode to ``owners``. Damaged
-    and duplicate records are described in ``gaps``; if that is None, they raise."""
+    """Yield the compressed records of a file, and add each finished episode to ``owners``.
+
+    ``owners`` maps episodes to the folder that has them. Damaged and duplicate records
+    are described in ``gaps``; if that is None, they raise ``RecordingError``. An
+    episode of another folder raises ``UsageError``.
+    """
     if not path.is_file():
         return
     # A file may have been unzipped.
@@ -560,9 +579,13 @@ DROPPED = "dropped.jsonl.gz"
 
 
 def drop(path: Path, episodes: Sequence[str]) -> int:
-    """Remove episodes from a run folder, and return their number of records, which are kept in
-    ``dropped.jsonl.gz``. Raises ``UsageError`` for an episode that the run does not have, and
-    ``RecordingError`` if the folder cannot be written or a process is writing to it."""
+    """Remove episodes from a run folder, and return their number of records.
+
+    The records are kept in ``dropped.jsonl.gz``: nothing that was paid for is lost. The
+    run plays the episodes again. Raises ``UsageError`` for an episode that the run does
+    not have, and ``RecordingError`` if the folder cannot be written or a process is
+    writing to it.
+    """
     if url := remote.url_of(path):
         raise UsageError(f"{url}: drop works on folders of this machine")
     run = RecordedRun(path)
@@ -593,7 +616,11 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
 
 
 def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
-    """Rewrite a file without the records of these episodes, which are appended to ``kept``."""
+    """Rewrite a file without the records of these episodes, and return how many it had.
+
+    They are appended to ``kept`` before the file is replaced, so that a crash between
+    the two leaves them in both.
+    """
     if not path.is_file():
         return 0
     new = path.with_name(f".{path.name}.new")

@@ -49,9 +49,12 @@ class Report:
 
 @dataclass(frozen=True)
 class _ScoredRun:
-    """A run, or a part of it: the scores of finished episodes, and the ids of failed ones. ``of``
-    is the number of episodes in its split, ``owners`` maps ids to clusters, whose episodes share a
-    ``unit``."""
+    """A run, or a part of it: the scores of finished episodes, and the ids of failed ones.
+
+    ``of`` is the number of episodes in its split, ``owners`` maps ids to clusters,
+    whose episodes share a ``unit`` and are not independent of each other. ``name`` is
+    the row's.
+    """
 
     run: RecordedRun
     config: Mapping[str, Any]
@@ -77,14 +80,20 @@ def table(
     cluster: str = "",
     preset: str = "",
 ) -> str:
-    """Table with a row per run, one table per family of worlds or a single one (``together``).
+    """Return a table with a row per run, one table per family of worlds or one (``together``).
 
-    ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them by
-    ``scene`` or reference ``length``. ``cluster`` is what dependent episodes share, by default
-    what their dataset says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it
-    makes a whole ``table`` (:mod:`wayword.metrics.papers`). A run that cannot be read is left out
-    and reported to ``on_damaged``; without that function, or if no run can be read, its error is
-    raised (``RecordingError`` or ``DataError``).
+    ``form`` is ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``; ``keys`` select
+    metrics by key or column head; ``wide`` hides no column.
+
+    ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them
+    by ``scene`` or reference ``length``, for which ``data`` and ``trusted`` open the
+    dataset. ``cluster`` is what dependent episodes share, by default what their dataset
+    says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it makes a
+    whole ``table`` (:mod:`wayword.metrics.papers`).
+
+    A run that cannot be read is left out and reported to ``on_damaged``; without that
+    function, or if no run can be read, its error is raised (``RecordingError`` or
+    ``DataError``). Raises ``UsageError`` for options that contradict each other.
     """
     if preset and keys:
         raise UsageError("--preset and --metrics both select columns; give one")
@@ -130,7 +139,9 @@ def table(
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
-    """The table in several formats, by format. Raises ``RecordingError`` or ``DataError``."""
+    """Return the table in several formats, by format. Raises ``RecordingError`` or
+    ``DataError``.
+    """
     rows = rows_of(runs)
     return {form: _table(rows, form) for form in forms}
 
@@ -141,8 +152,10 @@ def _table(
     together: bool = False,
     wide: bool = False,
 ) -> str:
-    """Return the table of rows in a format; families have tables of their own unless
-    together."""
+    """Return the table of rows in a format.
+
+    Families have tables of their own unless ``together``; JSON and CSV are always one.
+    """
     width = _width(wide)
     families = dict.fromkeys(row.family for row in rows)
     if form in ("json", "csv"):
@@ -167,7 +180,10 @@ SEEDS = ("seed", "detector_seed")
 
 
 def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
-    """Group runs that differ only in their seeds, in order."""
+    """Group runs that differ only in their seeds, in order.
+
+    Parts of runs (``--by``) are grouped with the same part of the others.
+    """
     groups: dict[str, list[_ScoredRun]] = {}
     for each in runs:
         identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
@@ -182,32 +198,35 @@ def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
 def _pooled_scores(
     runs: Sequence[_ScoredRun],
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Id and scores of each episode, averaged over the runs."""
+    """Yield id and scores of each episode, each score averaged over the runs that have it."""
     values: dict[str, dict[str, list[float]]] = {}
     for each in runs:
         for name, scores in each.scored.pairs():
+            by_key = values.setdefault(name, {})
             for key, value in scores.items():
-                values.setdefault(name, {}).setdefault(key, []).append(value)
+                by_key.setdefault(key, []).append(value)
     for name, by_key in values.items():
-        yield name, {key: sum(each) / len(each) for key, each in by_key.items()}
+        yield name, {key: sum(all_) / len(all_) for key, all_ in by_key.items()}
 
 
 def pooled(runs: Sequence[RecordedRun]) -> Row:
-    """Row of several runs that differ in their seeds, with the episodes of all of them."""
+    """Return the row of several runs that differ in their seeds, with the episodes of all."""
     return _row([_scored_run(run) for run in runs])
 
 
 def rows_of(runs: Sequence[Path]) -> list[Row]:
-    """Rows of the table, one per run folder, in the given order."""
+    """Return the rows of the table, one per run folder, in the given order."""
     return [pooled([RunFolder.read(path)]) for path in runs]
 
 
 def pooled_rows(
     paths: Sequence[Path],
-    cluster: str = "",
-    data: Path | None = None,
+    cluster: str,
+    data: Path | None,
 ) -> list[Row]:
-    """Rows of the runs at these paths; those that differ only in their seeds share a row."""
+    """Return the rows of the runs at these paths; those that differ only in their seeds
+    share one.
+    """
     runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
     return [_row(group) for group in _seed_groups(runs)]
 
@@ -215,7 +234,9 @@ def pooled_rows(
 @dataclass(frozen=True, slots=True)
 class RowsByLength:
     """Rows of runs by range of lengths (``"4 to 6"``), in order, each with the whole run's row.
-    ``unit`` is that of the lengths: moves, metres or actions."""
+
+    ``unit`` is that of the lengths: moves, metres or actions.
+    """
 
     unit: str
     runs: Sequence[tuple[Row, Mapping[str, Row]]]
@@ -227,8 +248,10 @@ def rows_by_length(
     data: Path | None = None,
     trusted: Trusted = (),
 ) -> RowsByLength:
-    """The rows of ``table --by length``; runs that differ only in their seeds are one. Raises
-    ``UsageError`` for a split without reference lengths."""
+    """Return the rows of ``table --by length``; runs that differ only in their seeds are one.
+
+    Raises ``UsageError`` for a split without reference lengths.
+    """
     runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
     rows = []
     unit = ""
@@ -266,15 +289,22 @@ def _parts(
 
 
 def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
-    """A run's row for each range of reference lengths, in order. Raises ``UsageError`` if the tasks
-    have no reference path, ``RecordingError`` for a damaged run."""
+    """Return a run's row for each range of reference lengths, in order.
+
+    Raises ``UsageError`` if the tasks have no reference path, ``RecordingError`` for a
+    damaged run.
+    """
     whole = _scored_run(run)
     parts = _by_length(whole, tasks)
     return {part.name.removeprefix(f"{whole.name}, "): _row([part]) for part in parts}
 
 
 def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
-    """Split a run by labels of its episodes, sorted by label."""
+    """Split a run by labels of its episodes, sorted by label.
+
+    ``labels`` has those of the whole split, so that each part knows its size. A label
+    without a finished episode has no part.
+    """
     counts = Counter(labels.values())
     parts = []
     # A part has the finished and the failed episodes with its label.
@@ -283,17 +313,14 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
         failed = [name for name in whole.failed if labels.get(name) == label]
         if chosen:
             ids, rows = zip(*chosen, strict=True)
-            name = f"{whole.name}, {label}"
-            scores = Scores.of(rows, ids)
-            parts.append(
-                replace(
-                    whole,
-                    scored=scores,
-                    failed=failed,
-                    of=counts[label],
-                    name=name,
-                )
+            part = replace(
+                whole,
+                scored=Scores.of(rows, ids),
+                failed=failed,
+                of=counts[label],
+                name=f"{whole.name}, {label}",
             )
+            parts.append(part)
     return sorted(parts, key=_by_numbers)
 
 
@@ -306,10 +333,11 @@ def _by_numbers(part: _ScoredRun) -> list[str | int]:
 
 
 def reference_length(task: Task, dataset: Dataset | None = None) -> int | None:
-    """Return the moves of the reference path, else the shortest path in whole metres, else the
-    expert's actions, if a ``dataset`` with an expert is given; else None.
+    """Return the length of a task: the moves of the reference path.
 
-    The same length as in ``table --by length`` and :attr:`EpisodeRecord.gold_length`.
+    Else the shortest path in whole metres, else the expert's actions, if a ``dataset``
+    with an expert is given; else None. The same length as in ``table --by length`` and
+    :attr:`EpisodeRecord.gold_length`.
     """
     if isinstance(task.reference, PathReference):
         return len(task.reference.path) - 1
@@ -336,7 +364,12 @@ def _by_length(
     tasks: Sequence[Task],
     dataset: Dataset | None = None,
 ) -> list[_ScoredRun]:
-    """Return scores by the length of the reference."""
+    """Split a run by the length of the reference.
+
+    A part for each length, or for quarters of the split if there are more than
+    ``MAX_LENGTHS``: the same ranges for all runs on the split. The expert's lengths,
+    which take long, are computed for the run's episodes alone.
+    """
     known = {task.episode.id: reference_length(task) for task in tasks}
     if dataset is not None and not any(known.values()):
         # Expert solutions take long to compute: only those of the run's episodes.
@@ -358,9 +391,9 @@ def _by_length(
             name = f"length {low:g}"
         else:
             name = f"length {low:g} to {above - 1:g}"
-        labels |= {
-            each: name for each, value in lengths.items() if low <= value < above
-        }
+        for each, value in lengths.items():
+            if low <= value < above:
+                labels[each] = name
     return _labeled(whole, {each: labels[each] for each in lengths})
 
 
@@ -384,8 +417,11 @@ def _compared(
     keys: Sequence[str],
     names: tuple[str, str],
 ) -> Compared:
-    """Compare pooled runs by episode. Raises ``UsageError`` for runs of different families, or
-    without a shared episode."""
+    """Compare pooled runs by episode, by their means over seeds.
+
+    ``names`` are those of the two sides in messages and tables. Raises ``UsageError``
+    for runs of different families, or without a shared episode.
+    """
     one = first[0].config
     two = second[0].config
     if one["family"] != two["family"]:
@@ -417,7 +453,7 @@ def differing_fields(
     one: Mapping[str, Any],
     two: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """The fields in which the identities of two runs differ, by their ``run.json``."""
+    """Return the fields in which the identities of two runs differ, by their ``run.json``."""
     old = one["identity"]
     new = two["identity"]
     fields = dict.fromkeys((*old, *new))
@@ -431,10 +467,10 @@ def compare(
     cluster: str = "",
     data: Path | None = None,
 ) -> Report:
-    """Compare the first run with each of the others by episode. ``cluster`` as in :func:`table`.
+    """Return the table of the first run against each of the others, episode by episode.
 
-    The runs in a folder are pooled if they differ only in their seeds. Raises ``UsageError`` if two
-    runs have no episode in common.
+    ``cluster`` as in :func:`table`. The runs in a folder are pooled if they differ only
+    in their seeds. Raises ``UsageError`` if two runs have no episode in common.
     """
     results, notices = comparisons(runs, keys, cluster, data)
     return Report(comparing.render(results, form, _width()), notices)
@@ -454,9 +490,11 @@ def comparisons(
     """
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
-        within = _seed_groups(
-            [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders([path])]
-        )
+        scored = [
+            _scored_run(RunFolder.read(folder), cluster, data)
+            for folder in run_folders([path])
+        ]
+        within = _seed_groups(scored)
         for each in within:
             folder = each[0].run.path
             if len(within) == 1:
@@ -487,8 +525,12 @@ def score(
     cluster: str = "",
     wide: bool = False,
 ) -> Report:
-    """Score the predictions of another system. ``cluster`` and ``wide`` as in :func:`table`. Raises
-    ``DataError`` for a malformed file."""
+    """Score the predictions of another system.
+
+    ``plan`` names the dataset. ``per_episode`` gives a line of JSON for each episode
+    instead of a table; ``cluster`` and ``wide`` as in :func:`table`. Raises
+    ``DataError`` for a malformed file.
+    """
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
     scores = predicted.score(dataset)
@@ -532,14 +574,18 @@ def score(
 
 
 def _named_unit(unit: str) -> str:
-    """What dependent episodes share, as tables name it; empty for independent episodes."""
+    """Return what dependent episodes share, as tables name it; empty for independent ones."""
     if unit == INDEPENDENT.unit:
         return ""
     return unit
 
 
 def run_folders(paths: Sequence[Path | str]) -> list[Path]:
-    """The run folders at these paths; other folders are expanded to the runs inside."""
+    """Return the run folders at these paths; other folders are expanded to the runs inside.
+
+    Paths that do not exist and addresses of stores are kept: opening them gives the
+    error. Raises ``RecordingError`` for a folder without runs.
+    """
     folders: list[Path] = []
     for path in map(Path, paths):
         if url_of(path) or is_run(path) or not path.is_dir():
@@ -563,17 +609,16 @@ def _scored_run(
 ) -> _ScoredRun:
     """Return a run with its scores, ordered by episode.
 
-    ``cluster`` names the unit whose episodes depend on each other; empty for the run's own. Raises
-    ``RecordingError`` for impossible scores, such as a rate above 1, and for more episodes than the
-    split has: the files were edited, or are of several runs.
+    ``cluster`` names the unit whose episodes depend on each other; empty for the run's
+    own. Raises ``RecordingError`` for impossible scores, such as a rate above 1, and
+    for more episodes than the split has: the files were edited, or are of several runs.
     """
     run.require("family")
     with reading(str(run.path / configs.NAME), "give another folder"):
         config = run.config
         index = run.index
-        kinds = {
-            m.key: m.kind for m in (*configs.metrics_of(config), *accounting.METRICS)
-        }
+        metrics = (*configs.metrics_of(config), *accounting.METRICS)
+        kinds = {metric.key: metric.kind for metric in metrics}
         for key in index.keys:
             kind = kinds.get(key, "")
             values = index.column(key)
@@ -595,9 +640,8 @@ def _scored_run(
         # An episode that failed and was finished later counts once, as finished.
         scored = index.scores()
         of = config.get("episodes_in_split") or len(index)
-        failed = {failure.episode_id for failure in run.failures()}.difference(
-            scored.ids
-        )
+        failed = {failure.episode_id for failure in run.failures()}
+        failed -= set(scored.ids)
         if len(scored) > of:
             problem = f"has {len(scored):,} episodes, but the split only {of:,}"
             raise RecordingError(
@@ -608,19 +652,19 @@ def _scored_run(
             run,
             config,
             scored,
-            sorted(failed),
-            of,
-            run.path.name,
-            unit,
-            owners,
+            failed=sorted(failed),
+            of=of,
+            name=run.path.name,
+            unit=unit,
+            owners=owners,
         )
 
 
 def _row(runs: Sequence[_ScoredRun]) -> Row:
     """Return the row of a run, or of several runs that differ in their seeds, pooled.
 
-    A row of several runs is named after their agent, and has no wall time. Configuration, split and
-    family are those of the first run.
+    A row of several runs is named after their agent, and has no wall time.
+    Configuration, split and family are those of the first run.
     """
     first = runs[0]
     with reading(str(first.run.path / configs.NAME), "give another folder"):
@@ -678,7 +722,7 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
 
 
 def _owners(runs: Sequence[_ScoredRun]) -> dict[str, Hashable]:
-    """The cluster of each episode of several runs."""
+    """Return the cluster of each episode of several runs."""
     owners: dict[str, Hashable] = {}
     for each in runs:
         owners |= each.owners
@@ -694,8 +738,11 @@ SAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def _sample(run: _ScoredRun, played: int) -> str:
-    """How the played part of a split was chosen: ``random`` or ``first``; empty for all of it, for
-    named episodes and for a part by ``--by``."""
+    """Return how the played part of a split was chosen: ``random`` or ``first``.
+
+    Empty for all of it, for named episodes and for a part by ``--by``: these need no
+    caveat.
+    """
     is_part = played < run.of and run.name == run.run.path.name
     if not is_part or CHOSEN in run.config["caveats"]:
         return ""
@@ -705,7 +752,7 @@ def _sample(run: _ScoredRun, played: int) -> str:
 
 
 def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
-    """All settings of a run by their names in ``--set``."""
+    """Return all settings of a run by their names in ``--set``; ``pooled`` runs without seeds."""
     settings = dict(identity["settings"])
     groups = {f"actors.{k}": v["settings"] for k, v in identity["actors"].items()}
     groups["dataset"] = identity["dataset_settings"]
@@ -723,8 +770,10 @@ def run_owners(
     cluster: str,
     data: Path | None,
 ) -> tuple[str, dict[str, Hashable]]:
-    """What dependent episodes of a run share, and the cluster of each id, as
-    :func:`owners_of`."""
+    """Return what dependent episodes of a run share, and the cluster of each id.
+
+    As :func:`owners_of`; the dataset's files are opened only if the ids do not say it.
+    """
     clusters = configs.clusters_of(run.config)
 
     def tasks() -> Mapping[str, Task]:
@@ -740,9 +789,12 @@ def owners_of(
     cluster: str,
     tasks: Callable[[], Mapping[str, Task]],
 ) -> tuple[str, dict[str, Hashable]]:
-    """What dependent episodes share, and the cluster of each id: by the ``cluster`` of a user, or
-    as a dataset has ``stated``. ``tasks`` are read only if ids do not name their cluster. Raises
-    ``UsageError`` for an unknown ``cluster``."""
+    """Return what dependent episodes share, and the cluster of each id in ``names``.
+
+    By the ``cluster`` of a user, or as a dataset has ``stated``. ``tasks`` are read
+    only if ids do not name their cluster. Raises ``UsageError`` for an unknown
+    ``cluster``.
+    """
     if cluster not in ("", "episode", "scene", stated.unit):
         options = list(dict.fromkeys(["episode", stated.unit, "scene"]))
         raise UsageError(f"--cluster {cluster}: {suggest(cluster, options)}")
@@ -760,7 +812,11 @@ def _only(
     keys: Sequence[str],
     metrics: Sequence[Metric],
 ) -> dict[str, dict[str, T]]:
-    """Select metrics by key or column head; all of them if ``keys`` is empty."""
+    """Select metrics by key or column head; all of them if ``keys`` is empty.
+
+    ``scores`` maps names to values by metric key. Raises ``UsageError`` for a metric
+    that none has.
+    """
     available = list(dict.fromkeys(chain.from_iterable(scores.values())))
     heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
     # A metric may be named by its key or by the head of its column.
@@ -790,7 +846,7 @@ _FILE_WIDTH = 100
 
 
 def _width(wide: bool = False) -> int:
-    """``$COLUMNS``, else the width of the terminal, if stdout is one."""
+    """Return the columns of a table: ``$COLUMNS``, else those of the terminal, if stdout is one."""
     if wide:
         return WIDE
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():

@@ -56,10 +56,13 @@ OUR_WORDS = "this project's own prompts"
 
 @dataclass(frozen=True, slots=True)
 class RecipeData:
-    """Data for a row: a split, with settings of the dataset and of the agent. ``needs`` is a path
-    in the data folder that must exist; settings with this value become the full path. ``expert``:
-    scores of a player that sees the answers, by metric, on the row's episodes and with its body and
-    step limit; ``tools/ceilings.py`` computes them."""
+    """Data for a row: a split, with settings of the dataset and of the agent.
+
+    ``needs`` is a path in the data folder that must exist; settings with this value
+    become the full path. ``expert``: scores of a player that sees the answers, by
+    metric, on the row's episodes and with its body and step limit;
+    ``tools/ceilings.py`` computes them.
+    """
 
     split: str
     dataset: Mapping[str, Any] = field(default_factory=dict)
@@ -70,9 +73,13 @@ class RecipeData:
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
-    """A row. ``published`` are the paper's results by our metric keys, rates in percent. The
-    ``sources`` are the published data, then stand-ins. ``models`` are the paper's, by role.
-    ``differs`` lists differences to the paper even with the same model."""
+    """A row of a published table, with the run that reproduces it.
+
+    ``published`` are the paper's results by our metric keys, rates in percent. The
+    ``sources`` are the published data, then stand-ins. ``models`` are the paper's, by
+    role. ``differs`` lists differences to the paper even with the same model. A row
+    that is ``absent`` has the reason there, and no run.
+    """
 
     name: str
     published: Mapping[str, float]
@@ -89,8 +96,12 @@ class RecipeRow:
     differs: tuple[str, ...] = ()
 
     def ceiling(self, metrics: Mapping[str, str]) -> tuple[str, ...]:
-        """Sentences on the expert's scores; a row whose expert is below a published score is not
-        comparable."""
+        """Return sentences on the expert's scores, to be listed with the differences.
+
+        A published score above the expert's is not comparable: an upper bound does not
+        bound it, so the paper's conditions were others. ``metrics`` maps keys to the
+        paper's columns.
+        """
         if not self.sources or not self.sources[0].expert:
             return ()
         expert = self.sources[0].expert
@@ -108,8 +119,11 @@ class RecipeRow:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A published table or figure. ``metrics`` maps our metric keys to the paper's columns.
-    ``differs`` lists the differences to the paper and its code that remain with the same model."""
+    """A published table or figure.
+
+    ``metrics`` maps our metric keys to the paper's columns. ``differs`` lists the
+    differences to the paper and its code that remain with the same model.
+    """
 
     name: str
     title: str
@@ -126,9 +140,12 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecipeOptions(Plan):
-    """The user's options for a recipe: those of a plan, for all of its rows. ``rows`` selects rows
-    whose names contain one of these words. ``prompts`` is a folder of prompts. ``stand_in`` allows
-    stand-in data with paid models; free models always use it."""
+    """The user's options for a recipe: those of a plan, for all of its rows.
+
+    ``rows`` selects rows whose names contain one of these words. ``prompts`` is a
+    folder of prompts. ``stand_in`` allows stand-in data with paid models; free models
+    always use it.
+    """
 
     agent: str = ""
     on: str = ""
@@ -139,12 +156,12 @@ class RecipeOptions(Plan):
     prompts: Path | None = None
 
     def prompt_folder(self, agent: str) -> Path | None:
-        """The folder of an agent's prompts: the subfolder with its name, if any, else ``prompts``.
-        None for shipped prompts and for agents without prompts."""
-        if self.prompts is None or not hasattr(
-            registry.load("agent", agent).Settings,
-            "prompts",
-        ):
+        """Return the folder of an agent's prompts: the subfolder with its name, else ``prompts``.
+
+        None for shipped prompts and for agents without prompts.
+        """
+        settings = registry.load("agent", agent).Settings
+        if self.prompts is None or not hasattr(settings, "prompts"):
             return None
         folder = self.prompts / agent
         if folder.is_dir():
@@ -154,7 +171,10 @@ class RecipeOptions(Plan):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A row with its plans, one per seed, and its differences to the paper."""
+    """A row with its plans, one per seed, and its differences to the paper.
+
+    A row that cannot be played has no plans and the reason in ``missing``.
+    """
 
     row: RecipeRow
     plans: tuple[Plan, ...] = ()
@@ -163,7 +183,7 @@ class Prepared:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all recipes: ``PAPER/TABLE``."""
+    """Return the names of all recipes, ``PAPER/TABLE``, in the order of ``PAPERS``."""
     recipes = []
     for paper in PAPERS:
         # Folders list their files in any order.
@@ -173,7 +193,7 @@ def names() -> tuple[str, ...]:
 
 
 def without_runs() -> Mapping[str, str]:
-    """The papers' other tables and figures, and where their content is covered."""
+    """Return the papers' other tables and figures, and where their content is covered."""
     tree: Mapping[str, str] = load_shipped(FOLDER / "without_runs.yaml")
     return tree
 
@@ -227,7 +247,10 @@ def open_recipe(name: str) -> Recipe:
 
 
 def listing(only: str = "") -> str:
-    """All recipes or those of one paper: title, number of rows with runs, data, differences."""
+    """Return all recipes or those of one paper as text, for the terminal.
+
+    Each with its title, number of rows with runs, data and differences.
+    """
     papers: Sequence[str] = PAPERS
     if only:
         papers = [only]
@@ -254,15 +277,20 @@ def listing(only: str = "") -> str:
 
 
 def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
-    """Plan the recipe's rows. Raises ``UsageError`` for unknown rows, and for a missing model."""
+    """Plan the recipe's rows that the options select.
+
+    Opens the data of each, so that what is missing is known before anything is played.
+    Raises ``UsageError`` for unknown rows or settings, and for a missing model.
+    """
     # Users write parts of a row's name, in any case.
     words = [word.casefold() for word in options.rows]
-    rows = recipe.rows
-    chosen = [
-        r for r in rows if not words or any(word in r.name.casefold() for word in words)
-    ]
+    chosen = []
+    for row in recipe.rows:
+        name = row.name.casefold()
+        if not words or any(word in name for word in words):
+            chosen.append(row)
     if not chosen:
-        names = ", ".join(row.name for row in rows)
+        names = ", ".join(row.name for row in recipe.rows)
         raise UsageError(
             f"{recipe.name} has no row {' or '.join(options.rows)!r}; use: {names}"
         )
@@ -328,8 +356,11 @@ def _published_models(row: RecipeRow) -> str:
 
 
 def _models(row: RecipeRow, options: RecipeOptions) -> tuple[str, dict[str, str]]:
-    """The main model and those of other roles: the user's, or the paper's. Raises
-    ``UsageError``."""
+    """Return the main model and those of other roles: the user's, or the paper's.
+
+    Raises ``UsageError`` without ``--model``: there is no default, since models cost
+    money.
+    """
     if not row.models:
         return "", {}
     # There is no default: the choice of a model costs money.
@@ -349,7 +380,10 @@ def _differences(
     options: RecipeOptions,
     lacking: str,
 ) -> Iterator[str]:
-    """All in which a row's plans differ from the paper."""
+    """Yield everything in which a row's plans differ from the paper, the user's changes first.
+
+    ``lacking`` is the sentence about stand-in data, or empty.
+    """
     folder = options.prompt_folder(row.agent)
     if folder is not None:
         yield describe_folder(folder)
@@ -373,7 +407,7 @@ def _differences(
 
 
 def _chosen(plan: Plan) -> str:
-    """A limited plan's episodes, in words."""
+    """Return a limited plan's episodes, in words."""
     if plan.order is None:
         return f"the first {plan.limit} episodes"
     return f"{plan.limit} episodes, a random sample (--shuffle {plan.order})"
@@ -386,11 +420,11 @@ def _plan(
     main: str,
     roles: Mapping[str, str],
 ) -> Plan:
-    """Return the plan on one source of data. Raises ``DataError`` or ``UsageError`` if it is
-    missing.
+    """Return the plan on one source of data.
 
-    The user's settings and limit of steps win over the row's; of both limits of episodes, the
-    smaller counts. ``main`` and ``roles`` are names of models.
+    The user's settings and limit of steps win over the row's; of both limits of
+    episodes, the smaller counts. ``main`` and ``roles`` are names of models. Raises
+    ``DataError`` or ``UsageError`` if the source is not on this machine.
     """
     dataset = dict(source.dataset)
     settings = {**row.settings, **source.settings}
@@ -398,12 +432,8 @@ def _plan(
     if source.needs:
         path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
-            raise DataError(
-                source.split,
-                "",
-                f"needs {source.needs}",
-                "see docs/reproduce.md",
-            )
+            problem = f"needs {source.needs}"
+            raise DataError(source.split, "", problem, "see docs/reproduce.md")
         for tree in (dataset, settings):
             tree.update({k: str(path) for k, v in tree.items() if v == source.needs})
     groups = {"dataset": dataset, "models": dict(roles)}
@@ -427,9 +457,8 @@ def _plan(
         "first": options.first or (own_order and options.shuffle is None),
         "max_steps": options.max_steps or row.steps,
     }
-    plan = Plan(
-        **{each.name: getattr(options, each.name) for each in fields(Plan)} | changes
-    )
+    given = {each.name: getattr(options, each.name) for each in fields(Plan)}
+    plan = Plan(**given | changes)
     # Opened here, so that missing files are found before any row is played.
     if not len(open_dataset(plan).tasks):
         raise DataError(source.split, "", "has no episodes")
@@ -437,7 +466,7 @@ def _plan(
 
 
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The user's settings that an agent accepts; a table may have several agents."""
+    """Return the user's settings that an agent accepts; a table may have several agents."""
     cls = registry.load("agent", name)
     # Settings of the dataset are for every agent.
     accepted = {"dataset", *cls.Settings.__dataclass_fields__}
@@ -461,7 +490,7 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 
 def _folder(plan: Plan) -> str:
-    """Return the folder's name for a plan: equal plans share one."""
+    """Return the folder's name for a plan: equal plans share one, others never do."""
     # Everything on which the results depend.
     key = [
         plan.agent,
@@ -493,9 +522,11 @@ STEP_MS = "step_ms"
 
 @dataclass(frozen=True, slots=True)
 class ReproducedRow:
-    """A row: our and the ``published`` results by metric, rates in percent. ``n`` of ``of``
-    episodes were finished. ``missing`` is the reason if there is no run. ``cost`` is in US dollars,
-    None if a price is unknown."""
+    """A row of the result: our and the ``published`` results by metric, rates in percent.
+
+    ``n`` of ``of`` episodes were finished, over all seeds. ``missing`` is the reason if
+    there is no run. ``cost`` is in US dollars, None if a price is unknown.
+    """
 
     name: str
     published: Mapping[str, float]
@@ -541,12 +572,7 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
             scale = 1.0
             if key in rates:
                 scale = 100.0
-            value = pool.values[key]
-            ours[key] = Interval(
-                scale * value.mean,
-                scale * value.low,
-                scale * value.high,
-            )
+            ours[key] = pool.values[key].times(scale)
     totals = pool.totals
     differs = [*prepared.differs, *pool.caveats]
     # Failed episodes may be the hard ones.
@@ -557,15 +583,15 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
     return ReproducedRow(
         row.name,
         row.published,
-        ours,
-        pool.n,
-        pool.of * len(runs),
-        tuple(str(run.path) for run in runs),
-        pool.model,
-        pool.dataset,
-        totals.get("cost", 0.0),
-        int(tokens),
-        tuple(differs),
+        ours=ours,
+        n=pool.n,
+        of=pool.of * len(runs),
+        runs=tuple(str(run.path) for run in runs),
+        model=pool.model,
+        dataset=pool.dataset,
+        cost=totals.get("cost", 0.0),
+        tokens=int(tokens),
+        differs=tuple(differs),
     )
 
 
@@ -575,8 +601,11 @@ def render(
     form: str,
     width: int = 100,
 ) -> str:
-    """Format the table as ``rich``, ``markdown``, ``latex`` or ``json``. In each cell, our result
-    is above the published one."""
+    """Format the table as ``rich``, ``markdown``, ``latex`` or ``json``.
+
+    In each cell, our result is above the published one. ``width`` is in columns of the
+    terminal.
+    """
     if form == "json":
         return json.dumps(_json(recipe, rows), indent=2)
     # Each cell has our result above the paper's.
@@ -606,7 +635,7 @@ def render(
 
 
 def _flat(cells: Sequence[Sequence[str]], gap: str) -> Iterator[list[str]]:
-    """The cells with another text in place of line breaks."""
+    """Yield the rows of cells with another text in place of line breaks."""
     for line in cells:
         yield [cell.replace("\n", gap) for cell in line]
 
@@ -635,7 +664,7 @@ def _cost(row: ReproducedRow) -> str:
 
 
 def _cell(ours: Interval | None, published: float | None) -> str:
-    """Return the result and the published figure in one cell."""
+    """Return our result above the published figure, each a dash if there is none."""
     result = _NONE
     if ours is not None:
         # Two decimals, as papers print.
@@ -653,7 +682,7 @@ def _cell(ours: Interval | None, published: float | None) -> str:
 
 
 def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
-    """The distinct differences, each with its rows unless it applies to all of them."""
+    """Return the distinct differences, each with its rows unless it applies to all of them."""
     # Lines that several rows share are shown once.
     differs = dict[str, list[str]]()
     missing = dict[str, list[str]]()
@@ -679,7 +708,7 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
 
 
 def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:
-    """Return the rows as JSON."""
+    """Return the table as JSON values."""
 
     # JSON has no infinity, the end of an interval of too few episodes.
     def finite(value: Interval) -> Json:

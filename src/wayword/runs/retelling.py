@@ -54,9 +54,8 @@ FILE = "retold.json"
 Point = tuple[float, float]
 SUMMARY_START = "The scene from the viewpoint is "  # of recorded summaries
 MOST_TOKENS = 2_000  # of an answer: some hundred places
-FARTHEST = (
-    100_000.0  # meters of a drawn place from the origin; buildings are far smaller
-)
+# Metres of a drawn place from the origin; buildings are far smaller
+FARTHEST = 100_000.0
 SHAPES: Shapes = {
     "episodes": [],
     "episodes.*": {},

@@ -54,7 +54,8 @@ from wayword.viewer.markup import page
 from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
-_EVERY = 0.5  # seconds between two checks of a live run
+# Seconds between two checks of a live run, which writes its progress as often
+_EVERY = 0.5
 # Seconds that a browser waits for a page before it shows a line instead: with the request itself
 # less than one second, from which on a reader doubts that anything happens.
 _PATIENCE = 0.5
@@ -63,9 +64,17 @@ Endpoint = Callable[[Request], Response]
 
 
 def application(
-    content: Content, host: str = HOST, token: str = "", games: Games | None = None
+    content: Content,
+    host: str = HOST,
+    token: str = "",
+    games: Games | None = None,
 ) -> Guard:
-    """Return the ASGI application, wrapped in its guard."""
+    """Return the ASGI application, wrapped in its guard.
+
+    ``host`` is the name under which browsers reach the server, ``token`` what they must
+    have off loopback. ``games`` are those that :class:`Server` ends; by default its
+    own.
+    """
     site = _Site(content, games or Games(content.library.add))
     routes = [
         Route("/", site.home),
@@ -103,7 +112,10 @@ def application(
 
 
 class _Site:
-    """Handlers of all addresses. Starlette runs synchronous ones on threads."""
+    """Handlers of all addresses. Starlette runs synchronous ones on threads.
+
+    A ``WaywordError`` raised by a handler becomes a page, see ``_problem``.
+    """
 
     def __init__(self, content: Content, games: Games) -> None:
         self._content = content
@@ -134,6 +146,7 @@ class _Site:
                     self._pages.pop(each, None)
 
     def home(self, request: Request) -> Response:
+        """Return the home page; for a library of a single run, redirect to that run."""
         only = self._content.library.only
         if only and "all" not in request.query_params:
             return RedirectResponse(f"run/{self._content.library.runs()[0].slug}/")
@@ -150,7 +163,13 @@ class _Site:
     def part(
         self, name: str, *keys: str, kind: type[Response] | None = None
     ) -> Endpoint:
-        """Return a page of a run or a part of it; ``keys`` are read from the query."""
+        """Return the handler that answers with a method of ``Content``, called ``name``.
+
+        The method gets the run of the path and the query's ``keys``, missing ones as
+        empty text. ``kind`` is the class of the response, by default an HTML page.
+        Errors of a part are plain text, which the page shows in its place: 404 for what
+        does not exist, 422 for what cannot be read.
+        """
         make = getattr(self._content, name)
 
         def answer(request: Request) -> Response:
@@ -170,11 +189,12 @@ class _Site:
         return answer
 
     def rows(self, request: Request) -> Response:
-        return JSONResponse(
-            self._content.rows(request.path_params["run"], request.query_params)
-        )
+        """Return a page of a run's rows as JSON, by the fields of the query."""
+        run = request.path_params["run"]
+        return JSONResponse(self._content.rows(run, request.query_params))
 
     def compare(self, request: Request) -> Response:
+        """Return the comparison of the runs in the query or, with an ``id``, of one episode."""
         runs = request.query_params.getlist("run")
         episode = request.query_params.get("id")
         # One run has nothing to be compared with; the home page lists the others.
@@ -183,32 +203,51 @@ class _Site:
         return self._page(request, lambda: self._content.compare(runs, episode))
 
     def compared(self, name: str) -> Endpoint:
+        """Return the handler of a part of a comparison, a method of ``Content``."""
         make = getattr(self._content, name)
-        return lambda request: _html(make(request.query_params.getlist("run")))
+
+        def answer(request: Request) -> Response:
+            return _html(make(request.query_params.getlist("run")))
+
+        return answer
 
     def live(self, request: Request) -> Response:
+        """Stream the state of a run: its page reloads the parts that changed."""
         run = request.path_params["run"]
         return _events(request, lambda: self._content.live_state(run))
 
     def live_home(self, request: Request) -> Response:
+        """Stream the state of the home page, every two seconds: it may list many runs."""
         return _events(request, self._content.live_home, 2.0)
 
     # Games.
 
     def _table(self, request: Request) -> PlayTable:
+        """Return the game that the address names. Raises ``UsageError`` if there is none."""
         return self._games.table(request.path_params["game"])
 
     def form(self, request: Request) -> Response:
+        """Return the form that begins a game, filled from the query, and the running games."""
         values = dict(request.query_params)
         dataset, _, split = values.get("on", "houses").partition(":")
-        return _html(page(
-            "begin_page.html", "play", served=True, datasets=registry.names("dataset"),
-            chosen=dataset, values={"split": split, **values}, games=self._games.running(),
-        ))  # fmt: skip
+        written = page(
+            "begin_page.html",
+            "play",
+            served=True,
+            datasets=registry.names("dataset"),
+            chosen=dataset,
+            values={"split": split, **values},
+            games=self._games.running(),
+        )
+        return _html(written)
 
     async def begin(self, request: Request) -> Response:
-        """Start a game. Only installed parts can be named, never a file."""
-        given = {name: str(value) for name, value in (await _body(request)).items()}
+        """Start a game. Only installed parts can be named, never a file.
+
+        Returns ``href``, the address of the game, or ``problem``, which the form shows.
+        """
+        body = await _body(request)
+        given = {name: str(value) for name, value in body.items()}
         try:
             table = await run_in_threadpool(self._begin, given)
         except WaywordError as error:
@@ -216,20 +255,26 @@ class _Site:
         return JSONResponse({"href": f"/play/{table.name}/"})
 
     def _begin(self, given: Mapping[str, str]) -> PlayTable:
+        """Begin the game of a form: the next of a series, one from a recorded step, or a new one.
+
+        ``given`` has ``after`` (and ``again``), or ``run``, ``id`` and ``step``, or
+        ``on``, ``split``, ``as``, ``with`` and ``episode``. Raises ``UsageError``.
+        """
         library = self._content.library
         data = self._content.data
         if "after" in given:
             return self._games.after(given["after"], "again" in given)
         if "run" in given:
-            run, episode, step = (given.get(key, "") for key in ("run", "id", "step"))
-            out = library.new_folder("from", run, episode, step)
-            at = self._place(run, episode, step)
+            run = given["run"]
+            recorded = given.get("id", "")
+            step = given.get("step", "")
+            out = library.new_folder("from", run, recorded, step)
+            at = self._place(run, recorded, step)
             plan = Plan("human", "", data=data, out=out, continues=at)
             return self._games.begin(plan, others="human")
         # Without a split, the dataset's default one.
-        on = ":".join(
-            part for part in (given.get("on", ""), given.get("split", "")) if part
-        )
+        named = (given.get("on"), given.get("split"))
+        on = ":".join(filter(None, named))
         actor = given.get("as", "")
         others = given.get("with", "")
         # A name with a path would load a file of this machine at the wish of a page.
@@ -237,29 +282,36 @@ class _Site:
         if others:
             _installed("agent", others)
         out = library.new_folder("play", on, actor, others)
-        plan = Plan("human", on, data=data, episode=given.get("episode", ""), out=out)
+        episode = given.get("episode", "")
+        plan = Plan("human", on, data=data, episode=episode, out=out)
         return self._games.begin(plan, actor, others or "human")
 
     def commands(self, request: Request) -> Response:
+        """Return the commands that continue an episode from a step, to be copied."""
+        run = request.path_params["run"]
         query = request.query_params
-        at = self._place(
-            request.path_params["run"], query.get("id", ""), query.get("step", "")
-        )
+        episode = query.get("id", "")
+        at = self._place(run, episode, query.get("step", ""))
         lines = ["wayword run AGENT --model MODEL", "wayword play"]
         # An episode's id is from the record: its control characters are made visible.
         place = visible(quoted(at))
-        return PlainTextResponse(
-            "\n".join(f"{line} --continue {place}" for line in lines)
-        )
+        text = "\n".join(f"{line} --continue {place}" for line in lines)
+        return PlainTextResponse(text)
 
     def _place(self, run: str, episode: str, step: str) -> str:
-        """Return ``RUN:EPISODE:STEP``. Raises ``UsageError`` if it does not exist."""
+        """Return ``RUN:EPISODE:STEP``. Raises ``UsageError`` if there is no such episode.
+
+        ``step`` must be a number; whether the episode is that long shows once it is
+        opened.
+        """
         rows = self._content.library.rows(run)
-        if episode not in rows or not (step.isdecimal() and len(step) < 7):
+        is_number = step.isdecimal() and len(step) < 7
+        if episode not in rows or not is_number:
             raise UsageError(f"no step {step!r} of episode {episode!r}")
         return f"{rows.run.path}:{episode}:{step}"
 
     def lobby(self, request: Request) -> Response:
+        """Return the choice of a seat; for a single person, redirect to the only one."""
         table = self._table(request)
         # A game for one person needs no choice of a seat.
         if len(table.humans) == 1 and table.state != "failed":
@@ -267,6 +319,7 @@ class _Site:
         return _html(page("lobby_page.html", "play", served=True, game=table))
 
     def _seated(self, request: Request) -> tuple[PlayTable, str]:
+        """Return the game and the actor of the query; the empty actor is an observer."""
         table = self._table(request)
         actor = request.query_params.get("as", "")
         if actor and actor not in table.humans:
@@ -274,35 +327,46 @@ class _Site:
         return table, actor
 
     def seat(self, request: Request) -> Response:
+        """Return the page of a seat or an observer: a frame, whose board it requests."""
         table, actor = self._seated(request)
-        return _html(
-            page("seat_page.html", "play", served=True, game=table, actor=actor)
-        )
+        written = page("seat_page.html", "play", served=True, game=table, actor=actor)
+        return _html(written)
 
     def board(self, request: Request) -> Response:
+        """Return the board of a seat as it is now, after the game with the recorded result."""
         table, actor = self._seated(request)
         ending = play.GameEnd()
         with table.changed:  # the game must not end between the two
-            if (
-                table.result is not None
-                and table.game is not None
-                and table.game.episode
-            ):
+            played = table.game
+            if played is not None and played.episode:
                 # From now on the game is a run like the others, with a page of
                 # its own.
-                self._content.library.add(table.result.path)
+                self._content.library.add(played.result.path)
                 seat = table.seat(actor or next(iter(table.humans), ""))
-                ending = self._content.ending(table.game, seat.letters)
-            return _html(
-                play.board(table, actor, ending, self._content.tally(table.series))
-            )
+                ending = self._content.ending(played, seat.letters)
+            tally = self._content.tally(table.series)
+            return _html(play.board(table, actor, ending, tally))
 
     def live_game(self, request: Request) -> Response:
+        """Stream the version and state of a game, which tell the page to reload its board."""
         table = self._table(request)
-        keys = ("version", "state", "ended")
-        return _events(request, lambda: {key: getattr(table, key) for key in keys}, 0.2)
+
+        def look() -> dict[str, Any]:
+            return {
+                "version": table.version,
+                "state": table.state,
+                "ended": table.ended,
+            }
+
+        # Often enough that a turn seems to show at once.
+        return _events(request, look, 0.2)
 
     async def post(self, request: Request) -> Response:
+        """Take what a page sends to a game: ``say`` (a turn), ``answer`` or ``leave``.
+
+        Returns ``problem``, empty if the words were taken, and for an action that
+        should be confirmed ``question``. Raises ``UsageError`` for other verbs.
+        """
         table = self._table(request)
         given = await _body(request)
         verb = request.path_params["verb"]
@@ -347,7 +411,8 @@ def _installed(kind: registry.Kind, name: str) -> None:
 async def _body(request: Request) -> dict[str, str | int]:
     """Return the body, an object of strings and numbers. Raises ``BadRequest``."""
     body = await read_object(request.stream(), _MOST)
-    if not body or not all(isinstance(value, str | int) for value in body.values()):
+    is_flat = all(isinstance(value, str | int) for value in body.values())
+    if not body or not is_flat:
         raise BadRequest("the request must be a JSON object of strings and integers")
     return body
 
@@ -355,7 +420,11 @@ async def _body(request: Request) -> dict[str, str | int]:
 def _events(
     request: Request, look: Callable[[], Any], every: float = _EVERY
 ) -> Response:
-    """Stream the result of ``look`` on each change. A slow browser gets only the latest state."""
+    """Stream the result of ``look`` as server-sent events, one on each change.
+
+    ``look`` is called on a thread ``every`` seconds and must return JSON values. A slow
+    browser gets only the latest state. The stream ends when the browser disconnects.
+    """
 
     async def events() -> AsyncIterator[str]:
         last = ""
@@ -374,7 +443,10 @@ def _events(
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Return the error page for a missing item, an unreadable one or a defect."""
+    """Return the error page for a missing item, an unreadable one or a defect.
+
+    Of a defect only the class is shown: its message may have contents of files.
+    """
     if isinstance(error, BadRequest):
         return PlainTextResponse(str(error), error.status)
     if isinstance(error, UsageError):
@@ -388,8 +460,15 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 
 def _notice(title: str, reason: str, code: int, script: str = "home") -> Response:
-    text = page("notice_page.html", script, True, heading=title, reason=reason)
-    answer = _html(text, code)
+    """Return a page with a heading and one line of text, with a status code."""
+    written = page(
+        "notice_page.html",
+        script,
+        served=True,
+        heading=title,
+        reason=reason,
+    )
+    answer = _html(written, code)
     if script == "wait":
         answer.headers["refresh"] = "3"  # for a browser without scripts
     return answer
@@ -407,13 +486,16 @@ _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def _html(text: str, code: int = 200) -> HTMLResponse:
-    """Return a page or a part of one, with its content security policy also as a header."""
+    """Return a page or a part of one, with its content security policy also as a header.
+
+    The policy is in the head of a page, hence in its first 2,000 characters. As a
+    header it also forbids frames, which a page's own policy cannot.
+    """
     policy = _POLICY.search(text[:2000])
-    allowed = (
-        "default-src 'none'"  # of a part of a page, which has no policy of its own
-    )
     if policy:
         allowed = html.unescape(policy[1])
+    else:
+        allowed = "default-src 'none'"  # a part of a page has no policy of its own
     headers = {"content-security-policy": f"{allowed}; frame-ancestors 'none'"}
     return HTMLResponse(text, code, headers)
 
@@ -429,7 +511,11 @@ class Server:
     """
 
     def __init__(
-        self, content: Content, port: int = 0, host: str = HOST, token: str = ""
+        self,
+        content: Content,
+        port: int = 0,
+        host: str = HOST,
+        token: str = "",
     ) -> None:
         self.games = Games(content.library.add)
         self._socket = _bound(host, port)
@@ -438,12 +524,18 @@ class Server:
         if token:
             self.address += f"?token={token}"
         config = uvicorn.Config(
-            application(content, host, token, self.games), log_level="critical", access_log=False,
-            lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=5,
-        )  # fmt: skip
+            application(content, host, token, self.games),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            # Streams of live pages never end by themselves: Ctrl-C waits for them this long.
+            timeout_graceful_shutdown=1,
+            timeout_keep_alive=5,
+        )
         self._server = uvicorn.Server(config)
 
     def serve(self) -> None:
+        """Serve until ``stop`` or Ctrl-C, then end all games."""
         try:
             self._server.run([self._socket])
         finally:
@@ -451,6 +543,7 @@ class Server:
 
     @contextmanager
     def in_background(self) -> Iterator[Thread]:
+        """Serve on a thread of its own while the context lasts."""
         thread = Thread(target=self.serve, daemon=True)
         thread.start()
         try:
@@ -460,7 +553,11 @@ class Server:
             thread.join(10)
 
     def settle(self, seconds: float = 5.0) -> None:
-        """Wait until open pages have read the end of a run: they close their streams then."""
+        """Wait until open pages have read the end of a run: they close their streams then.
+
+        Returns after ``seconds`` at the latest. No request in three checks counts as
+        settled, because a page may just be between two requests.
+        """
         end = time.monotonic() + seconds
         quiet = 0
         while time.monotonic() < end and quiet < 3:
@@ -482,7 +579,10 @@ class Server:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises ``UsageError`` if the port is taken or out of range."""
+    """Return a listening socket; port 0 is a free one.
+
+    Raises ``UsageError`` if the port is taken or out of range.
+    """
     # Only addresses of version 6 have colons.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
@@ -518,7 +618,11 @@ _HARDENED = (
 
 
 def token_for(host: str, given: str) -> str:
-    """Return the token that a server on ``host`` requires: none on loopback unless one is given."""
+    """Return the token that a server on ``host`` requires.
+
+    ``given`` if there is one. Else none on loopback and a random one elsewhere, where
+    others could reach the server.
+    """
     alone = host in ("localhost", "::1") or host.startswith("127.")
     if given or alone:
         return given
@@ -526,21 +630,27 @@ def token_for(host: str, given: str) -> str:
 
 
 class Guard:
-    """ASGI middleware that checks requests. ``token`` is empty on loopback, a local address."""
+    """ASGI middleware that lets only authorized requests pass, and hardens the responses.
 
-    def __init__(self, app: ASGIApp, host: str = "127.0.0.1", token: str = "") -> None:
+    ``token`` is empty on loopback, where the checks of host and origin are enough. The
+    comment above states the three checks.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, token: str) -> None:
         self._app = app
         self._token = token
-        self._names = {host, socket.gethostname()} if token else set()
+        # Off loopback, browsers may also use this machine's own name.
+        self._names = set[str]()
+        if token:
+            self._names = {host, socket.gethostname()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {
-            k.decode("latin-1").lower(): v.decode("latin-1")
-            for k, v in scope["headers"]
-        }
+        headers = {}
+        for name, text in scope["headers"]:
+            headers[name.decode("latin-1").lower()] = text.decode("latin-1")
         refused = self._refused(scope, headers)
         if refused is not None:
             await refused(scope, receive, send)
@@ -556,9 +666,9 @@ class Guard:
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
         """Return the response that replaces a request's own, or None to let it pass.
 
-        Either a refusal (401, 403 or 404) or, for a token in the address, a redirect to the address
-        without it, which sets the cookie. ``headers`` have lower-case names. The comment above
-        ``COOKIE`` states the three checks.
+        Either a refusal (401, 403 or 404) or, for a token in the address, a redirect to
+        the address without it, which sets the cookie. ``headers`` have lower-case
+        names.
         """
         if scope["path"].startswith(("//", "/\\")):
             # as the address of a redirect, this would be another server
@@ -590,7 +700,8 @@ class Guard:
                 "a request that changes state needs an Origin header", 403
             )
         # The redirect removes the token from the address bar.
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        given = query.get("token", [""])[0]
         if self._token and self._right(given):
             answer = RedirectResponse(scope["path"], 303)
             answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")

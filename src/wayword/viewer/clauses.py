@@ -27,11 +27,14 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """Clauses of an instruction from a recipe's notes, the position of each (or none), and the
-    clause followed at each step.
+    """Clauses of an instruction from a recipe's notes, and the clause followed at each step.
 
-        >>> Clauses(("Go ahead", "stop at the lamp"), (0, 10)).cut("Go ahead. Stop at the lamp.")
+        >>> clauses = Clauses(("Go ahead", "stop at the lamp"), (0, 10))
+        >>> clauses.cut("Go ahead. Stop at the lamp.")
         [('Go ahead. ', (1,)), ('Stop at the lamp.', (2,))]
+
+    ``begins`` has the position of each clause in the instruction, with runs of white
+    space counted as one character; it is empty if the clauses are not part of the text.
     """
 
     texts: tuple[str, ...] = ()
@@ -40,7 +43,11 @@ class Clauses:
 
     @staticmethod
     def of(trajectory: Trajectory) -> Clauses:
-        """Read the clauses from an episode's notes. A step without a note repeats the last."""
+        """Read the clauses from an episode's notes; empty without a decomposition.
+
+        A step without a note repeats the last one. Values of records that were changed
+        by hand are ignored.
+        """
         noted = _last(trajectory.opening_notes, CLAUSES)
         texts = noted.get("texts")
         if not isinstance(texts, list | tuple) or not texts:
@@ -56,13 +63,19 @@ class Clauses:
             count = len(texts)
             # Other numbers come from records that were changed by hand.
             if isinstance(number, int) and 0 <= number <= count:
-                done = (n for n in _integers(details.get("done")) if 1 <= n <= count)
+                noted_done = _integers(details.get("done"))
+                done = [clause for clause in noted_done if 1 <= clause <= count]
                 now = Followed(number, tuple(done))
             steps.append(now)
         # Positions that are missing or out of order cut nothing.
-        if len(begins) != len(texts) or list(begins) != sorted(begins):
+        is_ordered = list(begins) == sorted(begins)
+        if len(begins) != len(texts) or not is_ordered:
             begins = ()
-        return Clauses(tuple(map(str, texts)), begins, tuple(steps))
+        return Clauses(
+            texts=tuple(map(str, texts)),
+            begins=begins,
+            steps=tuple(steps),
+        )
 
     @property
     def followed(self) -> bool:
@@ -95,8 +108,12 @@ class Clauses:
         ends.append(len(instruction))
         pieces = []
         for start, (begin, end) in zip(starts, pairwise(ends), strict=True):
-            numbers = [n for n, at in enumerate(self.begins, 1) if at == start]
-            pieces.append((instruction[begin:end], tuple(numbers)))
+            numbers = []
+            for number, at in enumerate(self.begins, 1):
+                if at == start:
+                    numbers.append(number)
+            text = instruction[begin:end]
+            pieces.append((text, tuple(numbers)))
         return pieces
 
     def starts(self, step: int) -> int:
@@ -108,6 +125,7 @@ class Clauses:
 
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
+    """Return the details of the last note of a kind; empty if there is none."""
     for note in reversed(notes):
         if note.kind == kind:
             return note.details
@@ -115,6 +133,7 @@ def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
 
 
 def _integers(value: Any) -> list[int]:
+    """Return the integers from 0 on of a list; empty for any other value."""
     if not isinstance(value, list | tuple):
         return []
     # ``bool`` is an ``int`` as well.

@@ -31,6 +31,10 @@ from wayword.viewer.figures import interval, overlay, value, value_range
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
+DifferenceRow = tuple[Metric, Sequence[tuple[str, str]], str]
+"""A row of differences: the metric, labeled cells, and a class for the color or none."""
+Columns = Mapping[str, NDArray[np.float64]]
+"""Scores by metric, an array (N,) each."""
 LISTED = 200
 """Episodes of a list."""
 _SPREADS = 6  # distributions that are drawn, at most
@@ -40,14 +44,18 @@ _LONGEST = 100_000  # characters of prompts that are compared
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two compared runs: their names and slugs, each run's scores by metric, and the episodes that
-    only the second solved, only the first, and both or none."""
+    """Two compared runs: their names and slugs, and each run's scores by metric.
+
+    ``gained`` are the episodes that only the second run solved, ``lost`` those that
+    only the first solved, ``same`` those that both or none did. ``differ`` are the
+    names of settings in which the runs differ.
+    """
 
     names: tuple[str, str]
     slugs: tuple[str, str]
     differ: Sequence[str]
     comparison: Comparison
-    columns: tuple[Mapping[str, NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
+    columns: tuple[Columns, Columns]
     gained: Sequence[str] = ()
     lost: Sequence[str] = ()
     same: Sequence[str] = ()
@@ -62,8 +70,11 @@ class RunPair:
 
     @property
     def verdict(self) -> str:
-        """Who solved more of the shared episodes: ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3%
-        (95%: 2.0 to 24.0%)``; empty if no metric has a better direction."""
+        """Who solved more of the shared episodes, as a sentence; empty if no metric has
+        a better direction.
+
+        ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3% (95%: 2.0 to 24.0%)``
+        """
         # The first metric with a better direction is the family's measure of success.
         lines = [line for line in self.comparison.lines if line.metric.better]
         if not lines:
@@ -79,9 +90,12 @@ class RunPair:
         return f"{won} of {pairs}; {change} (95%: {ends})"
 
     @property
-    def differences(self) -> Sequence[tuple[Metric, Sequence[tuple[str, str]], str]]:
-        """Rows of the table of differences: labeled cells, and the class that colors the difference
-        if its interval, corrected within its family of tests, excludes 0."""
+    def differences(self) -> Sequence[DifferenceRow]:
+        """Rows of the table of differences: the metric, labeled cells, and a class for the color.
+
+        A difference is colored if its interval, corrected within its family of tests,
+        excludes 0. Metrics of usage that both runs have as 0 are left out.
+        """
         rows = []
         for line in self.comparison.lines:
             metric = line.metric
@@ -120,24 +134,31 @@ class RunPair:
         return rows
 
     @property
-    def success(self) -> tuple[Metric, Sequence[tuple[str, str]], str] | None:
-        """The row of the first metric with a better direction, the family's measure of success."""
-        return next((row for row in self.differences if row[0].better), None)
+    def success(self) -> DifferenceRow | None:
+        """The row of the first metric with a better direction, the family's success."""
+        for row in self.differences:
+            if row[0].better:
+                return row
+        return None
 
     @property
     def spreads(self) -> list[tuple[Metric, Html]]:
         """Overlaid distributions of both runs, for metrics that differ between episodes."""
         one, two = self.columns
-        drawn = []
+        spreads = []
         for line in self.comparison.lines:
             metric = line.metric
-            if metric.key in one:
-                second = two.get(metric.key, ())
-                drawn.append((metric, overlay(metric, one[metric.key], second)))
-        return [(metric, svg) for metric, svg in drawn if svg is not None][:_SPREADS]
+            first = one.get(metric.key, ())
+            second = two.get(metric.key, ())
+            drawn = overlay(metric, first, second)
+            if drawn is not None:
+                spreads.append((metric, drawn))
+        return spreads[:_SPREADS]
 
     def link(self, episode: str) -> str:
-        return _query(self.slugs) + "&id=" + quote(episode, safe="", errors="replace")
+        """Return the address of an episode's walks in both runs."""
+        quoted = quote(episode, safe="", errors="replace")
+        return f"{_query(self.slugs)}&id={quoted}"
 
 
 def _signed(metric: Metric, difference: float) -> str:
@@ -149,25 +170,41 @@ def _signed(metric: Metric, difference: float) -> str:
 def compare_page(
     pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]
 ) -> str:
-    """Return the page of some runs; ``written`` is the table of all in several formats."""
-    slugs = [pairs[0].slugs[0], *(pair.slugs[1] for pair in pairs)]
-    names = [pairs[0].names[0], *(pair.names[1] for pair in pairs)]
+    """Return the page that compares the first run with each of the others.
+
+    ``written`` is the table of all runs by format, for copying. Flips are listed
+    without their walks, which the page requests later.
+    """
+    slugs = [pairs[0].slugs[0]]
+    names = [pairs[0].names[0]]
+    for pair in pairs:
+        slugs.append(pair.slugs[1])
+        names.append(pair.names[1])
     # The same page with another baseline, which is the first run.
     baselines = []
     for name, first in zip(names, slugs, strict=True):
         others = [each for each in slugs if each != first]
         baselines.append((name, _query([first, *others])))
     return page(
-        "compare_page.html", "compare", served=True, pairs=pairs, written=written,
+        "compare_page.html",
+        "compare",
+        served=True,
+        pairs=pairs,
+        written=written,
         baselines=baselines,
-        flips=flips_parts(pairs, sources, {}), account=accounting.METRICS, listed=LISTED,
-    )  # fmt: skip
+        flips=flips_parts(pairs, sources, {}),
+        account=accounting.METRICS,
+        listed=LISTED,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An episode that only one of two runs solved: both walks as a small map, the step (from 1) at
-    which they diverge (0 if they do not), and the causes of the failure."""
+    """An episode that only one of two runs solved: both walks as a small map.
+
+    ``apart`` is the step (from 1) at which the walks diverge, 0 if they do not, and
+    ``causes`` those of the failure.
+    """
 
     instruction: str
     sketch: Html | None
@@ -176,7 +213,10 @@ class Flip:
 
     @staticmethod
     def of(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
-        """Compare the outcomes in two runs. Raises ``WaywordError`` for a damaged record."""
+        """Compare the outcomes in two runs. Raises ``WaywordError`` for a damaged record.
+
+        Both runs must have finished the episode.
+        """
         walks = [rows.run.record(episode).trajectory for rows in runs]
         apart = find_divergence(*walks)
         instruction = sources.instruction(episode)
@@ -197,7 +237,10 @@ Flips = Mapping[tuple[tuple[str, str], str], Flip]
 
 
 def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> list[Html]:
-    """Return the episodes gained and lost, for each pair."""
+    """Return the lists of episodes gained and lost, for each pair.
+
+    An episode missing from ``flips`` is listed without its walks and causes.
+    """
     shared = {"sources": sources, "flips": flips, "most": LISTED}
     return [
         render("flips.html", pair=pair, number=n, **shared)
@@ -206,6 +249,7 @@ def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> lis
 
 
 def _query(slugs: Sequence[str]) -> str:
+    """Return the address of the comparison of some runs, the first being the baseline."""
     return "compare?" + "&".join(f"run={slug}" for slug in slugs)
 
 
@@ -223,7 +267,11 @@ _ASIDE = 9.0  # between the points of two runs at the same length
 
 
 def find_divergence(one: Trajectory, other: Trajectory) -> int:
-    """Return the first step (from 1) at which two walks of an episode differ; 0 if none does."""
+    """Return the first step (from 1) at which two walks of an episode differ; 0 if none does.
+
+    Walks differ in who moves or in the action; if one is the beginning of the other, at
+    the step after its end.
+    """
     pairs = zip_longest(one.steps, other.steps)
     for number, (step, other_step) in enumerate(pairs, 1):
         if step is None or other_step is None:
@@ -260,34 +308,47 @@ def walks_page(
     records: Sequence[EpisodeRecord],
     sources: Sources,
 ) -> str:
-    """Return the page of an episode in two runs. Families without places get two maps.
+    """Return the page of an episode in two runs, step next to step.
 
-    ``names``, ``slugs`` and ``records`` are of both runs; links lead to the step at which the walks
-    part, and the last prompts of that step are compared line by line.
+    ``names``, ``slugs`` and ``records`` are of both runs. Links lead to the step at
+    which the walks diverge, and the last prompts of that step are compared line by
+    line. Families without places get two maps instead of a shared one.
     """
     walks = [record.trajectory for record in records]
     letters = maps.letters_of(sources, *walks)
     sources = replace(sources, letters=letters)
     apart = find_divergence(*walks)
     # One map for both, so that the same place is the same point.
-    both = maps.together([*zip(names, walks, strict=True)], sources, apart)
+    named = list(zip(names, walks, strict=True))
+    both = maps.together(named, sources, apart)
     one, other = (_last_prompt(walk, apart) for walk in walks)
     # The first two lines name the files that a diff compares; here there are none.
     changes = list(unified_diff(one, other, n=1, lineterm=""))[2:]
+    prompts = [(line[0], line[1:]) for line in changes if line]
     documents = [Document.of(record, sources) for record in records]
     # Step next to step; the longer walk continues alone.
     rows = zip_longest(*(document.written["steps"] for document in documents))
     episode = walks[0].episode_id
     target = f"{address(episode)}#step-{max(1, apart)}"
     main = render(
-        "walks.html", names=names, documents=documents, apart=apart, both=both, rows=rows,
-        episode=episode, links=[f"run/{run}/{target}" for run in slugs],
-        prompts=[(line[0], line[1:]) for line in changes if line],
-    )  # fmt: skip
+        "walks.html",
+        names=names,
+        documents=documents,
+        apart=apart,
+        both=both,
+        rows=rows,
+        episode=episode,
+        links=[f"run/{run}/{target}" for run in slugs],
+        prompts=prompts,
+    )
     return page(
-        "walks_page.html", "compare", served=True, episode=walks[0].episode_id,
-        up=_query(slugs), main=letters.over(main),
-    )  # fmt: skip
+        "walks_page.html",
+        "compare",
+        served=True,
+        episode=episode,
+        up=_query(slugs),
+        main=letters.over(main),
+    )
 
 
 # Comparisons, computed on request and cached while nothing changes.
@@ -302,8 +363,12 @@ Lookup = Callable[[Rows, Sequence[str]], Sources]
 
 
 class Pairs:
-    """Comparison pages for a library's runs. ``tasks`` looks up a run's tasks by id; ``soon``
-    returns only those available without delay."""
+    """Comparison pages for a library's runs, cached until one of them changes.
+
+    ``tasks`` looks up a run's tasks by id; ``soon`` returns only those available
+    without delay. In all methods ``names`` are names or slugs of runs, of which the
+    first is the baseline.
+    """
 
     def __init__(self, library: Library, tasks: Lookup, soon: Lookup) -> None:
         self._library = library
@@ -315,13 +380,12 @@ class Pairs:
         self._charts: Cache[str] = Cache(12)
 
     def page(self, names: Sequence[str]) -> str:
+        """Return the page of a comparison; of many runs, the first ``_MOST`` after the baseline."""
         pairs, changed = self._run_pairs(names)
         # More runs than this would fill a page with tables that no one reads.
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
-        # The version changes with each episode, so a page of a run in progress is never
-        # stale.
-        key = tuple((r.run.path, r.version) for r in rows)
-        paths = [r.run.path for r in rows]
+        key = tuple(each.cache_key for each in rows)
+        paths = [each.run.path for each in rows]
         try:
             written = self._tables.get(key, lambda: reports.tables_of(paths, FORMS))
         except WaywordError:
@@ -329,6 +393,10 @@ class Pairs:
         return compare_page(pairs, self._soon(rows[0], changed), written)
 
     def flips(self, names: Sequence[str]) -> str:
+        """Return the lists of flips with their walks; empty for fewer than two runs.
+
+        Walks are drawn for the first ``_SKETCHED`` of each kind and pair.
+        """
         if len(names) < 2:
             return ""
         pairs, changed = self._run_pairs(names)
@@ -336,12 +404,13 @@ class Pairs:
         flips = {}
         for pair in pairs:
             runs = [self._library.rows(name) for name in pair.slugs]
-            versions = [(rows.run.path, rows.version) for rows in runs]
-            for episode in (*pair.gained[:_SKETCHED], *pair.lost[:_SKETCHED]):
+            gained = pair.gained[:_SKETCHED]
+            lost = pair.lost[:_SKETCHED]
+            for episode in (*gained, *lost):
                 # A damaged record has no walk; the list still names its episode.
                 with suppress(WaywordError, LookupError):
                     make = partial(Flip.of, episode, runs, sources)
-                    key = (*versions, episode)
+                    key = (episode, *(rows.cache_key for rows in runs))
                     flips[pair.slugs, episode] = self._flips.get(key, make)
         return "".join(flips_parts(pairs, sources, flips))
 
@@ -350,35 +419,41 @@ class Pairs:
         run's episodes have a length."""
         names = names[: _MOST + 1]
         runs = [self._library.rows(name) for name in names]
-        versions = tuple((rows.run.path, rows.version) for rows in runs)
-        return self._charts.get(versions, lambda: self._length_chart(names, runs))
+        key = tuple(rows.cache_key for rows in runs)
+        return self._charts.get(key, lambda: self._length_chart(names, runs))
 
     def _length_chart(self, names: Sequence[str], runs: Sequence[Rows]) -> str:
-        """Return the chart of :meth:`lengths`. All runs are split into the same ranges of lengths,
-        by the tasks of all of their episodes; a run without lengths has no line."""
+        """Return the chart of :meth:`lengths`.
+
+        All runs are split into the same ranges of lengths, by the tasks of all of their
+        episodes; a run without lengths has no line.
+        """
         ids: dict[str, None] = {}
         for rows in runs:
             ids.update(dict.fromkeys(rows.ids))
         parts = []
+        present: set[str] = set()
         for name, rows in zip(names, runs, strict=True):
             tasks = self._some_tasks(rows, list(ids))
-            success = [metric for metric in rows.metrics if metric.key == rows.success]
-            if not success:
+            metrics = {metric.key: metric for metric in rows.metrics}
+            success = metrics.get(rows.success)
+            if success is None:
                 continue
             with suppress(WaywordError):  # its episodes have no length
                 by_length = reports.by_length(rows.run, tasks)
-                parts.append((self._library.find(name).name, success[0], by_length))
+                present |= by_length.keys()
+                title = self._library.find(name).name
+                parts.append((title, success, by_length))
         if not parts:
             return ""
-        present: set[str] = set()
-        for _, _, by_length in parts:
-            present |= by_length.keys()
         # A label is "length 3" or "length 3 to 5": sorted by the shortest length that it holds.
         labels = sorted(present, key=lambda label: int(label.split()[1]))
         # Each range gets the same width: otherwise few long episodes would crowd the short
         # ones.
         wide = (_RIGHT - _LEFT) / max(1, len(labels))
-        places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
+        places = {}
+        for number, label in enumerate(labels):
+            places[label] = _LEFT + wide * (number + 0.5)
         # Episodes of each range, in the run that has most.
         counts = dict.fromkeys(labels, 0)
         lines = []
@@ -394,18 +469,28 @@ class Pairs:
                 summary = row.values[metric.key]
                 counts[label] = max(counts[label], row.n)
                 x = places[label] + aside
-                limits = {"low": finite(summary.low), "high": finite(summary.high)}
-                of = f"{value(metric, summary.mean)} of {count(row.n, 'episode')}"
+                limits = {
+                    "low": finite(summary.low),
+                    "high": finite(summary.high),
+                }
+                mean = value(metric, summary.mean)
+                of = f"{mean} of {count(row.n, 'episode')}"
                 title = f"{name}, {label}: {of}; {interval(metric, limits)}"
                 points.append((x, _height(summary.mean), title))
                 # Without an interval, there is a point only.
                 if not math.isnan(summary.low):
-                    bars.append((x, _height(summary.low), _height(summary.high)))
+                    low = _height(summary.low)
+                    high = _height(summary.high)
+                    bars.append((x, low, high))
             lines.append((name, points, bars))
         return render(
-            "lengths.html", lines=lines, places=places, counts=counts, floor=_FLOOR,
+            "lengths.html",
+            lines=lines,
+            places=places,
+            counts=counts,
+            floor=_FLOOR,
             tall=_TALL,
-        )  # fmt: skip
+        )
 
     def _some_tasks(self, rows: Rows, ids: Sequence[str]) -> list[Task]:
         """Look up tasks some at a time: other pages read tasks, too."""
@@ -417,26 +502,30 @@ class Pairs:
         return list(tasks.values())
 
     def walks(self, names: Sequence[str], episode: str) -> str:
+        """Return the page of an episode in two runs. Raises ``WaywordError`` if one lacks it."""
         runs = [self._library.rows(name) for name in names]
         records = [rows.run.record(episode) for rows in runs]
         called = [self._library.find(name).name for name in names]
+        slugs = list(map(slug, called))
         sources = self._tasks(runs[0], [episode])
-        return walks_page(called, [slug(each) for each in called], records, sources)
+        return walks_page(called, slugs, records, sources)
 
     def _run_pairs(self, names: Sequence[str]) -> tuple[list[RunPair], list[str]]:
         """Return the first run against each of the others, and the episodes that changed.
 
-        An episode is gained if only the other run solved it, and lost if only the first one did.
-        The episodes that changed are those that the page lists, at most ``_MAX_TEXTS`` in all, as
-        their instructions are shown.
+        An episode is gained if only the other run solved it, and lost if only the first
+        one did. The episodes that changed are those that the page lists, at most
+        ``_MAX_TEXTS`` in all, as their instructions are shown.
         """
         # The first run is the baseline of all comparisons.
         first, *others = names[: _MOST + 1]
         one = self._library.rows(first)
+        first_name = self._library.find(first).name
         pairs = []
         for second in others:
             two = self._library.rows(second)
-            key = (one.run.path, one.version, two.run.path, two.version)
+            second_name = self._library.find(second).name
+            key = (one.cache_key, two.cache_key)
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
             # The success measure by episode. Only episodes that both runs have scored can be
@@ -457,26 +546,24 @@ class Pairs:
                     gained.append(episode)
                 else:
                     lost.append(episode)
-            called = self._library.find(first).name, self._library.find(second).name
-            pairs.append(
-                RunPair(
-                    called,
-                    (slug(called[0]), slug(called[1])),
-                    compared.differ,
-                    compared.comparison,
-                    (one.columns(), two.columns()),
-                    gained,
-                    lost,
-                    same,
-                )
+            pair = RunPair(
+                names=(first_name, second_name),
+                slugs=(slug(first_name), slug(second_name)),
+                differ=compared.differ,
+                comparison=compared.comparison,
+                columns=(one.columns(), two.columns()),
+                gained=gained,
+                lost=lost,
+                same=same,
             )
+            pairs.append(pair)
         changed: dict[str, None] = {}
         for pair in pairs:
-            listed = (*pair.gained[:LISTED], *pair.lost[:LISTED])
-            changed.update(dict.fromkeys(listed))
+            changed |= dict.fromkeys(pair.gained[:LISTED])
+            changed |= dict.fromkeys(pair.lost[:LISTED])
         return pairs, [*changed][:_MAX_TEXTS]
 
 
 def _height(share: float) -> float:
-    """Height of a share in the chart, whose axis points down."""
+    """Return the y of a share in the chart of success, whose axis points down."""
     return round(_FLOOR - _TALL * share, 1)

@@ -41,7 +41,15 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, RunCard, index_page
-from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
+from wayword.viewer.library import (
+    Cache,
+    Head,
+    Library,
+    NamedRun,
+    Rows,
+    address,
+    slug,
+)
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.content import Map, Point
 from wayword.viewer.markup import Html, Letters, page, render
@@ -49,6 +57,7 @@ from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
 """Rows of longer runs are requested from the server, some at a time."""
+# Rows of a table that are requested at once
 PAGE = 200
 _TASKS = 20_000  # tasks of a dataset that are cached, approximately
 _PATIENCE = 20.0  # seconds after which the causes computed so far are shown
@@ -61,7 +70,14 @@ _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
 
 class Content:
-    """Pages by the names of runs. ``data`` and ``trusted`` are as in ``wayword view``."""
+    """Pages by the names of runs: one method for each address of the server.
+
+    Most methods return HTML or JSON text with secrets redacted; those that return
+    ``Json`` are encoded by the caller. ``data`` and ``trusted`` are as in ``wayword
+    view``: files that only a run folder names are never opened. Every method may raise
+    ``UsageError`` for an unknown run or episode and ``RecordingError`` for a damaged
+    record.
+    """
 
     def __init__(
         self, runs: Library, data: Path | None = None, trusted: Trusted = ()
@@ -84,7 +100,12 @@ class Content:
     # The dataset of a run.
 
     def tasks(self, rows: Rows, ids: Sequence[str]) -> Sources:
-        """Return the run's dataset, opened at the first call, with the tasks of these episodes."""
+        """Return the run's dataset with the tasks of these episodes, opened at the first call.
+
+        The returned ``Sources`` are a copy with the run's own success metric and limit,
+        since runs on the same data share the tasks. Blocks while a dataset is opened or
+        a scene is built; ``_soon`` does not.
+        """
         config = rows.run.config
         sources = self._sources.get(
             _data_key(config),
@@ -96,18 +117,25 @@ class Content:
             with self._asking:
                 if len(sources.tasks) > _TASKS:
                     sources.tasks = {}  # pages that are being made keep the old ones
-                sources.tasks.update(of_ids(sources.dataset.tasks, {*missing, *ids}))
+                # All of the page's, since the line above may have dropped some.
+                wanted = {*missing, *ids}
+                sources.tasks.update(of_ids(sources.dataset.tasks, wanted))
         return replace(sources, success=rows.success, limit=rows.limit)
 
     def _opened(self, rows: Rows) -> Sources:
+        """Return the run's dataset if it is open already, else empty sources."""
         opened = self._sources.peek(_data_key(rows.run.config))
         return opened or Sources(success=rows.success)
 
     def _soon(
         self, rows: Rows, ids: Sequence[str], seconds: float = _MOMENT
     ) -> Sources:
-        """Return the tasks that are available without delay. A task of a generated dataset may
-        require a whole house, so a dataset that is not open yet is not waited for."""
+        """Return the tasks that are available within about ``seconds``.
+
+        A task of a generated dataset may require a whole house, so such tasks are read
+        one by one until the time is over, and a dataset that is not open yet is not
+        waited for.
+        """
         sources = self._opened(rows)
         if sources.dataset is None:
             return sources
@@ -123,6 +151,7 @@ class Content:
     # The home page.
 
     def home(self) -> str:
+        """Return the home page: a card for each run folder, the last started first."""
         cards = [self.card(named) for named in self.library.runs()]
         cards.sort(key=lambda card: card.started, reverse=True)
         where = ", ".join(map(str, self.library.given))
@@ -131,6 +160,7 @@ class Content:
         )
 
     def card(self, each: NamedRun) -> RunCard:
+        """Return the card of a run on the home page: status, counts and headline figures."""
         # An unreadable folder still gets a card, which says what is wrong with it.
         href = f"run/{each.slug}/"
         try:
@@ -148,13 +178,19 @@ class Content:
             else:
                 figures.append((None, None))  # keeps the columns of cards aligned
         return RunCard(
-            each.name, href, cast_of(identity),
-            identity["models"].get("main", ""), identity["dataset"],
-            *library.standing(rows), len(rows.failed),
-            started=config["started"], figures=figures,
-        )  # fmt: skip
+            each.name,
+            href,
+            cast_of(identity),
+            identity["models"].get("main", ""),
+            identity["dataset"],
+            *library.standing(rows),
+            len(rows.failed),
+            started=config["started"],
+            figures=figures,
+        )
 
     def live_run(self) -> str:
+        """Return the slug of the live run that reported last; empty if no run is live."""
         live = []
         for named in self.library.runs():
             progress = library.progress_of(named.path)
@@ -163,6 +199,9 @@ class Content:
         return max(live, default=(0.0, ""))[1]
 
     def live_home(self) -> Json:
+        """Return the state that the home page watches: the number of runs, and the
+        status and finished episodes of each readable one by its address.
+        """
         listed = self.library.runs()
         runs = {}
         for each in listed:
@@ -178,83 +217,130 @@ class Content:
     def run(self, name: str) -> str:
         """Return the page of a run. Raises ``UsageError`` if no run has that name."""
         rows = self.library.rows(name)
-        key = (name, rows.run.path, rows.version, _is_live(rows))
-        return self._pages.get(
-            key, lambda: redacted(index_page(self.overview(name, rows)))
-        )
+        key = (name, rows.cache_key, _is_live(rows))
+
+        def make() -> str:
+            return redacted(index_page(self.overview(name, rows)))
+
+        return self._pages.get(key, make)
 
     def overview(self, name: str, rows: Rows) -> Overview:
-        """Return the data of a run's page, without the slow parts."""
+        """Return the data of a run's page, without the slow parts.
+
+        Intervals, causes and texts are requested by the page later, except for what is
+        cached.
+        """
         # A browser shows ten thousand rows, but not a million.
         remote = len(rows) > REMOTE
-        heads = rows.heads(rows.keys()[:PAGE] if remote else None)
+        keys = rows.keys()
+        if remote:
+            keys = keys[:PAGE]
+        heads = rows.heads(keys)
+        causes = self._causes.peek(rows.cache_key) or {}
         return Overview(
-            self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
-            causes=self._causes.peek((rows.run.path, rows.version)) or {},
-            served=True, later=True, remote=remote,
+            self.library.find(name).name,
+            rows,
+            _means(rows),
+            heads,
+            self._opened(rows),
+            causes=causes,
+            served=True,
+            later=True,
+            remote=remote,
             live="live" if _is_live(rows) else "",
-        )  # fmt: skip
+        )
 
     def metrics(self, name: str) -> str:
+        """Return the table of a run's metrics with intervals, as a part of its page."""
         rows = self.library.rows(name)
-        row = self._tables.get((rows.run.path, rows.version), rows.row)
-        shown = replace(self.overview(name, rows), row=row, later=False)
+        row = self._tables.get(rows.cache_key, rows.row)
+        overview = self.overview(name, rows)
+        shown = replace(overview, row=row, later=False)
         return redacted(index.metrics_part(shown))
 
     def causes(self, name: str) -> str:
+        """Return the causes of failure of a run, as a part of its page; empty if none."""
         rows = self.library.rows(name)
-        self._causes_of(rows)
-        return redacted(
-            index.causes_part(replace(self.overview(name, rows), later=False)) or ""
-        )
+        self._causes_of(rows)  # the overview takes them from the cache
+        shown = replace(self.overview(name, rows), later=False)
+        return redacted(index.causes_part(shown) or "")
 
     def _causes_of(self, rows: Rows) -> dict[str, tuple[str, ...]]:
-        """Causes of episodes without success, by id; in a huge run, of as many as time allows."""
+        """Return the causes of episodes without success, by id.
+
+        In a huge run those of the first ``REMOTE`` episodes, or of as many as
+        ``_PATIENCE`` allows. Cached until an episode is added.
+        """
 
         def make() -> dict[str, tuple[str, ...]]:
-            return causes_by_episode(
-                rows, self.tasks(rows, rows.unsolved()[:REMOTE]), _PATIENCE
-            )
+            sources = self.tasks(rows, rows.unsolved()[:REMOTE])
+            return causes_by_episode(rows, sources, _PATIENCE)
 
-        return self._causes.get((rows.run.path, rows.version), make)
+        return self._causes.get(rows.cache_key, make)
 
     def texts(self, name: str) -> Json:
-        """Parts of each row that are loaded later: instruction, causes, scene."""
+        """Return the parts of each row that are loaded later: instruction, causes, scene.
+
+        Empty for a run of more than ``REMOTE`` rows, whose rows come from ``rows``.
+        """
         rows = self.library.rows(name)
         shown = self.overview(name, rows)
-        if shown.remote:
-            names: Sequence[str] = []
-        else:
-            names = rows.names()
-        sources = self.tasks(rows, names)
-        shown = replace(shown, sources=sources, causes=self._causes_of(rows))
-        texts = []
+        names: Sequence[str] = ()
+        heads: Sequence[Head] = ()
         if not shown.remote:
-            texts = [list(index.text_of(shown, head)) for head in shown.heads]
+            names = rows.names()
+            heads = shown.heads
+        sources = self.tasks(rows, names)
+        causes = self._causes_of(rows)
+        shown = replace(shown, sources=sources, causes=causes)
+        texts = [list(index.text_of(shown, head)) for head in heads]
         return {"rows": texts, "notice": sources.notice}
 
     def rows(self, name: str, wish: Mapping[str, str]) -> Json:
-        """Return a page of a run's rows: filtered, sorted, from row ``wish["from"]`` on."""
+        """Return a page of a run's rows: filtered, sorted, from row ``wish["from"]`` on.
+
+        ``wish`` are the fields of the page's form, see :func:`library.select`.
+        ``ready`` is False while the texts are still being read, in which case the page
+        asks again.
+        """
         rows = self.library.rows(name)
-        causes = self._causes.peek((rows.run.path, rows.version)) or {}
+        causes = self._causes.peek(rows.cache_key) or {}
         # Filters work on the index alone; only words need the records.
-        texts, ready = self._search(rows, wish.get("q", "").lower())
+        words = wish.get("q", "").lower()
+        texts, ready = self._search(rows, words)
         chosen = library.select(rows, wish, causes, texts)
         first = _number(wish.get("from", ""))
         heads = rows.heads(chosen[first : first + PAGE])
-        sources = self._soon(rows, [head.episode_id for head in heads], _MOMENT / 4)
-        shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
-        lines = [index.row_of(shown, head) for head in heads]
-        return {"total": len(chosen), "rows": lines, "ready": ready}
+        ids = [head.episode_id for head in heads]
+        sources = self._soon(rows, ids, _MOMENT / 4)
+        shown = Overview(
+            name,
+            rows,
+            row={},
+            heads=(),
+            sources=sources,
+            causes=causes,
+            served=True,
+        )
+        return {
+            "total": len(chosen),
+            "rows": [index.row_of(shown, head) for head in heads],
+            "ready": ready,
+        }
 
     def search(self, name: str, words: str) -> Json:
-        """Return the episodes whose texts contain the words; ``ready`` once all are read."""
-        matches, ready = self._search(self.library.rows(name), words)
-        return {"matches": [visible(each) for each in matches], "ready": ready}
+        """Return the episodes whose texts contain the words; ``ready`` once all texts are read."""
+        rows = self.library.rows(name)
+        matches, ready = self._search(rows, words)
+        return {"matches": list(map(visible, matches)), "ready": ready}
 
     def _search(self, rows: Rows, words: str) -> tuple[list[str], bool]:
-        """Find words in instructions, thoughts, prompts and answers. The first search starts to
-        read all texts in the background; the page repeats the request until they are read."""
+        """Find words in instructions, thoughts, prompts and answers.
+
+        Returns the ids of the episodes, and True once all texts are read: the first
+        search starts to read them in the background, and the page repeats its request
+        until then.
+        """
         if not words.strip():
             return [], True
         ids = rows.ids
@@ -288,7 +374,7 @@ class Content:
             reader.start()
             return reader
 
-        reader = self._readers.get((rows.run.path, rows.version), begin)
+        reader = self._readers.get(rows.cache_key, begin)
         if len(rows) <= REMOTE:
             reader.join(_MOMENT)  # a small run is often read within it
         if reader.is_alive():
@@ -318,17 +404,27 @@ class Content:
         sources = self._soon(rows, sketched)
         episodes = []
         for number, each in enumerate(active):
-            shown = {k: each.get(k) for k in ("step", "of", "actor", "action", "ok")}
             episode = str(each.get("id"))
             drawn = None
             if number < _SKETCHED:
-                key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                walk = _walk_of(each)
-                make = partial(maps.together, [("so far", walk)], sources, small=True)
+                # Drawn again with the gold path once the dataset is open.
+                is_known = episode in sources.tasks
+                key = (rows.run.path, episode, each.get("step"), is_known)
+                walks = [("so far", _walk_of(each))]
+                make = partial(maps.together, walks, sources, small=True)
                 drawn = self._sketches.get(key, make)
-            thought = visible(str(each.get("thought") or ""))
-            shown |= {"id": visible(episode), "href": address(episode)}
-            episodes.append(shown | {"sketch": drawn or "", "thought": thought})
+            shown = {
+                "step": each.get("step"),
+                "of": each.get("of"),
+                "actor": each.get("actor"),
+                "action": each.get("action"),
+                "ok": each.get("ok"),
+                "id": visible(episode),
+                "href": address(episode),
+                "sketch": drawn or "",
+                "thought": visible(str(each.get("thought") or "")),
+            }
+            episodes.append(shown)
         return {
             "running": alive or is_awaited,
             "awaited": is_awaited,
@@ -342,6 +438,10 @@ class Content:
     # Episodes.
 
     def episode(self, name: str, episode: str) -> str:
+        """Return the page of an episode; of one that still runs, its moves so far.
+
+        Links lead to the episodes before and after it in the order of the run's rows.
+        """
         rows = self.library.rows(name)
         run = self.library.find(name).name
         running = None
@@ -349,36 +449,56 @@ class Content:
             running = library.active_episode(rows, episode)
         if running:
             sources = self.tasks(rows, [episode])
-            return redacted(page(
-                "running_page.html", "live", served=True, name=episode, run=run,
-                instruction=sources.instruction(episode), moves=_moves_part(running, sources),
-            ))  # fmt: skip
+            written = page(
+                "running_page.html",
+                "live",
+                served=True,
+                name=episode,
+                run=run,
+                instruction=sources.instruction(episode),
+                moves=_moves_part(running, sources),
+            )
+            return redacted(written)
         document = self._document(rows, episode)
         names = rows.names()
         at = names.index(episode)
-        before = address(names[at - 1]) if at > 0 else ""
-        after = address(names[at + 1]) if at + 1 < len(names) else ""
-        links = Links(before, after, "./", address(episode).removeprefix("episode"))
+        before = ""
+        after = ""
+        if at > 0:
+            before = address(names[at - 1])
+        if at + 1 < len(names):
+            after = address(names[at + 1])
+        query = address(episode).removeprefix("episode")
+        links = Links(before, after, up="./", ask=query)
         with readable("page"):
-            return redacted(
-                episode_page(document, rows.metrics, run, links, served=True)
-            )
+            written = episode_page(document, rows.metrics, run, links, served=True)
+        return redacted(written)
 
     def document(self, name: str, episode: str) -> str:
-        return redacted(json.dumps(self._document(self.library.rows(name), episode)))
+        """Return the data of an episode's page as JSON, for programs."""
+        rows = self.library.rows(name)
+        document = self._document(rows, episode)
+        return redacted(json.dumps(document))
 
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
+        """Return the data of an episode's page, computed once while nothing changes."""
         sources = self.tasks(rows, [episode])
         # A page made without the dataset is made again once it is open.
-        key = rows.run.path, rows.version, episode, sources.dataset is None
+        key = (rows.cache_key, episode, sources.dataset is None)
+
+        def make() -> dict[str, Json]:
+            record = rows.run.record(episode)
+            return Document.of(record, sources).json()
+
         with readable("page"):
-            return self._documents.get(
-                key, lambda: Document.of(rows.run.record(episode), sources).json()
-            )
+            return self._documents.get(key, make)
 
     def ending(self, game: PlayedGame, letters: Letters) -> GameEnd:
-        """Return the end of a game, with places by their letters in the game. The other rows are
-        runs on the same data."""
+        """Return the end of a game, with places by their letters in the game.
+
+        Assigns letters to the places of the gold path, which the player may not have
+        seen. Empty if the game's folder is not in the library.
+        """
         episode = game.episode
         name = self.library.name_of(game.result.path)
         if not name:
@@ -405,17 +525,20 @@ class Content:
         if progress.values and not progress.conditions:
             left = progress.length(progress.values[-1])
         return GameEnd(
-            f"/run/{slug(name)}/{address(episode)}",
-            document.map,
-            self._others(name, episode)[:_OTHERS],
-            document.succeeded,
-            mistake,
-            left,
-            document.shown_conditions,
+            link=f"/run/{slug(name)}/{address(episode)}",
+            map=document.map,
+            others=self._others(name, episode)[:_OTHERS],
+            solved=document.succeeded,
+            mistake=mistake,
+            left=left,
+            conditions=document.shown_conditions,
         )
 
     def _others(self, name: str, episode: str) -> list[tuple[str, bool]]:
-        """Return the outcomes of an episode in the other runs on the same data, each once."""
+        """Return the outcomes of an episode in the other runs on the same data.
+
+        Each as agent and model, and True if solved; equal ones once.
+        """
         data = _data_key(self.library.rows(name).run.config)
         others: dict[tuple[str, bool], None] = {}
         for each in self.library.runs():
@@ -442,13 +565,20 @@ class Content:
         return [score > 0.5 for score in outcomes.values()]
 
     def moves(self, name: str, episode: str) -> str:
+        """Return the moves of a running episode so far. Raises ``UsageError`` once it has ended."""
         rows = self.library.rows(name)
         now = library.active_episode(rows, episode)
         if now is None:
             raise UsageError(f"episode {episode!r} is not running")
-        return redacted(_moves_part(now, self.tasks(rows, [episode])))
+        sources = self.tasks(rows, [episode])
+        return redacted(_moves_part(now, sources))
 
     def raw(self, name: str, episode: str, step: str) -> str:
+        """Return a step of the record as indented JSON, as it is in the file.
+
+        ``step`` counts from 1. Control characters are made visible and secrets
+        redacted. Raises ``UsageError`` for a step that does not exist.
+        """
         number = _number(step)
         record = self.library.rows(name).run.raw_record(episode)
         trajectory = record.get("trajectory") or {}
@@ -467,6 +597,7 @@ class Content:
             return redacted(json.dumps(expert_advice(trajectory, sources)))
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
+        """Return the page of two or more runs or, with ``episode``, of its walks in two."""
         if episode is None:
             written = self._pairs.page(names)
         else:
@@ -474,32 +605,39 @@ class Content:
         return redacted(written)
 
     def flips(self, names: Sequence[str]) -> str:
+        """Return the part of a comparison with the episodes that only one run solved."""
         return redacted(self._pairs.flips(names))
 
     def lengths(self, names: Sequence[str]) -> str:
+        """Return the part of a comparison with success by length; empty without lengths."""
         return redacted(self._pairs.lengths(names))
 
 
 @contextmanager
 def readable(part: str) -> Iterator[None]:
-    """Raise ``RecordingError`` where a record that was changed by hand has no such part."""
+    """Raise ``RecordingError`` where a record that was changed by hand has no such part.
+
+    Catches the errors of reading values of the wrong kind; ``part`` names what is
+    missing.
+    """
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # One line, whatever the library below put into its message.
-        reason = " ".join(str(error).split())[:80]
-        problem = f"no {part}, because the record cannot be replayed: {reason}"
+        reason = " ".join(str(error).split())
+        problem = f"no {part}, because the record cannot be replayed: {reason[:80]}"
         raise RecordingError(problem) from error
 
 
 def _number(text: str) -> int:
-    """Return a number of a request; 0 for other text, and for a number that no list reaches."""
+    """Return a number of a request; 0 for other text, and for one that no list reaches."""
     if text.isdecimal() and len(text) < 10:
         return int(text)
     return 0
 
 
 def _is_live(rows: Rows) -> bool:
+    """True if a run's process reports progress, or has just begun and will do so."""
     progress = library.progress_of(rows.run.path)
     if progress and progress.alive:
         return True
@@ -507,7 +645,7 @@ def _is_live(rows: Rows) -> bool:
 
 
 def _lines_of(drawn: Map | Html | None) -> list[list[Point]]:
-    """Return the walks of a map as lines of points."""
+    """Return the walks of a map as lines of points; none for a drawing that is no map."""
     if not isinstance(drawn, Map):
         return []
     lines = []
@@ -526,6 +664,11 @@ _LATEST = 12  # latest moves that are listed
 
 
 def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
+    """Return a running episode's map and its latest moves, the last one first.
+
+    ``now`` is the episode's entry in the progress that the run wrote. It lists the
+    moves up to step ``step``, of which a long walk may have dropped the first.
+    """
     moves = listed(now, "moves")
     walk = _walk_of(now)
     step = now.get("step")
@@ -534,9 +677,13 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
         first = step - len(moves) + 1
     numbered = list(enumerate(moves, first))
     latest = numbered[-_LATEST:][::-1]
-    figure = maps.figure(maps.map_of(walk, sources))
+    drawn = maps.map_of(walk, sources)
     part = render(
-        "moves.html", step=step, of=now.get("of"), latest=latest, figure=figure
+        "moves.html",
+        step=step,
+        of=now.get("of"),
+        latest=latest,
+        figure=maps.figure(drawn),
     )
     return maps.letters_of(sources, walk).over(part)
 
@@ -554,12 +701,24 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
         if isinstance(pose, Mapping):
             start.setdefault(actor, as_mapping(move.get("start") or pose))
             status = "ok" if move.get("ok") else "failed"
-            decision = Decision(Action(str(action)))
-            steps.append(Step(actor, {}, decision, Feedback(status), pose))
-    return Trajectory(str(now.get("id", "")), start, steps)
+            step = Step(
+                actor,
+                observation={},
+                decision=Decision(Action(str(action))),
+                feedback=Feedback(status),
+                pose=pose,
+            )
+            steps.append(step)
+    episode = str(now.get("id", ""))
+    return Trajectory(episode, start, steps)
 
 
 def _data_key(config: Mapping[str, Any]) -> str:
+    """Return a text that is equal for runs on the same data with the same perceiver.
+
+    ``config`` is a run's ``config.json``. Runs with the same key share an opened
+    dataset.
+    """
     identity = config["identity"]
     parts = (
         "dataset",
@@ -567,13 +726,17 @@ def _data_key(config: Mapping[str, Any]) -> str:
         "data_checksum",
         "perceiver",
         "dataset_checksum",
+        "perturb",
     )
-    values = [identity.get(part) for part in (*parts, "perturb")]
+    values = [identity.get(part) for part in parts]
     return json.dumps(values, sort_keys=True, default=str)
 
 
 def _means(rows: Rows) -> Mapping[str, Any]:
-    """Return the fast part of the run's row: means. Empty before the first episode ends."""
+    """Return the fast part of the run's row: means. Empty before the first episode ends.
+
+    Has the form of a row of ``wayword table``, without the intervals, which take long.
+    """
     if not rows.done:
         return {}
     means = {}
@@ -583,14 +746,21 @@ def _means(rows: Rows) -> Mapping[str, Any]:
         scores = column[~np.isnan(column)]
         if key == "cost" and len(scores) < len(column):
             continue  # as in tables: a mean over part of the prices would mislead
-        means[key] = {"mean": float(scores.mean()) if len(scores) else None}
+        mean = None
+        if len(scores):
+            mean = float(scores.mean())
+        means[key] = {"mean": mean}
     return {"metrics": means}
 
 
 def causes_by_episode(
     rows: Rows, sources: Sources, patience: float = float("inf")
 ) -> dict[str, tuple[str, ...]]:
-    """Causes of episodes without success, or of as many as ``patience`` (seconds) allows."""
+    """Return the causes of episodes without success, by id.
+
+    Stops after the episode during which ``patience`` (seconds) ran out: the rest is
+    missing. An episode that raised has the only cause ``failed``.
+    """
     end = time.monotonic() + patience
     causes: dict[str, tuple[str, ...]] = {}
     for name in rows.unsolved():
@@ -599,7 +769,8 @@ def causes_by_episode(
             causes[name] = ("failed",)
             continue
         written = rows.run.raw_record(name)["trajectory"]
-        causes[name] = tuple(sources.causes(name, written, rows.scored(name)))
+        scores = rows.scored(name)
+        causes[name] = tuple(sources.causes(name, written, scores))
         if time.monotonic() > end:
             break
     return causes

@@ -32,7 +32,12 @@ Layout = Mapping[str, tuple[float, float]]
 
 @dataclass(slots=True)
 class Sources:
-    """Data that a dataset adds to a run. If it is missing, ``notice`` gives the reason."""
+    """Data that a dataset adds to a run: what its pages show beyond the record.
+
+    If it is missing, ``notice`` gives the reason, and all methods return empty values:
+    a run can be viewed without its data. Methods take an ``episode_id``; of an episode
+    that is not in ``tasks`` nothing is known.
+    """
 
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -55,17 +60,20 @@ class Sources:
     """The time of the file of retold walks, and its content: pages are many, the file is one."""
 
     def family(self) -> Family | None:
+        """Return the family of the dataset's worlds, or None."""
         if self.dataset is None:
             return None
         return self.dataset.family
 
     def episode(self, episode_id: str) -> Episode | None:
+        """Return what the agent knew of an episode, or None."""
         task = self.tasks.get(episode_id)
         if task is None:
             return None
         return task.episode
 
     def instruction(self, episode_id: str) -> str:
+        """Return the instruction given to all actors, or an empty text."""
         episode = self.episode(episode_id)
         if episode is None:
             return ""
@@ -82,18 +90,23 @@ class Sources:
     def causes(
         self, episode_id: str, written: Mapping[str, Any], scores: Mapping[str, float]
     ) -> dict[str, int]:
-        """Find the causes of failure of a recorded episode, each with its first step."""
+        """Find the causes of failure of a recorded episode, each with its first step (from 1).
+
+        ``written`` is the trajectory as the record has it.
+        """
         task = self.tasks.get(episode_id)
         instruction = self.instruction(episode_id)
         return find_causes(written, scores, instruction, task, self.dataset)
 
     def scene(self, episode_id: str) -> str:
+        """Return the name of the episode's scene, or an empty text."""
         episode = self.episode(episode_id)
         if episode is None:
             return ""
         return episode.scene
 
     def reference(self, episode_id: str) -> Any:
+        """Return the reference of an episode (goal, gold path), or None."""
         task = self.tasks.get(episode_id)
         if task is None:
             return None
@@ -114,13 +127,21 @@ class Sources:
         return self.dataset.world(episode)
 
     def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
-        """Replay an episode and return its final world; None if the dataset has none, or if the
-        replay differs or fails: a record may contain anything."""
+        """Replay an episode and return its final world.
+
+        None if the dataset has no such task, or if the replay differs or fails: a
+        record may contain anything. ``watchers`` are called before each step and after
+        the last one.
+        """
         task = self.tasks.get(trajectory.episode_id)
         return replayed(trajectory, self.dataset, task, *watchers, *self.watchers)
 
     def pictures(self, trajectory: Trajectory) -> dict[str, str]:
-        """Draw again what agents saw: the hash of each picture's pixels -> its file in base64."""
+        """Draw again what agents saw: the hash of each picture's pixels -> its file in base64.
+
+        Records have hashes alone, since pictures are many and follow from the actions.
+        Empty for a dataset whose agents saw no pictures.
+        """
         dataset = self.dataset
         if dataset is None or dataset.eyes is None:
             return {}
@@ -142,7 +163,10 @@ class Sources:
         return drawn
 
     def retold(self, episode_id: str) -> Retold | None:
-        """Return the walk as a model retold it, if one did. Raises ``RecordingError``."""
+        """Return the walk as a model retold it, if one did. Raises ``RecordingError``.
+
+        The file is read again once it has changed.
+        """
         if self.folder is None:
             return None
         try:
@@ -157,11 +181,11 @@ class Sources:
         return self._retold[1].get(episode_id)
 
     def graph(self, scene: str) -> Any:
-        """The scene's graph (ids, index, positions, edges), or None."""
+        """Return the scene's graph (ids, index, positions, edges), or None."""
         return self._ask("graph", scene)
 
     def plan(self, scene: str) -> Any:
-        """The scene's floor plan (rooms, doors), or None."""
+        """Return the scene's floor plan (rooms, doors), or None."""
         return getattr(self._ask("house", scene), "plan", None)
 
     def landmarks(self, episode_id: str) -> list[Any]:
@@ -185,13 +209,18 @@ class Sources:
             return None
 
     def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
+        """Return the places of a scene on paper, computed by ``compute`` at the first call."""
         # Two threads may compute it at once; both find the same.
         if scene not in self.layouts:
             self.layouts[scene] = compute()
         return self.layouts[scene]
 
     def percept(self, scene: str, place: str) -> Percept | None:
-        """Return the run's perceiver's description of a place."""
+        """Return the description of a place by the run's perceiver, or None.
+
+        None if the perceiver is not the run's own: its words would not be what the
+        agent read.
+        """
         if self.dataset is None or not self.words:
             return None
         perceiver = self.dataset.perceiver()
@@ -209,7 +238,12 @@ def open_sources(
     data: Path | None,
     trusted: Trusted = (),
 ) -> Sources:
-    """Open the dataset named in the run's config, with the tasks of ``ids``."""
+    """Open the dataset named in the run's config, with the tasks of ``ids``.
+
+    Never raises a ``WaywordError``: a dataset that cannot be opened leaves a
+    ``notice``. ``data`` is the data folder; files outside it are opened only if
+    ``trusted`` has them.
+    """
     identity = run.config["identity"]
     try:
         # Every file is checked against the paths that the caller trusts, not those that

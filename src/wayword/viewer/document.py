@@ -25,7 +25,7 @@ from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Condition, Sought
-from wayword.metrics.mistakes import EpisodeFacts, Mistake, describe_success
+from wayword.metrics.mistakes import Mistake, describe_success
 from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.mistakes.wording import words
@@ -53,8 +53,11 @@ _MOST_CONDITIONS = 12  # that are listed: a home may ask for dozens
 
 @dataclass(frozen=True)
 class Document:
-    """Content of an episode's page. ``letters`` are the short names of its places, ``course`` is
-    its replay and ``drawn`` its map."""
+    """Content of an episode's page: the record, and what is derived from it at first use.
+
+    ``letters`` are the short names of its places, ``course`` is its replay and
+    ``drawn`` its map. Everything that needs the dataset is empty without it.
+    """
 
     record: EpisodeRecord
     sources: Sources
@@ -65,6 +68,11 @@ class Document:
 
     @staticmethod
     def of(record: EpisodeRecord, sources: Sources) -> Document:
+        """Replay a record and derive the document from it.
+
+        Errors of values that were changed by hand (``TypeError``, ``LookupError`` …) pass
+        through: :func:`wayword.viewer.content.readable` turns them into one line.
+        """
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
@@ -74,7 +82,11 @@ class Document:
         return Document(record, sources, letters, course, drawn, clauses)
 
     def json(self, patience: float = 0.0) -> dict[str, Json]:
-        """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
+        """Return the page's content as JSON values.
+
+        With expert advice if ``patience`` (seconds to spend on it) is above 0; a served
+        page requests the advice later.
+        """
         scores = self.record.scores
         causes = [
             (label_of(cause), meaning_of(cause, scores), step)
@@ -111,6 +123,7 @@ class Document:
         return {**derived, "trajectory": self.written}
 
     def _retold_json(self) -> dict[str, Any] | None:
+        """Return the walk as a model retold it, a notice if the file is damaged, else None."""
         try:
             retold = self.sources.retold(self.record.episode_id)
         except RecordingError as error:
@@ -120,8 +133,12 @@ class Document:
         return {"notice": "", **asdict(retold)}
 
     def _progress_json(self) -> dict[str, Any]:
+        """Return the progress after each step: values, and the words and class of each change."""
         progress = self.progress
-        numbers = range(1, len(self.trajectory.steps) + 1)
+        steps = []
+        for number in range(1, len(self.trajectory.steps) + 1):
+            words = progress.describe(number)
+            steps.append((words, progress.kind(number)))
         return {
             "course": progress.values,
             "conditions": progress.conditions,
@@ -129,30 +146,39 @@ class Document:
             "summary": progress.summary(),
             "best": progress.best_step,
             "worst": progress.worst_step,
-            "steps": [(progress.describe(n), progress.kind(n)) for n in numbers],
+            "steps": steps,
         }
 
     def _clauses_json(self) -> dict[str, Any]:
+        """Return the clauses of the instruction, and those followed and done at each step."""
         clauses = self.clauses
-        numbers = range(1, len(self.trajectory.steps) + 1)
+        starts = []
+        steps = []
+        for number in range(1, len(self.trajectory.steps) + 1):
+            now = clauses.at(number)
+            starts.append(clauses.starts(number))
+            steps.append((now.number, now.done))
         return {
             "texts": clauses.texts,
             "cut": clauses.cut(self.instruction),
             "followed": clauses.followed,
-            "starts": [clauses.starts(n) for n in numbers],
-            "steps": [(clauses.at(n).number, clauses.at(n).done) for n in numbers],
+            "starts": starts,
+            "steps": steps,
         }
 
     @property
     def trajectory(self) -> Trajectory:
+        """The recorded trajectory; of several trials, the last one."""
         return self.record.trajectory
 
     @property
     def progress(self) -> GoalProgress:
+        """The distance to the goal, or the conditions met, after each step."""
         return self.course.progress
 
     @cached_property
     def written(self) -> dict[str, Json]:
+        """The trajectory as a run folder holds it."""
         return to_json(self.trajectory)
 
     @property
@@ -167,6 +193,7 @@ class Document:
 
     @property
     def instruction(self) -> str:
+        """The instruction, empty without the dataset."""
         return self.sources.instruction(self.record.episode_id)
 
     @property
@@ -180,6 +207,7 @@ class Document:
 
     @property
     def reference(self) -> Any:
+        """The goal and gold path, None without the dataset."""
         return self.sources.reference(self.record.episode_id)
 
     @cached_property
@@ -190,19 +218,24 @@ class Document:
             return None
         task = self.sources.tasks.get(self.record.episode_id)
         return diagnose(
-            self.trajectory, self.record.scores, self.sources.dataset, task, self.course,
+            self.trajectory,
+            self.record.scores,
+            self.sources.dataset,
+            task,
+            self.course,
             self.sources.limit,
-        )  # fmt: skip
+        )
 
     @property
     def causes(self) -> Mapping[str, int]:
-        """Causes of an episode without success, each with the first step that shows it."""
+        """Causes of an episode without success, each with the first step (from 1) that shows it."""
         if self.diagnosis is None or self.succeeded is not False:
             return {}
         return self.diagnosis.causes
 
     @property
     def mistake(self) -> Mistake | None:
+        """The step that lost the episode; None if it succeeded or no step is to blame."""
         if self.diagnosis is None:
             return None
         return self.diagnosis.mistake
@@ -212,19 +245,15 @@ class Document:
         """How a solved episode ended, in a sentence; empty if it was not solved."""
         if not self.succeeded:
             return ""
-        dataset = self.sources.dataset
-        task = self.sources.tasks.get(self.record.episode_id)
-        course = self.course
+        dataset = self.course.dataset
+        task = self.course.task
         expert = None
         if dataset is not None and task is not None:
             # Not every solved episode can be solved by the expert as well.
             with suppress(WaywordError, PlanningFailed):
                 expert = dataset.expert_length(task)
-        episode = EpisodeFacts(
-            self.trajectory, self.record.scores, {}, dataset, task, course.progress,
-            course.history, course.sought, course.world,
-        )  # fmt: skip
-        return f"{words(describe_success(episode, expert))}."
+        facts = self.course.facts(self.record.scores, causes={})
+        return f"{words(describe_success(facts, expert))}."
 
     @cached_property
     def map(self) -> Html | None:
@@ -240,22 +269,26 @@ class Document:
         ring = 0
         if not mistake.limit:
             ring = mistake.departed or mistake.step
-        return maps.figure(
-            replace(
-                self.drawn, failed=True, mistake=ring, departed=bool(mistake.departed),
-                named=frozenset(named), missed=mistake.missed,
-            )
-        )  # fmt: skip
+        marked = replace(
+            self.drawn,
+            failed=True,
+            mistake=ring,
+            departed=bool(mistake.departed),
+            named=frozenset(named),
+            missed=mistake.missed,
+        )
+        return maps.figure(marked)
 
     @cached_property
     def rises(self) -> dict[int, str]:
-        """Steps that led up or down by half a metre or more: ``↑ 2.9 m``."""
+        """Steps that led up or down by ``_RISE`` or more, with the height: ``↑ 2.9 m``."""
         graph = self.sources.graph(self.scene)
         positions = getattr(graph, "positions", None)
+        # Streets have no third coordinate.
         if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
             return {}
-        # Metres up; streets have no third coordinate.
-        heights = dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
+        metres_up = positions[:, 2].tolist()
+        heights = dict(zip(graph.ids, metres_up, strict=True))
         rises = {}
         poses = dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
@@ -263,42 +296,56 @@ class Document:
             before = heights.get(place_of(poses.get(step.actor)))
             after = heights.get(place_of(step.pose))
             poses[step.actor] = step.pose
-            if before is None or after is None or abs(after - before) < _RISE:
+            if before is None or after is None:
                 continue
-            arrow = "↑" if after > before else "↓"
-            rises[number] = f"{arrow} {abs(after - before):.1f} m"
+            rise = abs(after - before)
+            if rise >= _RISE:
+                arrow = "↑" if after > before else "↓"
+                rises[number] = f"{arrow} {rise:.1f} m"
         return rises
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
+        """The goal conditions: words, parts that hold, number of parts."""
         return self.course.conditions
 
     @property
     def sought(self) -> Sequence[Sought]:
+        """The objects of the goal, in the order of the conditions."""
         return self.course.sought
 
     @property
     def shown_conditions(self) -> Sequence[Condition]:
-        """The goal conditions with the final places of their objects, without those that another
-        unmet one includes (a hot potato, if a hot potato is to be in the bin)."""
+        """The goal conditions to be shown, with the final places of their objects.
+
+        Left out are those that another unmet one includes (a hot potato, if a hot
+        potato is to be in the bin). Of a question, the places to look at are one
+        condition.
+        """
         if isinstance(self.reference, AnswerReference) and self.sought:
             seen = first_views(self.trajectory).keys()
-            viewed = [item for item in self.sought if not seen.isdisjoint(item.names)]
+            viewed = 0
+            rooms: dict[str, None] = {}
+            for item in self.sought:
+                viewed += not seen.isdisjoint(item.names)
+                if item.room:
+                    rooms[item.room] = None
             words = "saw every place to look at"
-            rooms = dict.fromkeys(item.room for item in self.sought if item.room)
             if rooms:
                 words += f" in the {' or '.join(rooms)}"
-            return [(words, len(viewed), len(self.sought))]
+            return [(words, viewed, len(self.sought))]
         # As sets of words: "a hot potato" is part of "a hot potato in the bin".
-        unmet = [
-            set(words.split()) for words, met, parts in self.conditions if met < parts
-        ]
+        unmet = []
+        for words, met, parts in self.conditions:
+            if met < parts:
+                unmet.append(set(words.split()))
         shown = []
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
         for (words, met, parts), item in goals:
             if met < parts:
                 # Another condition says the same and more.
-                if any(set(words.split()) < other for other in unmet):
+                own = set(words.split())
+                if any(own < other for other in unmet):
                     continue
                 if item:
                     words = item.ended(words, self.trajectory.state, parts)
@@ -309,10 +356,14 @@ class Document:
 def replay(
     trajectory: Trajectory, sources: Sources
 ) -> tuple[Course, Map | Html | None]:
-    """Replay an episode once, for its course and its map."""
+    """Replay an episode once, for its course and its map.
+
+    The course is empty if the replay differs from the record, or without the dataset.
+    """
     task = sources.tasks.get(trajectory.episode_id)
     course = Course(trajectory, sources.dataset, task)
-    drawn = maps.map_of(trajectory, replace(sources, watchers=(course.watch,)))
+    watched = replace(sources, watchers=(course.watch,))
+    drawn = maps.map_of(trajectory, watched)
     if not course.was_watched:  # a map that needs no replay
         sources.played(trajectory, course.watch)
     return course, drawn
@@ -321,12 +372,12 @@ def replay(
 def expert_advice(
     trajectory: Trajectory, sources: Sources, patience: float = 5.0
 ) -> list[tuple[str, bool, bool | None]]:
-    """Return the expert's next action at each step, True if the agent took it, and True if what
-    the agent did was as good (None if that was not found out in time).
+    """Return for each step the expert's next action, True if the agent took it, and
+    True if what the agent did was as good (None if that was not found out in time).
 
-    The action is empty if the expert has no plan, the list if all are. The recorded actions are
-    replayed and plans are made along them, for at most ``patience`` seconds; other actions are
-    weighed for half of them.
+    The action is empty if the expert has no plan, the list if all are. The recorded
+    actions are replayed and plans are made along them, for at most ``patience``
+    seconds; other actions are weighed for half of them.
     """
     start = time.monotonic()
     task = sources.tasks.get(trajectory.episode_id)

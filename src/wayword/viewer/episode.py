@@ -30,8 +30,11 @@ Written = Mapping[str, Any]
 
 
 class Links(NamedTuple):
-    """Addresses of the previous and next page (empty if there is none) and of the run's page, and
-    the query that identifies the episode to the server."""
+    """Addresses around an episode's page: the pages before and after (empty if there is
+    none) and the run's page.
+
+    ``ask`` is the query that identifies the episode to the server.
+    """
 
     before: str = ""
     after: str = ""
@@ -46,10 +49,12 @@ def episode_page(
     links: Links,
     served: bool = False,
 ) -> str:
-    """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name.
+    """Render the page of a document (``wayword.viewer.document``).
 
-    ``metrics`` are those of the run, in the order in which they are shown. A ``served`` page can
-    ask the server for more, a written one cannot.
+    ``metrics`` are those of the run, in the order in which they are shown; ``run`` is
+    its name. A ``served`` page can request more from the server, a written one cannot.
+    Raises ``LookupError``, ``TypeError`` or ``ValueError`` for a document that lacks
+    parts.
     """
     # From JSON to the values that the templates read: arrays, and NaN for missing numbers.
     document = restore(document)
@@ -68,18 +73,32 @@ def episode_page(
     first = [metric for metric in first if scores[metric.key]]  # zeros are omitted
     others = [metric for metric in present if metric not in first]
     main = render(
-        "episode.html", document=document, trajectory=trajectory, steps=steps,
-        cards=_Cards(trajectory, letters), ask=links.ask if served else "",
-        scores=scores, first=first, figure=Html(document["map"] or ""),
-        others=others, usage=_usage(steps),
-        curve=curve_of(document["progress"], len(steps)), tall=CURVE,
+        "episode.html",
+        document=document,
+        trajectory=trajectory,
+        steps=steps,
+        cards=_Cards(trajectory, letters),
+        ask=links.ask if served else "",
+        scores=scores,
+        first=first,
+        figure=Html(document["map"] or ""),
+        others=others,
+        usage=_usage(steps),
+        curve=curve_of(document["progress"], len(steps)),
+        tall=CURVE,
         actors=list(dict.fromkeys(step["actor"] for step in steps)),
         sketch=sketch_of(document.get("retold") or {}),
-    )  # fmt: skip
+    )
     return page(
-        "episode_page.html", "episode", served, name=document["id"], run=run, links=links,
-        main=letters.over(main), advice=document["advice"],
-    )  # fmt: skip
+        "episode_page.html",
+        "episode",
+        served,
+        name=document["id"],
+        run=run,
+        links=links,
+        main=letters.over(main),
+        advice=document["advice"],
+    )
 
 
 _SCORES = 4
@@ -91,7 +110,12 @@ CURVE = 34
 
 
 def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
-    """Return the points of the curve of the distance to success, and its title; empty if flat."""
+    """Return the points of the curve of progress as an SVG polyline, and its title.
+
+    ``progress`` is that of a document, with a value before each of the ``steps`` and
+    after the last. The distance to the goal falls, the number of conditions met rises;
+    both are drawn so that up is better. Empty if the curve is flat.
+    """
     # A recording that could not be played again has no course.
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
@@ -102,28 +126,36 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     if max(course) - min(course) < _FLAT * most:
         return "", ""
     heights = [2 + CURVE * (1 - value / most) for value in course]
-    points = [(number * width, height) for number, height in enumerate(heights)]
-    title = "distance to the goal"
+    points = []
     if conditions:
         title = "goal conditions met"
         # A condition comes to hold at the end of a step, not in its course: a staircase.
-        starts = points[:-1]
-        points = []
-        for (x, height), after in zip(starts, heights[1:], strict=True):
-            points += [(x, height), (x + width, height), (x + width, after)]
+        for number, (before, after) in enumerate(itertools.pairwise(heights)):
+            start = number * width
+            end = start + width
+            points += [(start, before), (end, before), (end, after)]
+    else:
+        title = "distance to the goal"
+        for number, height in enumerate(heights):
+            points.append((number * width, height))
     curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return curve, f"{title}, up to {most:.3g}"
 
 
 SKETCH = 320
 """Longer side of the drawing of a retold walk."""
-_MARGIN = 12
+_MARGIN = (
+    12  # around the walks, in the drawing's units: room for the markers at their ends
+)
 _MOST_PLACES = 1_000  # a file from elsewhere may have any number
 
 
 def sketch_of(retold: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the size of a drawing, and the points of the true and the drawn walk on it, seen from
-    above with north up; empty without a drawing."""
+    """Return the size of a drawing, and the points of the true and the drawn walk on it.
+
+    ``retold`` has both walks as (east, north) in metres, in the same order. Seen from
+    above with north up. Empty without a drawing, and for walks that do not match.
+    """
     true = retold.get("true") or ()
     drawn = retold.get("drawn") or ()
     if not 2 <= len(true) <= _MOST_PLACES or len(drawn) != len(true):
@@ -135,26 +167,33 @@ def sketch_of(retold: Mapping[str, Any]) -> tuple[str, str, str]:
     # A walk on one spot has no extent.
     scale = (SKETCH - 2 * _MARGIN) / (max(wide, tall) or 1.0)
 
-    def points(places: Sequence[tuple[float, float]]) -> str:
-        return " ".join(
-            f"{_MARGIN + (east - min(easts)) * scale:.1f},"
-            f"{_MARGIN + (max(norths) - north) * scale:.1f}"
-            for east, north in places
-        )
+    west = min(easts)
+    top = max(norths)
 
-    size = f"{2 * _MARGIN + wide * scale:.0f} {2 * _MARGIN + tall * scale:.0f}"
-    return size, points(true), points(drawn)
+    def points(places: Sequence[tuple[float, float]]) -> str:
+        written = []
+        for east, north in places:
+            x = _MARGIN + (east - west) * scale
+            y = _MARGIN + (top - north) * scale
+            written.append(f"{x:.1f},{y:.1f}")
+        return " ".join(written)
+
+    width = 2 * _MARGIN + wide * scale
+    height = 2 * _MARGIN + tall * scale
+    return f"{width:.0f} {height:.0f}", points(true), points(drawn)
 
 
 def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
-    """Return the steps with calls: tokens as the height of a bar; tokens, cost and time as text."""
+    """Return the steps with calls: number, height of the bar of tokens, and its title."""
     used = []
     for number, step in enumerate(steps, 1):
-        answers = [call["answer"] for call in step.get("calls", ()) if "answer" in call]
-        tokens = sum(
-            _tokens(answer, "prompt") + _tokens(answer, "completion")
-            for answer in answers
-        )
+        calls = step.get("calls", ())
+        answers = [call["answer"] for call in calls if "answer" in call]
+        tokens = 0
+        for answer in answers:
+            tokens += _tokens(answer, "prompt")
+            tokens += _tokens(answer, "completion")
+        # A call without an answer, or one that was not recorded, has no bar.
         if not tokens:
             continue
         title = f"{tokens:,} tokens"
@@ -165,13 +204,16 @@ def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
         took = sum(seconds for seconds in times if math.isfinite(seconds))
         used.append((number, tokens, f"{title}, {took:.1f} s of calls"))
     most = max((tokens for _, tokens, _ in used), default=1)
-    # The highest bar is 16 units tall, and every bar can be seen.
-    return [
-        (number, max(1.0, 16 * tokens / most), title) for number, tokens, title in used
-    ]
+    bars = []
+    for number, tokens, title in used:
+        # The highest bar is 16 units tall, and every bar can be seen.
+        height = max(1.0, 16 * tokens / most)
+        bars.append((number, height, title))
+    return bars
 
 
 def _tokens(answer: Written, kind: str) -> int:
+    """Return an answer's number of ``prompt`` or ``completion`` tokens, 0 if not recorded."""
     return int(answer.get("usage", {}).get(kind, 0))
 
 
@@ -184,8 +226,12 @@ _MOST = 1500  # longer differences count as new throughout, without a comparison
 
 
 class Piece(NamedTuple):
-    """A passage of a prompt: ``new``, the ``same`` as in an earlier prompt, or ``folded``: instead
-    of a text, ``lines`` lines of the same block of call ``call``, from line ``start`` (from 0)."""
+    """A passage of a prompt.
+
+    ``kind`` is ``new``, the ``same`` as in an earlier prompt, or ``folded``: instead of
+    a text, ``lines`` lines of the same block of call ``call``, from line ``start``
+    (from 0).
+    """
 
     kind: str
     text: str = ""
@@ -202,18 +248,27 @@ class Block(NamedTuple):
     images: Sequence[Written] = ()
 
 
+_Lines = list[tuple[str, list[str]]]
+"""Messages of a prompt: role and lines."""
+
+
 class PromptHistory:
-    """Prompts of one episode in the order of its calls, each compared with the previous one of the
-    same role and opening."""
+    """Prompts of one episode in the order of its calls.
+
+    Each is compared with the previous one of the same role and opening, which differs
+    least.
+    """
 
     def __init__(self) -> None:
-        self._latest: dict[
-            tuple[str, str], tuple[int, list[tuple[str, list[str]]]]
-        ] = {}
+        self._latest: dict[tuple[str, str], tuple[int, _Lines]] = {}
         self._count = 0
 
     def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
-        """Add a recorded prompt sent to the model of ``role``, and return its blocks."""
+        """Add a recorded prompt sent to the model of ``role``, and return its blocks.
+
+        The number of a call, which folded pieces refer to, is the number of prompts
+        added before.
+        """
         if isinstance(prompt, str):
             messages: list[Any] = [{"role": "", "content": prompt}]
         else:
@@ -222,29 +277,32 @@ class PromptHistory:
         key = (role, opening)
         # The previous prompt of the same kind differs least.
         call, earlier = self._latest.get(key, (0, []))
-        lines = [(each["role"], split_lines(_text_of(each))) for each in messages]
+        lines: _Lines = []
+        for message in messages:
+            text = _text_of(message)
+            lines.append((message["role"], split_lines(text)))
         self._latest[key] = self._count, lines
         self._count += 1
         blocks = []
         for at, (who, new) in enumerate(lines):
-            pieces: Iterator[Piece] = iter([Piece("new", "".join(new))])
+            pieces: tuple[Piece, ...] = (Piece("new", "".join(new)),)
             if at < len(earlier) and earlier[at][0] == who:
-                pieces = _pieces(earlier[at][1], new, call)
+                pieces = tuple(_pieces(earlier[at][1], new, call))
             images = messages[at].get("images", ())
-            blocks.append(Block(who, tuple(pieces), images))
+            blocks.append(Block(who, pieces, images))
         return tuple(blocks)
 
 
 def _text_of(message: Written) -> str:
     """Return a recorded message's content, and its tool calls, a line each."""
-    calls = [
-        f"{call['name']}({call['arguments']})" for call in message.get("calls", ())
-    ]
-    return "\n".join(filter(None, [message["content"], *calls]))
+    calls = message.get("calls", ())
+    lines = [message["content"]]
+    lines += [f"{call['name']}({call['arguments']})" for call in calls]
+    return "\n".join(filter(None, lines))
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines with their newlines; only ``\\n`` ends a line, as in the page's script."""
+    r"""Return lines with their newlines; only ``\n`` ends a line, as in the page's script."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -265,7 +323,10 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     # Most prompts grow at the end, or have one block replaced: both ends are shared and cheap
     # to find, and what is left is short enough for a real comparison.
     head = shared(base, new)
-    tail = shared(base[head:][::-1], new[head:][::-1])
+    # The rest of both, from the end
+    base_end = base[head:][::-1]
+    new_end = new[head:][::-1]
+    tail = shared(base_end, new_end)
     middle = new[head : len(new) - tail]
     other = base[head : len(base) - tail]
     # Passages: True if shared, from and to in ``new``, from where in ``base``.
@@ -276,8 +337,10 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     else:
         compared = SequenceMatcher(None, other, middle, False)
         for change, origin, _, start, end in compared.get_opcodes():
-            runs.append((change == "equal", head + start, head + end, head + origin))
-    runs.append((True, len(new) - tail, len(new), len(base) - tail))
+            is_equal = change == "equal"
+            runs.append((is_equal, head + start, head + end, head + origin))
+    tail_start = len(new) - tail
+    runs.append((True, tail_start, len(new), len(base) - tail))
     for is_shared, start, end, origin in runs:
         if is_shared and end - start >= FOLD:
             yield Piece("folded", "", call, origin, end - start)
@@ -302,18 +365,21 @@ _VERDICTS = {
 
 
 class _Cards:
-    """Cards of one episode, in order. The page's keys and map use the steps of the last trial,
-    which is scored; ``trials`` are the earlier ones. ``when`` is the time of each call, as text."""
+    """Cards of one episode, in order.
+
+    The page's keys and map use the steps of the last trial, which is scored; ``trials``
+    are the earlier ones. ``when`` is the time of each call, as text, by the call's
+    number.
+    """
 
     def __init__(self, trajectory: Written, letters: Letters) -> None:
         self._letters = letters
         self._history = PromptHistory()
         self.when: list[str] = []
         self._met: dict[str, set[str]] = {}  # the objects that each actor has seen
-        self.trials = [
-            (trial, self._trial(trial, number))
-            for number, trial in enumerate(trajectory.get("earlier", ()), 1)
-        ]
+        self.trials = []
+        for number, trial in enumerate(trajectory.get("earlier", ()), 1):
+            self.trials.append((trial, self._trial(trial, number)))
         self.cards = self._trial(trajectory, 0)
 
     def _trial(self, trial: Written, number: int) -> list[dict[str, Any]]:
@@ -325,21 +391,20 @@ class _Cards:
         """
         prefix = f"trial-{number}-" if number else ""
 
-        def frame(
-            kind: str, calls: str, notes: str, title: str, summary: str
-        ) -> dict[str, Any]:
-            views = self._calls(trial.get(calls, ()), kind)
-            noted = listed_notes(trial.get(notes, ()))
-            return {"id": prefix + title.lower(), "calls": views, "notes": noted,
-                    "step": None, "title": title, "summary": summary}  # fmt: skip
+        def frame(when: str, key: str, title: str, summary: str) -> dict[str, Any]:
+            """Return the card of what an agent did before or after all steps."""
+            views = self._calls(trial.get(f"{key}_calls", ()), when)
+            noted = listed_notes(trial.get(f"{key}_notes", ()))
+            return {
+                "id": prefix + title.lower(),
+                "calls": views,
+                "notes": noted,
+                "step": None,
+                "title": title,
+                "summary": summary,
+            }
 
-        opening = frame(
-            "the opening",
-            "opening_calls",
-            "opening_notes",
-            "Opening",
-            "before the first step",
-        )
+        opening = frame("the opening", "opening", "Opening", "before the first step")
         cards = []
         if opening["calls"] or opening["notes"]:
             cards.append(opening)
@@ -352,18 +417,24 @@ class _Cards:
         verdict = trial.get("verdict")
         if verdict:
             words = _VERDICTS[verdict.get("succeeded")]
-            names = ("closing_calls", "closing_notes")
-            cards.append(frame("the reflection", *names, "Verdict", words))
+            cards.append(frame("the reflection", "closing", "Verdict", words))
         return cards
 
     def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:
+        """Return what a card shows of each call, and number the calls on.
+
+        ``when`` is the time of the calls, in words. Calls must come in the order in
+        which they were made, because each prompt is compared with earlier ones.
+        """
         views = []
         for call in calls:
             blocks = self._history.add(call["role"], call["prompt"])
             answer = call.get("answer")
             new = 0
             for block in blocks:
-                new += sum(len(p.text) for p in block.pieces if p.kind == "new")
+                for piece in block.pieces:
+                    if piece.kind == "new":
+                        new += len(piece.text)
             summary = f"{new:,} characters new"
             if answer:
                 summary = f"{count(_tokens(answer, 'prompt'), 'token')}, {summary}"
@@ -418,9 +489,10 @@ class _Cards:
                 ]
         calls = self._calls(step.get("calls", ()), when)
         answers = [view["answer"] for view in calls if view["answer"]]
-        usage = {
-            kind: sum(_tokens(answer, kind) for answer in answers) for kind in _USAGE
-        }
+        usage = dict.fromkeys(_USAGE, 0)
+        for answer in answers:
+            for kind in _USAGE:
+                usage[kind] += _tokens(answer, kind)
         return {
             "id": name,
             "step": step,
@@ -444,8 +516,11 @@ class _Cards:
 
 
 def _questions(calls: Sequence[Written]) -> list[tuple[str, float]]:
-    """Return a step's yes-or-no questions, each with the probability of yes; none if they are few
-    or if one of the calls asked something else."""
+    """Return a step's yes-or-no questions, each with the probability of yes.
+
+    None if they are fewer than ``_SEVERAL`` or if one of the calls asked something
+    else.
+    """
     if len(calls) < _SEVERAL:
         return []
     questions = []
@@ -462,8 +537,11 @@ def _questions(calls: Sequence[Written]) -> list[tuple[str, float]]:
 
 @template_function
 def outcome(step: Written) -> str:
-    """``ok``, ``rejected``, ``fallback`` (the recipe's own action for a rejected answer), ``odd``
-    (carried out, but with a status other than ``ok``)."""
+    """Return the class of a step's card.
+
+    ``ok``, ``rejected``, ``fallback`` (the recipe's own action for a rejected answer)
+    or ``odd`` (carried out, but with a status other than ``ok``).
+    """
     if "rejected" in step["decision"]:
         return "rejected"
     if "fallback_for" in step["decision"]:
@@ -475,7 +553,7 @@ def outcome(step: Written) -> str:
 
 @template_function
 def label(step: Written) -> str:
-    """The action, or what kind of answer was rejected."""
+    """Return the action, or what kind of answer was rejected."""
     decision = step["decision"]
     if "rejected" in decision:
         return f"rejected: {decision['rejected'].replace('_', ' ')}"
@@ -488,7 +566,7 @@ def label(step: Written) -> str:
 
 @template_function
 def speech(step: Written) -> str:
-    """The message to others, or empty."""
+    """Return the message that a step sent to others, or an empty text."""
     decision = step["decision"]
     if decision.get("action") in SPOKEN:
         return str(decision.get("arguments", [""])[0])
@@ -497,7 +575,7 @@ def speech(step: Written) -> str:
 
 @template_function
 def seconds(took: float) -> str:
-    """``48.0 s``, ``12 ms``; a dash for a missing number."""
+    """Format a time: ``48.0 s``, ``12 ms``; a dash for a missing number."""
     if not math.isfinite(took):
         return "–"
     if took < 0.1:
@@ -507,15 +585,20 @@ def seconds(took: float) -> str:
 
 @template_function
 def messages(step: Written) -> list[tuple[str, str]]:
-    """Sender and text of the messages since the actor's last turn."""
-    items = listed(step["observation"], "messages")
-    return [(str(each.get("sender", "")), str(each.get("text", ""))) for each in items]
+    """Return sender and text of the messages since the actor's last turn."""
+    received = []
+    for each in listed(step["observation"], "messages"):
+        sender = str(each.get("sender", ""))
+        received.append((sender, str(each.get("text", ""))))
+    return received
 
 
 @template_function
 def new_details(step: Written) -> dict[str, Any]:
-    """Return details of the feedback that neither the card's head nor the pose shows; repeated
-    words become ``move_ahead × 5, turn_left``."""
+    """Return details of the feedback that neither the card's head nor the pose shows.
+
+    Repeated words become ``move_ahead × 5, turn_left``.
+    """
     decision = step["decision"]
     shown = {}
     words = (decision.get("action"), *decision.get("arguments", ()))
@@ -527,17 +610,23 @@ def new_details(step: Written) -> dict[str, Any]:
         if key in _REPEATED and value in words:
             continue
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            runs = [(word, len(list(same))) for word, same in itertools.groupby(value)]
-            value = [
-                word if times == 1 else f"{word} × {times}" for word, times in runs
-            ]
+            runs = []
+            for word, same in itertools.groupby(value):
+                times = len(list(same))
+                if times > 1:
+                    word = f"{word} × {times}"
+                runs.append(word)
+            value = runs
         shown[key] = value
     return shown
 
 
 @template_function
 def brief_pose(pose: Any) -> Any:
-    """``d800c0, facing 36° north-east``, ``kitchen (2.0, 1.5), facing …``; else the pose."""
+    """Return a pose in short: ``d800c0, facing 36° north-east``, ``kitchen (2.0, 1.5), facing …``.
+
+    A pose without a place or a heading is returned as it is.
+    """
     place = place_of(pose) or str(pose.get("place", ""))
     heading = pose.get("heading")
     x = pose.get("x")
@@ -553,7 +642,7 @@ def brief_pose(pose: Any) -> Any:
 
 
 def listed_notes(notes: Sequence[Written]) -> list[Written]:
-    """Notes that no other part of the page shows."""
+    """Return the notes that no other part of the page shows."""
     return [note for note in notes if note["kind"] not in (CLAUSES, FOLLOWED, STATE)]
 
 
@@ -572,7 +661,7 @@ _FORMS = {
 
 @template_function
 def last_line(call: Written) -> str:
-    """The last line of a text prompt, or its end: the question."""
+    """Return the last line of a text prompt, or its end: the question."""
     prompt = call["prompt"]
     if not isinstance(prompt, str):
         return ""
@@ -584,12 +673,15 @@ def last_line(call: Written) -> str:
 def call_summary(call: Written) -> str:
     """Summarize a call: tokens, time, price, and the sampling settings sent to the server."""
     answer = call["answer"]
-    return " · ".join([*_account(answer), *_settings(call.get("sampling"), answer)])
+    parts = list(_account(answer))
+    parts += _settings(call.get("sampling"), answer)
+    return " · ".join(parts)
 
 
 def _account(answer: Written) -> Iterator[str]:
-    """Yield what an answer used and how it came about, in words: tokens, seconds and dollars as far
-    as they are recorded.
+    """Yield what an answer used and how it came about, in words.
+
+    Tokens, seconds and dollars, as far as they are recorded.
     """
     usage = answer.get("usage", {})
     written = f"{count(_tokens(answer, 'completion'), 'token')} written"
@@ -640,7 +732,10 @@ def _settings(sampling: Written | None, answer: Written) -> Iterator[str]:
 
 
 def _fill_pictures(trajectory: Written, drawn: Mapping[str, str]) -> None:
-    """Add the files of pictures whose pixels alone are recorded; empty if they were not drawn."""
+    """Add the files of pictures whose pixels alone are recorded, in place.
+
+    ``drawn`` maps the hashes of pixels to files in base64; others get an empty file.
+    """
     for trial in (*trajectory.get("earlier", ()), trajectory):
         for step in trial["steps"]:
             for call in step.get("calls", ()):
@@ -648,13 +743,17 @@ def _fill_pictures(trajectory: Written, drawn: Mapping[str, str]) -> None:
                     continue
                 for message in call["prompt"]:
                     for image in message.get("images", ()):
-                        image.setdefault("data", drawn.get(image.get("pixels"), ""))
+                        data = drawn.get(image.get("pixels"), "")
+                        image.setdefault("data", data)
 
 
 @template_function
 def picture_source(image: Written) -> str:
-    """Return an image as a ``data:`` address; empty for a format that pages do not show, and for a
-    picture that could not be drawn again."""
+    """Return an image as a ``data:`` address.
+
+    Empty for a format that pages do not show, and for a picture that could not be drawn
+    again.
+    """
     kind = image["media_type"]
     if kind not in _PICTURES or not image["data"]:
         return ""

@@ -102,7 +102,7 @@ def value_range(metric: Metric, low: float, high: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``40 s``, ``12 min``, ``3.5 h``."""
+    """Format a time left, roughly: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(10, 10 * round(seconds / 10))} s"
     if seconds < 5400:
@@ -114,13 +114,18 @@ def duration(seconds: float) -> str:
 
 
 def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
-    """Overlay the distributions of two runs, as shares of each, in at most twelve bins; None if
-    they have fewer than three values."""
+    """Draw the distributions of two runs above each other, as shares of each.
+
+    ``first`` and ``second`` are scores (N,) and (M,); infinite ones and NaN are left
+    out. At most ``_BINS`` bins. None if a run has no scores, or both together fewer
+    than three different ones.
+    """
     both = [np.asarray(each, dtype=np.float64) for each in (first, second)]
     # Distances to unreachable goals are infinite, and have no place on an axis.
     both = [each[np.isfinite(each)] for each in both]
     values = np.concatenate(both)
-    if min(map(len, both)) == 0 or len(np.unique(values)) < 3:
+    is_empty = min(map(len, both)) == 0
+    if is_empty or len(np.unique(values)) < 3:
         return None
     low = float(values.min())
     high = float(values.max())
@@ -129,22 +134,26 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
         low = 0.0
         high = 1.0
     # Whole numbers of a small range get a bin each.
-    whole = metric.kind != "rate" and high - low < _BINS and not (values % 1).any()
-    if whole:
+    whole = not (values % 1).any() and high - low < _BINS
+    if whole and metric.kind != "rate":
         edges = np.arange(low, high + 2)
     else:
         edges = np.linspace(low, high, _BINS + 1)
-    shares = [np.histogram(scores, edges)[0] / len(scores) for scores in both]
+    shares = []
+    for scores in both:
+        counts, _ = np.histogram(scores, edges)
+        shares.append(counts / len(scores))
     # One scale for both runs, whatever their numbers of episodes.
     most = max(float(share.max()) for share in shares)
     # The drawing is 120 wide and 36 high, the highest bar 34.
     wide = 120 / (len(edges) - 1)
     paths = []
     for share in shares:
-        heights = [round(36 - 34 * part / most, 1) for part in share.tolist()]
-        path = f"M0 36V{heights[0]}"
-        for number, height in enumerate([*heights[1:], 36], 1):
-            path += f"H{round(number * wide, 1)}V{height}"
+        tops = [round(36 - 34 * part / most, 1) for part in share.tolist()]
+        path = f"M0 36V{tops[0]}"
+        # At the right end of each bar the outline steps to the next one, at last to the axis.
+        for number, top in enumerate([*tops[1:], 36], 1):
+            path += f"H{round(number * wide, 1)}V{top}"
         paths.append(path)
     return _OVERLAY(metric, value_range(metric, low, high), paths)
 
@@ -153,7 +162,7 @@ _OVERLAY = macro("parts.html", "overlay")
 
 
 def probability(logprob: float) -> float:
-    """Convert a log-probability; 0 if it is missing."""
+    """Convert a log-probability to a probability in [0, 1]; 0 if it is missing (NaN)."""
     if math.isnan(logprob):
         return 0.0
     return math.exp(min(0.0, logprob))  # rounding may lead above 0
@@ -161,7 +170,10 @@ def probability(logprob: float) -> float:
 
 @template_function
 def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return options and their probabilities, the best first. They need not sum to one."""
+    """Return a choice's options and their probabilities, the best first.
+
+    They need not sum to one: options may share their beginning.
+    """
     pairs = zip(choice["options"], choice["logprobs"], strict=False)
     ranked = sorted(pairs, key=lambda pair: -pair[1])
     return [(option, probability(logprob)) for option, logprob in ranked]
@@ -182,26 +194,28 @@ shown = macro("parts.html", "shown")
 
 @template_function
 def spaced(key: object) -> str:
-    """``low level`` for ``low_level``."""
+    """Return a key in words: ``low level`` for ``low_level``."""
     return str(key).replace("_", " ")
 
 
 @template_function
 def named_values(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the items of a mapping that have a value."""
+    # Zero and no are values, an empty list or mapping is none.
+    empty: tuple[Any, ...] = (None, "", [], (), {})
     return [
         (str(key), each)
         for key, each in mapping.items()
-        if key != "type" and each is not None and each != ""
-        if each or not isinstance(each, list | tuple | dict)
+        if key != "type" and each not in empty
     ]
 
 
 @template_function
 def kind_of(value: Any, depth: int) -> str:
-    """Return the form in which the template ``parts.html`` shows a value, empty for an empty text.
+    """Return the form in which the template ``parts.html`` shows a value.
 
-    ``depth`` is the number of values around it: from ``_DEEPEST`` on, it is not unfolded further.
+    Empty for an empty text. ``depth`` is the number of values around it: from
+    ``_DEEPEST`` on, it is not unfolded further.
     """
     match value:
         case int() | float():
@@ -264,17 +278,20 @@ def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     keys: dict[str, bool] = {}
     for row in rows:
         for key, item in row.items():
-            is_filled = item not in empty and item is not False
-            keys[str(key)] = keys.get(str(key), False) or is_filled
-    return [key for key, is_filled in keys.items() if is_filled and key != "type"]
+            keys.setdefault(str(key), False)
+            if item not in empty and item is not False:
+                keys[str(key)] = True
+    keys.pop("type", None)
+    return [key for key, is_filled in keys.items() if is_filled]
 
 
 # Observations: facts, and the neighbors of an actor on a compass.
 
 
 class ListedExit(NamedTuple):
-    """An exit of a place: degrees to the right of the actor's heading (None if unknown), metres as
-    text, and its destination; ``taken`` if the actor used it."""
+    """An exit of a place: degrees to the right of the actor's heading (None if
+    unknown), metres as text, and its destination; ``taken`` if the actor used it.
+    """
 
     turn: float | None
     place: str = ""
@@ -285,8 +302,9 @@ class ListedExit(NamedTuple):
 def observation(observed: Any, taken: str, letters: Letters) -> Html:
     """Render an observation; ``taken``, the place the actor went to next, is marked.
 
-    Headings are absolute degrees in the record and relative to the actor on the page. Exits of a
-    street have an angle only, those of a viewpoint a name and a length in metres, too.
+    ``observed`` is an observation as a record or a game has it. Headings are absolute
+    degrees there and relative to the actor on the page. Exits of a street have an angle
+    only, those of a viewpoint a name and a length in metres, too.
     """
     held = as_mapping(observed)
     facing = held.get("heading")
@@ -339,7 +357,7 @@ def _walls(walls: Any) -> Any:
 
 @template_function
 def side(angle: float) -> str:
-    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
+    """Return an angle to the right in words: ``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
     if abs(angle) < 0.5:
         return "ahead"
     if abs(angle) > 179.5:
@@ -355,8 +373,11 @@ _LEVEL = 6.0
 
 
 def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """Return (bearing in degrees, free metres) of each column of a recorded depth image; empty for
-    any other value."""
+    """Return (bearing in degrees, free metres) of each column of a recorded depth image.
+
+    The free distance is that at the height of the eye, where walls and furniture count
+    and the floor does not. Empty for any other value.
+    """
     try:
         bearings = depth["bearings"]
         rows = depth["elevations"]
@@ -366,7 +387,9 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
         level = [n for n, up in enumerate(rows) if abs(up) <= _LEVEL]
         # Level 254 is the reach of the sensor; 255 is a missing measurement.
         nearest = image[level].min(axis=0, initial=254).tolist()
-        columns = zip(bearings, nearest, strict=True)
-        return [(float(b), float(reach) * n / 254) for b, n in columns]
+        rays = []
+        for bearing, near in zip(bearings, nearest, strict=True):
+            rays.append((float(bearing), float(reach) * near / 254))
+        return rays
     except (KeyError, TypeError, ValueError):
         return []

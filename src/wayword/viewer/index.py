@@ -56,11 +56,12 @@ _MOST_LINKS = 200  # for browsers without a script
 class Overview:
     """Content of a run's page.
 
-    ``row`` is the run's row of ``wayword table --format json``, empty before the first episode
-    ends, and ``pages`` maps episodes to the addresses of their pages in files. Served pages omit
-    what is slow: ``row`` then has means without intervals, and ``later`` makes the page request the
-    rest. ``causes`` maps episodes without success to their known causes. ``remote``: rows are
-    requested, too. ``live`` is the address of a live run's events.
+    ``row`` is the run's row of ``wayword table --format json``, empty before the first
+    episode ends, and ``pages`` maps episodes to the addresses of their pages in files.
+    Served pages omit what is slow: ``row`` then has means without intervals, and
+    ``later`` makes the page request the rest. ``causes`` maps episodes without success
+    to their known causes. ``remote``: rows are requested, too. ``live`` is the address
+    of a live run's events.
     """
 
     name: str
@@ -79,10 +80,12 @@ class Overview:
 
     @cached_property
     def total(self) -> int:
+        """The number of episodes that the run is to have, or has if that is unknown."""
         return standing(self.rows)[2]
 
     @property
     def config(self) -> Mapping[str, Any]:
+        """The run's ``config.json``."""
         return self.rows.run.config
 
     @cached_property
@@ -92,6 +95,7 @@ class Overview:
 
     @cached_property
     def unsolved(self) -> int:
+        """The number of episodes without success."""
         return len(self.rows.unsolved())
 
     def page_of(self, episode: str) -> str | None:
@@ -102,7 +106,7 @@ class Overview:
 
 
 def index_page(run: Overview) -> str:
-    """The whole document."""
+    """Return the whole document of a run's page."""
     # Once episodes have ended, the row has more caveats than the settings.
     caveats: Sequence[str] = run.row.get("caveats") or caveats_of(run.config)
     endings = ["all"]
@@ -115,17 +119,30 @@ def index_page(run: Overview) -> str:
         if href:
             links.append((head.episode_id, href))
     return page(
-        "run_page.html", "index", run.served, run=run, slug=slug(run.name), caveats=caveats,
-        cast=cast_of(run.config["identity"]), endings=dict.fromkeys(endings), causes=CAUSES,
-        links=links, data_rows=_data(run),
-        metrics=metrics_part(run), failures=causes_part(run), settings=_settings(run),
-    )  # fmt: skip
+        "run_page.html",
+        "index",
+        run.served,
+        run=run,
+        slug=slug(run.name),
+        caveats=caveats,
+        cast=cast_of(run.config["identity"]),
+        endings=dict.fromkeys(endings),
+        causes=CAUSES,
+        links=links,
+        data_rows=_data(run),
+        metrics=metrics_part(run),
+        failures=causes_part(run),
+        settings=_settings(run),
+    )
 
 
 def metrics_part(run: Overview) -> Html:
-    """Show success, efficiency, steps and cost in large type, and all metrics in a folded table."""
+    """Render success, efficiency, steps and cost in large type, and all metrics in a
+    folded table.
+    """
     if not run.row:
         return render("metrics.html", run=run, large=[], cards=[])
+    # By key: the metric, its row of the table, and its interval in words
     cards: dict[str, tuple[Metric, Mapping[str, Any], str]] = {}
     for metric in run.rows.metrics:
         row = run.row["metrics"].get(metric.key)
@@ -145,8 +162,12 @@ def metrics_part(run: Overview) -> Html:
 
 
 def headline(row: Mapping[str, Any], success: str) -> list[str]:
-    """Return the keys of success, efficiency, steps and cost in a run's row; empty if missing."""
-    present = {key for key, summary in row.get("metrics", {}).items() if summary}
+    """Return the keys of success, efficiency, steps and cost in a run's row.
+
+    Always four, so that the cards of runs line up; a key is empty if the row lacks it.
+    """
+    metrics = row.get("metrics", {})
+    present = {key for key, summary in metrics.items() if summary}
     efficient = ""
     for key in _EFFICIENCY:
         if key in present and key != success:
@@ -157,31 +178,41 @@ def headline(row: Mapping[str, Any], success: str) -> list[str]:
 
 
 def causes_part(run: Overview) -> Html | None:
-    """Count episodes without success by cause; a click on a cause filters the table."""
+    """Count episodes without success by cause; a click on a cause filters the table.
+
+    None if all episodes were solved, or if no cause is known and none will be
+    requested.
+    """
     if not run.unsolved or not (run.causes or run.later):
         return None
     # An episode may have several causes, so the bars add up to more than the episodes.
     counts: Counter[str] = Counter()
     for causes in run.causes.values():
         counts.update(causes)
-    present = [cause for cause in CAUSES if counts[cause]]
-    rows = [
-        (cause, label_of(cause), meaning_of(cause, run.rows.index.keys), counts[cause])
-        for cause in present
-    ]
+    keys = run.rows.index.keys
+    rows = []
+    for cause in CAUSES:
+        if counts[cause]:
+            meaning = meaning_of(cause, keys)
+            rows.append((cause, label_of(cause), meaning, counts[cause]))
     most = max(counts.values(), default=1)
     return render("causes.html", run=run, rows=rows, most=most)
 
 
 def _data(run: Overview) -> Json:
-    """Data for the page's script: columns, causes, rows."""
+    """Return the data for the page's script: columns, causes, rows.
+
+    ``static/index.js`` reads it; the keys of a row are those of ``row_of``.
+    """
     metrics = run.rows.metrics
     columns = run.columns
     # Shown at first: the family's two main metrics, then what the episodes took.
     order = [run.rows.success, *_MAIN]
 
     def rank(metric: Metric) -> int:
-        return order.index(metric.key) if metric.key in order else len(order)
+        if metric.key in order:
+            return order.index(metric.key)
+        return len(order)
 
     scored = [metric for metric in metrics if metric.key in columns]
     family = [metric for metric in scored if metric not in accounting.METRICS]
@@ -225,10 +256,16 @@ def _data(run: Overview) -> Json:
 
 
 def row_of(run: Overview, head: Head) -> list[Json]:
-    """Return a row for the page's script: id, text, link, ending, causes, scene, scores."""
+    """Return a row for the page's script: id, text, link, ending, causes, scene, scores.
+
+    Scores are in the order of the run's metrics.
+    """
     text, causes, scene = text_of(run, head)
     episode = head.episode_id
-    scores = [_number(head.scores.get(m.key, math.nan)) for m in run.rows.metrics]
+    scores = []
+    for metric in run.rows.metrics:
+        score = head.scores.get(metric.key, math.nan)
+        scores.append(_number(score))
     link = run.page_of(episode)
     return [visible(episode), text, link, head.ended, causes, scene, *scores]
 
@@ -243,14 +280,20 @@ def _number(score: float) -> Json:
 
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
-    """Return the instruction, after the reason of a failure; the numbers of causes; the scene."""
+    """Return the instruction, after the reason of a failure; the numbers of causes; the scene.
+
+    Causes are given by their position in ``CAUSES``.
+    """
     # The instruction of a single actor belongs to what a reader searches for.
-    private = run.sources.private_instructions(head.episode_id)
-    parts = (head.error, *private.values(), run.sources.instruction(head.episode_id))
-    text = " · ".join(part for part in parts if part)
+    episode = head.episode_id
+    sources = run.sources
+    private = sources.private_instructions(episode)
+    parts = (head.error, *private.values(), sources.instruction(episode))
+    text = " · ".join(filter(None, parts))
     order = list(CAUSES)
-    causes = [order.index(cause) for cause in run.causes.get(head.episode_id, ())]
-    return visible(text), causes, visible(run.sources.scene(head.episode_id))
+    numbers = [order.index(cause) for cause in run.causes.get(episode, ())]
+    scene = visible(sources.scene(episode))
+    return visible(text), numbers, scene
 
 
 def _settings(run: Overview) -> dict[str, Any]:
@@ -291,11 +334,17 @@ def _settings(run: Overview) -> dict[str, Any]:
 # The first page of the viewer: every run of a folder, with its figures.
 
 
+HeadlineFigure = tuple[Metric | None, float | None]
+"""A metric and its mean; None for one that the run does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunCard:
-    """A row of the home page. ``figures`` are (metric, mean) of success, efficiency, steps and
-    cost; ``status`` is ``running``, ``complete``, ``partial`` or, with a ``notice``,
-    ``unreadable``."""
+    """A row of the home page: a run folder with its status and headline figures.
+
+    ``figures`` are (metric, mean) of success, efficiency, steps and cost; ``status`` is
+    ``running``, ``complete``, ``partial`` or, with a ``notice``, ``unreadable``.
+    """
 
     name: str
     href: str
@@ -308,11 +357,14 @@ class RunCard:
     failed: int = 0
     started: str = ""
     notice: str = ""
-    figures: Sequence[tuple[Metric | None, float | None]] = ((None, None),) * 4
+    figures: Sequence[HeadlineFigure] = ((None, None),) * 4
 
 
 def line_of(card: RunCard, each: NamedRun) -> str:
-    """``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
+    """Return a run's card as a line for the terminal.
+
+    ``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)``
+    """
     if card.notice:
         return f"{card.notice}  {each.path}"
     metric, mean = card.figures[0]
@@ -320,5 +372,6 @@ def line_of(card: RunCard, each: NamedRun) -> str:
     if metric:
         score = f"{metric.label} {value(metric, mean)}"
     count = f"{card.done}/{card.of}"
-    what = ", ".join(filter(None, (card.agent, card.model, card.dataset)))
+    parts = (card.agent, card.model, card.dataset)
+    what = ", ".join(filter(None, parts))
     return f"{card.status:<9} {count:>11}  {score:<16}  {each.path}  ({what})"

@@ -56,8 +56,12 @@ class Head:
 
 
 class Rows:
-    """Episodes of one run from its index: finished ones, numbered from 1 in the order they ended,
-    and failed ones that were not finished later."""
+    """Episodes of one run from its index, refreshed as the run goes on.
+
+    Finished episodes are numbered from 1 in the order they ended; failed ones are those
+    that were not finished later. A row's key is the number of a finished episode or the
+    id of a failed one. Every page reads one object, so a change is seen by all of them.
+    """
 
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
@@ -77,7 +81,7 @@ class Rows:
         """Id and reason of the latest failure."""
 
     def refresh(self) -> Rows:
-        """Read new records. Raises ``RecordingError`` for a damaged one."""
+        """Read new records and return the rows. Raises ``RecordingError`` for a damaged one."""
         with self._lock:
             self.index = self.run.index
             self.done = len(self.index)
@@ -90,10 +94,18 @@ class Rows:
             self.ids = self.index.ids()
             keys = self.index.keys
             by_key = scoring.by_key(metrics_of(self.run.config))
+            # At once: other threads read the list.
             self.metrics = [metric for key, metric in by_key.items() if key in keys]
         return self
 
+    @property
+    def cache_key(self) -> tuple[Path, str]:
+        """Key of what is computed from the run: it changes with each episode, so that a
+        page of a run in progress is never stale."""
+        return self.run.path, self.version
+
     def __len__(self) -> int:
+        """The number of rows, finished and failed."""
         return self.done + len(self.failed)
 
     def row(self) -> Mapping[str, Any]:
@@ -105,16 +117,17 @@ class Rows:
         return row
 
     def scored(self, episode: str) -> dict[str, float]:
-        """A finished episode's metrics. Raises ``KeyError`` where there is none."""
+        """Return a finished episode's metrics. Raises ``KeyError`` where there is none."""
         entry = self.index.entry(episode)
         if entry is None:
             raise KeyError(episode)
         return _numbers(entry.scores)
 
     def outcomes(self) -> dict[str, float]:
-        """The success measure of each finished episode that has one."""
+        """Return the success measure of each finished episode that has one, by id."""
+        scores = self.index.column(self.success).tolist()
         # A run goes on: the index may have more episodes by now than were listed.
-        pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=False)
+        pairs = zip(self.ids, scores, strict=False)
         return {name: score for name, score in pairs if not math.isnan(score)}
 
     def keys(self) -> list[str | int]:
@@ -122,7 +135,7 @@ class Rows:
         return [*self.failed, *range(1, self.done + 1)]
 
     def heads(self, keys: Sequence[str | int] | None = None) -> list[Head]:
-        """Return the rows of these keys, by default all."""
+        """Return the rows of these keys, by default all, in the order of the keys."""
         if keys is None:
             keys = self.keys()
         numbers = [key for key in keys if isinstance(key, int)]
@@ -138,16 +151,23 @@ class Rows:
         return heads
 
     def unsolved(self) -> list[str]:
-        """Ids of the episodes without success, failed ones first."""
+        """Return the ids of the episodes without success, failed ones first.
+
+        Success is a score above one half, here as everywhere in the viewer. An episode
+        that has no measure of success is not among them.
+        """
         # The index may have grown since the ids were read.
         success = self.index.column(self.success)[: len(self.ids)]
-        unsolved = np.flatnonzero(success <= 0.5).tolist()
-        return [*self.failed, *(self.ids[number] for number in unsolved)]
+        numbers = np.flatnonzero(success <= 0.5).tolist()
+        return [*self.failed, *(self.ids[number] for number in numbers)]
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return a metric's scores (N,), by metric, for metrics that have any."""
-        columns = {key: self.index.column(key) for key in self.index.keys}
-        return {key: column[~np.isnan(column)] for key, column in columns.items()}
+        columns = {}
+        for key in self.index.keys:
+            column = self.index.column(key)
+            columns[key] = column[~np.isnan(column)]
+        return columns
 
     def names(self) -> list[str]:
         """Ids of all episodes, failed ones first."""
@@ -158,7 +178,12 @@ class Rows:
 
 
 def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
-    return {key: float(value) for key, value in scores.items() if not math.isnan(value)}
+    """Return the scores that an episode has: an index stores NaN for the others."""
+    numbers = {}
+    for key, score in scores.items():
+        if not math.isnan(score):
+            numbers[key] = float(score)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +200,11 @@ class NamedRun:
 
 
 class Cache(Generic[T]):
-    """The last few values by key. Each is computed once, even if several threads request it."""
+    """The last ``most`` values by key; each is computed once, even if several threads ask.
+
+    A slow value holds up only the threads that want the same one. A ``make`` that
+    raises stores nothing: the next request computes again.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -184,6 +213,7 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], T]) -> T:
+        """Return the value of a key, computed by ``make`` if it is not cached."""
         with self._lock:
             # A lock for each key: a slow value holds up only those who want it.
             lock = self._locks.setdefault(key, threading.Lock())
@@ -201,21 +231,31 @@ class Cache(Generic[T]):
             return value
 
     def peek(self, key: Any) -> T | None:
+        """Return the value of a key if it is cached; None, without waiting, if it is not."""
         return self._values.get(key)
 
 
-class Library:
-    """The run folders at, or below, some paths. Raises ``RecordingError`` for a path that is no
-    folder."""
+# Levels: a benchmark's folder, its tables, their runs. Below them are files of runs, and a home
+# folder given by mistake is not searched to its end.
+_DEEPEST = 3
 
-    def __init__(self, given: Sequence[Path], deepest: int = 3) -> None:
+
+class Library:
+    """The run folders at, or below, some paths.
+
+    Folders are looked for at each request, so that new runs appear by themselves, down
+    to ``_DEEPEST`` levels below a path. Raises ``RecordingError`` for a path that is no
+    folder.
+    """
+
+    def __init__(self, given: Sequence[Path]) -> None:
         for path in given:
             if not path.is_dir():
                 raise RecordingError(
                     f"{path}: no such folder; name a run, or a folder that contains runs"
                 )
         self.given = tuple(path.resolve() for path in given)
-        self._deepest = deepest
+
         self._rows: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -227,13 +267,14 @@ class Library:
         return ""
 
     def add(self, path: Path) -> None:
+        """Add a run folder, or a folder of runs, from now on."""
         path = path.resolve()
         # A run below a listed folder is found there already.
         if not any(path.is_relative_to(top) for top in self.given):
             self.given = (*self.given, path)
 
     def name_of(self, path: Path) -> str:
-        """The name of a run folder, empty if it is not below the paths."""
+        """Return the name of a run folder; empty if it is not below the paths."""
         path = path.resolve()
         for named in self.runs():
             if named.path == path:
@@ -241,7 +282,10 @@ class Library:
         return ""
 
     def new_folder(self, *words: str) -> Path:
-        """A folder for a run started from the viewer, named after the run."""
+        """Return a path for a run started from the viewer, named after ``words``.
+
+        It lies in the first of the paths, and may exist.
+        """
         top = self.given[0]
         if is_run(top):
             top = top.parent  # next to the run, not in its folder
@@ -249,7 +293,11 @@ class Library:
         return top / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
     def runs(self) -> list[NamedRun]:
-        """Every run folder that exists now. Names are unique."""
+        """Return every run folder that exists now, with a unique name.
+
+        The name is the path below the given folder; where two given folders have the
+        same, the folder's name is put before it.
+        """
         names: dict[str, Path] = {}
         for top in self.given:
             for folder, inner, _ in os.walk(top):  # links out of it are not followed
@@ -257,9 +305,13 @@ class Library:
                 inside = path.relative_to(top)
                 # In place, which steers the walk: hidden folders are not entered,
                 # and names come in order.
-                inner[:] = sorted(each for each in inner if not each.startswith("."))
+                visible = [each for each in inner if not each.startswith(".")]
+                inner[:] = sorted(visible)
                 if is_run(path):
-                    name = top.name if path == top else str(inside)
+                    if path == top:
+                        name = top.name
+                    else:
+                        name = str(inside)
                     if name in names:
                         name = f"{top.name}/{inside}"
                     while name in names and names[name] != path:
@@ -267,7 +319,7 @@ class Library:
                     names[name] = path
                 # Folders inside a run are its own; deeper ones than this are no
                 # place for runs.
-                if is_run(path) or len(inside.parts) == self._deepest:
+                if is_run(path) or len(inside.parts) == _DEEPEST:
                     inner.clear()
         return [NamedRun(name, path) for name, path in names.items()]
 
@@ -279,6 +331,11 @@ class Library:
         raise UsageError(f"no run is called {name!r}; the first page lists them")
 
     def rows(self, name: str) -> Rows:
+        """Return the rows of the run with a name or slug, up to date.
+
+        Rows of the runs viewed last are kept, about ``_MAX_ROWS`` of them in all.
+        Raises ``UsageError`` for an unknown name.
+        """
         run = self.find(name)
         with self._lock:
             rows = self._rows.get(run.slug)
@@ -295,16 +352,20 @@ class Library:
 
 
 def slug(name: str) -> str:
-    """A name as one segment of an address: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``."""
+    """Return a name as one segment of an address: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``.
+
+    Names of letters, digits, ``_``, ``.`` and ``-`` are unchanged.
+    """
     if _PLAIN.fullmatch(name):
         return name
     # Two names may differ in signs that addresses do not have.
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
-    return f"{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60]}-{digest}"
+    stem = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")
+    return f"{stem[:60]}-{digest}"
 
 
 def address(episode: str) -> str:
-    """Address of an episode's served page, relative to the page of its run."""
+    """Return the address of an episode's served page, relative to the page of its run."""
     return f"episode?id={quote(episode, safe='', errors='replace')}"
 
 
@@ -317,8 +378,13 @@ def select(
     causes_of: Mapping[str, Sequence[str]],
     texts: Sequence[str] = (),
 ) -> list[str | int]:
-    """Return the rows that a query's fields ask for, in the requested order. Search words are found
-    in ids, or in the texts of the episodes in ``texts``."""
+    """Return the keys of the rows that a query asks for, in the requested order.
+
+    Fields of ``wish``: ``q`` (words), ``ended``, ``cause``, ``outcome`` (``success`` or
+    ``failure``), ``sort`` (a metric) and ``down`` (``1``). Words are found in ids, or
+    in the texts of the episodes in ``texts``. Failed episodes have no scores and come
+    first.
+    """
     words = wish.get("q", "").lower().split()
     ended = wish.get("ended") or ""
     cause = wish.get("cause") or ""
@@ -335,15 +401,16 @@ def select(
     # Both ends of a range belong to it, so success begins right above one half.
     ranges = []
     if outcome == "success":
-        ranges.append((rows.success, np.nextafter(0.5, 1), np.inf, True))
+        above_half = float(np.nextafter(0.5, 1))
+        ranges.append((rows.success, above_half, np.inf, True))
     elif outcome == "failure":
         ranges.append((rows.success, -np.inf, 0.5, True))
+    sort = wish.get("sort", "")
     down = wish.get("down") == "1"
-    numbers = rows.index.find(ended, ranges, among, wish.get("sort", ""), down)
-    shows_failed = (
-        outcome != "success" and ended in ("", "failed") and cause in ("", "failed")
-    )
-    if not shows_failed:
+    numbers = rows.index.find(ended, ranges, among, sort, down)
+    if outcome == "success":
+        return [*numbers]
+    if ended not in ("", "failed") or cause not in ("", "failed"):
         return [*numbers]
     failed = list(rows.failed)
     if words:
@@ -363,8 +430,12 @@ _STALE = 7200.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` episodes; ``episodes`` are the running ones, as written by the run, and
-    ``pace`` is the time left, open calls, tokens per second and dollars spent, as text."""
+    """A run's progress, as the run wrote it last.
+
+    ``done`` of ``total`` episodes are finished; ``episodes`` are the running ones, and
+    ``pace`` is the time left, open calls, tokens per second and dollars spent, as text.
+    ``alive`` is True while the run's process exists.
+    """
 
     done: int
     total: int
@@ -376,7 +447,11 @@ class Progress:
 
 
 def progress_of(run: Path) -> Progress | None:
-    """Return the progress that a run wrote last, or None if there is none. Never raises."""
+    """Return the progress that a run wrote last, or None if there is none. Never raises.
+
+    A run is alive if its process exists on this machine or if it wrote in the last five
+    seconds, as one on another machine does, and if it wrote within ``_STALE``.
+    """
     path = run / PROGRESS
     try:
         # Another process may be writing it, or may have written nonsense: then there is
@@ -391,12 +466,12 @@ def progress_of(run: Path) -> Progress | None:
             alive = runs and age < _STALE
         episodes = progress.get("episodes", ())
         return Progress(
-            int(progress["done"]),
-            int(progress["total"]),
-            alive,
-            tuple(each for each in episodes if isinstance(each, dict)),
-            " · ".join(_pace(progress, written)),
-            written,
+            done=int(progress["done"]),
+            total=int(progress["total"]),
+            alive=alive,
+            episodes=tuple(each for each in episodes if isinstance(each, dict)),
+            pace=" · ".join(_pace(progress, written)),
+            written=written,
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -426,7 +501,11 @@ def _pace(progress: Mapping[str, Any], written: float) -> Iterator[str]:
 
 
 def is_awaited(rows: Rows) -> bool:
-    """True if a run has begun lately and has not reported anything yet."""
+    """True if a run has begun within ``_AWAITED`` and has not reported anything yet.
+
+    False once it has as many episodes as its split, which a finished run without a
+    progress file has.
+    """
     run = rows.run.path
     # It has reported: no more waiting.
     if (run / PROGRESS).exists():
@@ -451,7 +530,7 @@ def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
 
 
 def standing(rows: Rows) -> tuple[str, int, int]:
-    """``running``, ``complete`` or ``partial``; how many episodes are finished, and of how many."""
+    """Return ``running``, ``complete`` or ``partial``; the episodes finished, and of how many."""
     progress = progress_of(rows.run.path)
     if progress:
         total = progress.total

@@ -46,37 +46,58 @@ class Html(Markup):
         text = str(value)
         if len(text) < _SHORT:
             return cls(_short(text))
-        return cls(html.escape(visible(text), quote=True))
+        return cls(_escaped(text))
 
 
-_SHORT = 80
+_SHORT = 80  # characters of a text that may be a name
 
 
-@lru_cache(maxsize=4_000)
-def _short(text: str) -> str:
-    """Cached: a page repeats the same few names thousands of times, which halves its time."""
+def _escaped(text: str) -> str:
+    """Return a text as markup: quotes are escaped as well, for attributes."""
     return html.escape(visible(text), quote=True)
 
 
+# A page repeats the same few names thousands of times: the cache halves the time of a page.
+_short = lru_cache(maxsize=4_000)(_escaped)
+
+
 def data(name: str, value: Json) -> Html:
-    """Return JSON for the page's script, in an element that no text in it can close."""
+    """Return JSON for the page's script, in an element that no text in it can close.
+
+    ``name`` is the id of the element. Raises ``ValueError`` for NaN, which JSON lacks.
+    """
     # ASCII alone: no sign of another alphabet can be taken for the end of the element.
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(
+        value,
+        ensure_ascii=True,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
+    # Escapes of JSON for the signs that HTML reads
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e")
+    safe = safe.replace("&", "\\u0026")
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("wayword.viewer"), autoescape=True, finalize=Html.escape,
-    trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, auto_reload=False,
-)  # fmt: skip
+    loader=PackageLoader("wayword.viewer"),
+    autoescape=True,
+    finalize=Html.escape,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,  # a misspelled name raises, it does not vanish
+    auto_reload=False,
+)
 
 
 def template_function(function: F) -> F:
-    """Make a function callable in every template by its name, and a filter."""
-    _TEMPLATES.globals[function.__name__] = _TEMPLATES.filters[function.__name__] = (
-        function
-    )
+    """Make a function callable in every template by its name, and a filter.
+
+    The name is global to all templates, so it must be unique in the viewer.
+    """
+    name = function.__name__
+    _TEMPLATES.globals[name] = function
+    _TEMPLATES.filters[name] = function
     return function
 
 
@@ -84,23 +105,29 @@ template_function(data)
 
 
 def render(template: str, **context: Any) -> Html:
-    """A template of ``templates/`` with these values."""
+    """Render a template of ``templates/`` with these values.
+
+    Raises ``jinja2.UndefinedError`` if the template uses a value that is not given.
+    """
     return Html(_TEMPLATES.get_template(template).render(context))
 
 
 def macro(template: str, name: str) -> Callable[..., Html]:
-    """A macro of a template as a function."""
+    """Return a macro of a template as a function; the template is loaded at its first call."""
 
     def call(*values: Any, **named: Any) -> Html:
-        return Html(
-            getattr(_TEMPLATES.get_template(template).module, name)(*values, **named)
-        )
+        module = _TEMPLATES.get_template(template).module
+        return Html(getattr(module, name)(*values, **named))
 
     return call
 
 
 def page(template: str, script: str, served: bool = False, **context: Any) -> str:
-    """A whole document with the shipped style and the shipped script of that name."""
+    """Return a whole document with the shipped style and the shipped script ``script``.
+
+    The other values are the template's. A ``served`` page may contact its server and
+    send forms to it; a written one may contact nothing.
+    """
     style = _static("page.css")
     # Inline, so that a page is one file that works from a folder and in a mail.
     code = _static("maps.js") + _static(f"{script}.js")
@@ -124,12 +151,15 @@ def page(template: str, script: str, served: bool = False, **context: Any) -> st
 
 @cache
 def _static(name: str) -> str:
+    """Return a shipped file of ``static/``."""
     return (files("wayword.viewer") / "static" / name).read_text(encoding="utf-8")
 
 
 @cache
 def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    """Return the SHA-256 of a text in the form of a Content-Security-Policy source."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRTUVWXYZ"  # without S, which marks the start
@@ -154,12 +184,14 @@ class Letters:
 
     @staticmethod
     def of_ids(places: Sequence[str]) -> Letters:
+        """Assign letters to places in their order."""
         letters = Letters()
         for place in places:
             letters.assign(place)
         return letters
 
     def assign(self, place: str) -> None:
+        """Give a place the next letter, unless it has one or its name can be read as a word."""
         if place not in self.by_place and _ID.fullmatch(place):
             rounds, number = divmod(len(self.by_place), len(_ALPHABET))
             letter = _ALPHABET[number]
@@ -172,17 +204,21 @@ class Letters:
         return self.by_place.get(name, name)
 
     def title(self, name: str) -> str:
-        """``B, 545da9c1…`` for a place with a letter, else the name."""
+        """Return ``B, 545da9c1…`` for a place with a letter, else the name."""
         if name not in self.by_place:
             return name
         return f"{self.by_place[name]}, {name}"
 
     def put(self, text: str) -> Html:
+        """Return a text as markup, with letters for ids."""
         return self.over(Html.escape(text))
 
     def over(self, markup: Html) -> Html:
-        """Return markup that shows each id in a text as its letter. The id stays the text of its
-        element, so that a copy contains it; titles and attributes are unchanged."""
+        """Return markup that shows each id in a text as its letter.
+
+        The id stays the text of its element, so that a copy contains it; titles and
+        attributes are unchanged.
+        """
         # Ids are found by their length: an alternation of thousands of ids would be slow.
         lengths = sorted({len(name) for name in self.by_place})
         if not lengths:
@@ -192,8 +228,12 @@ class Letters:
             rf"<title>[^<]*</title>|<[^>]*>|(?<![\w-])(?:{ids})(?![\w-])"
         )
         abbr = Html('<abbr class="letter" title="{0}" data-letter="{1}">{0}</abbr>')
-        shown = {
-            name: str(abbr.format(name, letter))
-            for name, letter in self.by_place.items()
-        }
-        return Html(pieces.sub(lambda match: shown.get(match[0], match[0]), markup))
+        shown = {}
+        for name, letter in self.by_place.items():
+            shown[name] = str(abbr.format(name, letter))
+
+        def lettered(match: re.Match[str]) -> str:
+            # A tag or a title is no name, so it stays.
+            return shown.get(match[0], match[0])
+
+        return Html(pieces.sub(lettered, markup))

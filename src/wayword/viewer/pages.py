@@ -33,9 +33,8 @@ _HASHED = re.compile(r".*-[0-9a-f]{12}")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")
 
 
-_SUGGESTED = (
-    20_000  # ids up to which a similar one is looked for: more would take seconds
-)
+# Ids up to which a similar one is looked for: more would take seconds
+_SUGGESTED = 20_000
 
 
 def file_name(episode_id: str) -> str:
@@ -47,11 +46,10 @@ def file_name(episode_id: str) -> str:
         >>> file_name("5593_0"), file_name("../../etc/passwd")
         ('5593_0.html', 'etc-passwd-3754d6cb3a38.html')
     """
-    if (
-        _PLAIN.fullmatch(episode_id)
-        and not _HASHED.fullmatch(episode_id)
-        and not _DEVICES.fullmatch(episode_id)
-    ):
+    # An id that looks like a name with a checksum could be taken for another id's; names of
+    # devices are no files on Windows.
+    reserved = _HASHED.fullmatch(episode_id) or _DEVICES.fullmatch(episode_id)
+    if _PLAIN.fullmatch(episode_id) and not reserved:
         return f"{episode_id}.html"
     # Names that differ in case alone are one file on some systems.
     digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
@@ -64,6 +62,7 @@ def file_name(episode_id: str) -> str:
 _PATIENCE = 1.0
 """Seconds of looking for what an expert would have done, in a page that no server stands behind."""
 
+# Episodes with a page of their own; the others are only rows of the table
 LIMIT = 200
 _MARK = ".wayword-pages"
 
@@ -73,8 +72,11 @@ OnPage = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class WrittenPages:
-    """``index`` is the first page; ``pages`` of ``of`` episodes have one now, ``new`` of them
-    written this time. ``notice`` states what the pages lack, and why."""
+    """Result of writing the pages of a run.
+
+    ``index`` is the first page; ``pages`` of ``of`` episodes have one now, ``new`` of
+    them written this time. ``notice`` states what the pages lack, and why.
+    """
 
     index: Path
     new: int
@@ -149,22 +151,27 @@ def _write(
     sources: Sources,
     on_page: OnPage | None,
 ) -> int:
-    """Write the pages of the ``chosen`` episodes and the index; return the number of episodes that
-    have a page.
+    """Write the pages of the ``chosen`` episodes and the index; return how many have a page.
 
-    Pages of earlier calls stay: the index and the pages before and after them link to them.
+    Pages of earlier calls stay: the index and the pages before and after them link to
+    them. Raises ``OSError`` if a file cannot be written.
     """
     path = rows.run.path
     ids = rows.names()
     name = path.resolve().name
     files = {each: file_name(each) for each in ids}
-    present = {
-        *chosen,
-        *(each for each in ids if (folder / "episodes" / files[each]).is_file()),
-    }
-    chain = [each for each in ids if each in present]
+    written = set(chosen)
+
+    def has_page(episode: str) -> bool:
+        """True if the episode has a page afterwards."""
+        return episode in written or (folder / "episodes" / files[episode]).is_file()
+
+    chain = list(filter(has_page, ids))
+    # Without a page before the first and after the last one
     around = ["", *(files[each] for each in chain), ""]
-    links = {each: Links(around[at], around[at + 2]) for at, each in enumerate(chain)}
+    links = {}
+    for at, each in enumerate(chain):
+        links[each] = Links(before=around[at], after=around[at + 2])
     for done, each in enumerate(chosen, 1):
         record = rows.run.record(each)
         document = Document.of(record, sources).json(_PATIENCE)
@@ -173,16 +180,25 @@ def _write(
         if on_page is not None:
             on_page(done, len(chosen))
     overview = Overview(
-        name, rows, rows.row(), rows.heads(), sources,
-        {each: f"episodes/{files[each]}" for each in chain}, f"wayword view {path} --write",
+        name,
+        rows,
+        rows.row(),
+        rows.heads(),
+        sources,
+        pages={each: f"episodes/{files[each]}" for each in chain},
+        command=f"wayword view {path} --write",
         causes=causes_by_episode(rows, sources),
-    )  # fmt: skip
+    )
     _put(folder / "index.html", index_page(overview))
     return len(chain)
 
 
 def _claim(folder: Path, config: Mapping[str, Any]) -> None:
-    """Mark the folder as this run's pages; refuse a folder with other files."""
+    """Mark the folder as this run's pages, and create it if needed.
+
+    Raises ``UsageError`` for a folder with other files, which would mix with the pages,
+    or with pages of another run.
+    """
     text = json.dumps(config["identity"], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
@@ -191,11 +207,12 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
             f"{folder}: has pages of another run; give a new folder with --out"
         )
     if folder.is_dir() and not mark.is_file():
-        # A command that was killed before it wrote the mark leaves only this.
-        others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
-        if not all(
-            p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others
-        ):
+        # A command that was killed before it wrote the mark leaves only these.
+        for path in folder.iterdir():
+            if path.name == f".{_MARK}.new":
+                continue
+            if path.name == "episodes" and path.is_dir() and not any(path.iterdir()):
+                continue
             raise UsageError(
                 f"{folder}: has other files; give an empty or new folder with --out"
             )
@@ -205,7 +222,7 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 def _put(path: Path, text: str) -> None:
-    """Write atomically: a browser may be reading the file."""
+    """Write a page with secrets redacted, atomically: a browser may be reading the file."""
     new = path.with_name(f".{path.name}.new")
     new.write_text(redacted(text), encoding="utf-8", newline="\n")
     os.replace(new, path)
@@ -219,8 +236,11 @@ MOST = 2000
 
 
 def framed(shown: object) -> str:
-    """Return the page of a :class:`RunResult`, an :class:`EpisodeRecord` or a :class:`Trajectory`
-    as a self-contained element; if it cannot be shown, a line with the reason."""
+    """Return the page of a :class:`RunResult`, an :class:`EpisodeRecord` or a
+    :class:`Trajectory` as a self-contained element.
+
+    A line with the reason if it cannot be shown, and the ``repr`` of any other object.
+    """
     if isinstance(shown, Trajectory):
         shown = EpisodeRecord(shown.episode_id, {}, shown)
     try:
@@ -228,9 +248,13 @@ def framed(shown: object) -> str:
             rows = Rows(RunFolder.read(shown.path)).refresh()
             title = f"run {shown.path.name}"
             overview = Overview(
-                shown.path.name, rows, rows.row(), rows.heads()[:MOST],
-                Sources(success=rows.success), command=f"wayword view {shown.path}",
-            )  # fmt: skip
+                shown.path.name,
+                rows,
+                rows.row(),
+                rows.heads()[:MOST],
+                Sources(success=rows.success),
+                command=f"wayword view {shown.path}",
+            )
             text = index_page(overview)
         elif isinstance(shown, EpisodeRecord):
             title = f"episode {shown.episode_id}"

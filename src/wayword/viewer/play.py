@@ -20,7 +20,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count, takewhile
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal, NamedTuple
@@ -30,7 +30,7 @@ from wayword.agents.person import Person, PlayerLeft, Situation, Style
 from wayword.core.action import STOP, Action, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.geometry import relative
+from wayword.core.geometry import displaced, relative
 from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
@@ -46,9 +46,17 @@ from wayword.verbalize import street
 from wayword.viewer import figures
 from wayword.viewer.figures import spaced
 from wayword.viewer.maps import drawing as draw
-from wayword.viewer.maps import heading_and_length, toward
-from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
-from wayword.viewer.maps.content import Map, Point, Shape, Waypoint, room_label
+from wayword.viewer.maps import heading_and_length
+from wayword.viewer.maps.babyai import GridItem, cell, grid_item, item_shape
+from wayword.viewer.maps.content import (
+    Extent,
+    Map,
+    Point,
+    Shape,
+    Target,
+    Waypoint,
+    room_label,
+)
 from wayword.viewer.maps.indoor import room_in
 from wayword.viewer.maps.objectnav import fan
 from wayword.viewer.markup import Html, Letters, render, template_function
@@ -59,15 +67,23 @@ MOST = 16
 # In the names of run folders, before the number of the further attempt
 _AGAIN = "-again"
 _HISTORY = 2000  # lines that a seat and a table keep: a long game, yet bounded memory
-_MENU_DIGITS = 6  # from here on a number is no entry of a menu but a text
+# Numbers with this many digits or more are text and no entry of a menu: menus list at most some
+# thousand actions, and ``int`` of a text without bound would cost time.
+_MENU_DIGITS = 6
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 
 State = Literal["loading", "playing", "over", "failed"]
+ActorPose = tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]
+"""An actor's pose, the objects it remembers by name, and the corners of its room."""
 
 
 class PlayEvent(NamedTuple):
-    """An event of a game; ``who`` caused or heard it."""
+    """A line in the log of a seat or a table.
+
+    ``who`` is the actor that moved, ``"you"`` for the person's own input, ``"answer"``
+    for a reply to an agent's question, and empty for the world's texts.
+    """
 
     who: str
     text: str
@@ -75,7 +91,12 @@ class PlayEvent(NamedTuple):
 
 
 class Seat(Person):
-    """An actor's seat in a game: the player, as seen by the agent ``human``."""
+    """An actor's seat in a game: the player, as seen by the agent ``human``.
+
+    The run's thread shows situations and waits in ``ask``; the server's threads
+    ``check`` and ``put`` what a page sends. Every change is made under the lock of the
+    table, whose ``version`` it raises so that the pages reload their boards.
+    """
 
     def __init__(self, table: PlayTable, actor: str) -> None:
         self._table = table
@@ -92,6 +113,10 @@ class Seat(Person):
         self._left = False
 
     def show(self, situation: Situation) -> bool:
+        """Record the situation of the actor's next turn, with what its map needs.
+
+        Returns True: a seat draws the situation itself, so nothing is to be printed.
+        """
         with self._table.changing():
             self.situation = situation
             pose, known, room = self._table.pose(self.actor)
@@ -101,11 +126,16 @@ class Seat(Person):
         return True
 
     def write(self, text: str, style: Style = "") -> None:
+        """Add a text of the world or of the agent ``human`` to the seat's log."""
         with self._table.changing():
             self.lines.append(PlayEvent("", text, style))
 
     def ask(self, question: str) -> str:
-        """Wait for input from the browser. Raises ``EOFError`` once the person has left."""
+        """Block the run's thread until the browser sends input, and return it.
+
+        ``question`` is not used: the board renders the situation. Raises ``EOFError``
+        once the person has left, which ends the episode.
+        """
         with self._table.changed:
             # Numbered, so that an answer that comes late is not taken for the next
             # question's.
@@ -123,11 +153,16 @@ class Seat(Person):
             return self._words[0]
 
     def leave(self) -> None:
+        """End the wait for input now and at every later question."""
         with self._table.changing():
             self._left = True
 
     def put(self, number: int, words: str) -> str:
-        """Answer question ``number``; return the problem with the answer, else empty."""
+        """Answer question ``number``, as ``waiting`` has it; return a problem, else empty.
+
+        The log shows the action that a menu's number stands for; the agent gets the
+        words as they are and reads them itself.
+        """
         with self._table.changing():
             # Two windows may show the same seat: the first answer counts.
             if not self.waiting or number != self.waiting or self._words:
@@ -143,8 +178,12 @@ class Seat(Person):
         return ""
 
     def check(self, words: str) -> tuple[str, str]:
-        """Return a problem with the input, so that a typo costs nothing, and a question to confirm
-        an action that ends the game or is not listed; both may be empty."""
+        """Check input before it is put: return a problem and a question, both may be empty.
+
+        A problem (a typo, an unknown name) costs no step, because the input goes no
+        further. The question asks to confirm an action that ends the game or is not
+        listed; the page repeats the request once the person has confirmed.
+        """
         situation = self.situation
         # Words for the agent itself cost no turn, so they need no question.
         plain = words.strip().lower()
@@ -161,16 +200,30 @@ class Seat(Person):
         return "", f"{read} is not listed and may cost a step. Try it?"
 
     def settled(self, seconds: float) -> None:
-        """Wait for the next question or the end of the game, ``seconds`` at most."""
+        """Wait up to ``seconds`` for the next question or the end of the game.
+
+        Lets the response to a move be sent after the move had its effect.
+        """
         with self._table.changed:
-            self._table.changed.wait_for(
-                lambda: (self.waiting > 0 and not self._words) or self._table.ended,
-                seconds,
-            )
+            self._table.changed.wait_for(self._is_settled, seconds)
+
+    def _is_settled(self) -> bool:
+        """True if the next question waits for words, or none will."""
+        if self._table.ended:
+            return True
+        return self.waiting > 0 and not self._words
 
 
 class PlayTable(Person):
-    """A game: the person of its run, who has a seat per actor and sees every turn."""
+    """A game: the person of its run, who has a seat per actor and sees every turn.
+
+    Threads: the run calls ``enter``, ``stepped``, ``write``, ``ask`` and ``over``; the
+    server reads the rest. ``changed`` guards all fields and is notified of each change;
+    its lock is reentrant, so that a seat may call its table.
+
+    ``state`` goes from ``loading`` to ``playing`` and ends as ``over`` (scored) or
+    ``failed`` (``problem`` says why).
+    """
 
     def __init__(self, name: str, title: str) -> None:
         self.name = name
@@ -194,6 +247,7 @@ class PlayTable(Person):
 
     @property
     def ended(self) -> bool:
+        """True once the game is over or has failed; nothing changes after that."""
         return self.state in ("over", "failed")
 
     @contextmanager
@@ -206,11 +260,16 @@ class PlayTable(Person):
                 self.touch()
 
     def touch(self) -> None:
+        """Notify waiting threads and pages of a change. The caller holds ``changed``."""
         self.version += 1
         self.changed.notify_all()
 
     def seat(self, actor: str) -> Seat:
-        """Return the seat of an actor, shared by the agent and the pages."""
+        """Return the seat of an actor, shared by the agent and the pages.
+
+        The empty name is the observer's seat, from which agents' questions are
+        answered.
+        """
         with self.changed:
             return self._seats.setdefault(actor, Seat(self, actor))
 
@@ -223,7 +282,10 @@ class PlayTable(Person):
 
     @property
     def series(self) -> Path | None:
-        """The run folder of the first attempts, of which others are named."""
+        """The run folder of the first attempt, from whose name those of others derive.
+
+        None if the folder is not known yet.
+        """
         folder = self.folder
         if folder is None:
             return None
@@ -232,15 +294,18 @@ class PlayTable(Person):
 
     @property
     def turn(self) -> int:
+        """The turn of the actor that is furthest, from 1."""
         situations = [seat.situation for seat in self._seats.values()]
         return max((now.turn for now in situations if now), default=1)
 
     def enter(self, episode: Episode, world: World) -> None:
+        """Start the game: the world is loaded, and its poses can be read."""
         with self.changing():
             self._world = world
             self.state = "playing"
 
     def stepped(self, step: Step) -> None:
+        """Log a step of any actor and count its moves."""
         decision = step.decision
         if isinstance(decision, Rejection):
             text = f"rejected: {decision.reason}"
@@ -253,10 +318,12 @@ class PlayTable(Person):
             self.seat(step.actor).moves += len(low_level)
             self.lines.append(PlayEvent(step.actor, text, style))
 
-    def pose(
-        self, actor: str
-    ) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
-        """An actor's pose; in a household also remembered objects and the corners of its room."""
+    def pose(self, actor: str) -> ActorPose:
+        """Return an actor's pose, the objects it remembers, and the corners of its room.
+
+        Only a household has the latter two; elsewhere, and before the world is loaded,
+        they are empty. Points are in metres, (x, y) on the floor.
+        """
         world: Any = self._world
         if world is None:
             return {}, {}, ()
@@ -270,11 +337,15 @@ class PlayTable(Person):
         return pose, known, ()
 
     def write(self, text: str, style: Style = "") -> None:
+        """Keep the text of a question that an agent is about to ask the observer."""
         with self.changing():
             self.question = text
 
     def ask(self, question: str) -> str:
-        """Ask the observer an agent's question, and wait. An empty string is no answer."""
+        """Ask the observer an agent's question and wait. An empty string is no answer.
+
+        Raises ``EOFError`` once the observer has left.
+        """
         with self.changing():
             self.lines.append(PlayEvent("", self.question, "title"))
         try:
@@ -284,7 +355,7 @@ class PlayTable(Person):
                 self.question = ""
 
     def answer(self, number: int, words: str) -> str:
-        """Answer an agent's question ``number``; return the answer's problem, else empty."""
+        """Answer an agent's question ``number``; return the problem, else empty."""
         if self.seat("").put(number, words):
             return "this question is already answered"
         with self.changing():
@@ -298,6 +369,11 @@ class PlayTable(Person):
             seat.leave()
 
     def carry_out(self, work: Callable[[], None]) -> None:
+        """Run ``work`` on the thread of the game; an error ends the game with a problem.
+
+        Nothing is raised: other games of the server continue. An expected error
+        (``WaywordError``, a person who left) is shown as it is, a defect with its type.
+        """
         try:
             work()
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
@@ -310,7 +386,11 @@ class PlayTable(Person):
                 self.state = "failed"
 
     def over(self, game: PlayedGame) -> None:
-        """End the game, finished or left by the person."""
+        """End the game, finished or left by the person.
+
+        A game without scores did not count: ``problem`` gets the first reason that is
+        known, from the limit that was reached to a general one.
+        """
         outcome = game.result.outcome
         with self.changing():
             self.game = game
@@ -331,14 +411,24 @@ class PlayTable(Person):
 
 @dataclass(slots=True)
 class Games:
-    """Games of a server. ``on_folder`` is called with each run folder as soon as it exists."""
+    """Games of a server: started, found by name, and ended together.
+
+    ``on_folder`` is called with each run folder as soon as it exists, on the thread of
+    its game. ``tables`` keeps ended games too, since their pages stay open; a table's
+    name is its number, from 1.
+    """
 
     on_folder: Callable[[Path], None]
     tables: dict[str, PlayTable] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
-        """Begin a game, or return the open one in the plan's folder."""
+        """Begin a game on a thread of its own, or return the open one in the plan's folder.
+
+        ``role`` is the actor that the person plays, by default the first; ``others`` is
+        the agent of the others. Errors of the plan appear as the table's ``problem``.
+        Raises ``UsageError`` if ``MOST`` games are open.
+        """
         for each in self.running():
             if plan.out and each.folder == plan.out:
                 return each
@@ -361,11 +451,20 @@ class Games:
 
         table = self.open(plan.on or plan.continues)
         table.setup = plan, role, others
-        Thread(target=table.carry_out, args=[lambda: work(table)], daemon=True).start()
+        thread = Thread(
+            target=table.carry_out,
+            args=[lambda: work(table)],
+            daemon=True,
+        )
+        thread.start()
         return table
 
     def after(self, name: str, again: bool) -> PlayTable:
-        """Begin the next game of a series; or the same episode ``again``, in a new folder."""
+        """Begin the next game of a series; or the same episode ``again``, in a new folder.
+
+        A repeated episode gets the next free name (``NAME-again1``), so that no attempt
+        overwrites another. Raises ``UsageError`` unless the game has ended.
+        """
         table = self.table(name)
         if table.setup is None or not table.ended:
             raise UsageError(f"game {name} has not ended")
@@ -389,7 +488,11 @@ class Games:
         return following
 
     def open(self, title: str) -> PlayTable:
-        """Open a table without a game, for a run whose agents ask the observer."""
+        """Open a table without a game, for a run whose agents ask the observer.
+
+        Raises ``UsageError`` if ``MOST`` tables are open, which bounds threads and
+        memory.
+        """
         with self._lock:
             open_games = [table for table in self.tables.values() if not table.ended]
             if len(open_games) >= MOST:
@@ -405,11 +508,13 @@ class Games:
         ]
 
     def table(self, name: str) -> PlayTable:
+        """Return a game by its name. Raises ``UsageError`` if there is none."""
         if name not in self.tables:
             raise UsageError(f"no game {name!r}")
         return self.tables[name]
 
     def end(self) -> None:
+        """End all games, at the end of the server."""
         for game in list(self.tables.values()):
             game.leave()
 
@@ -420,9 +525,15 @@ SHOWN = 4  # metrics of the family in the table of scores, besides the steps
 
 
 class GameEnd(NamedTuple):
-    """A finished game: the address of its recorded episode, its map with the gold path, the results
-    of other runs (name, and True if solved), True if solved, the mistake, the distance left, and
-    the goal conditions (words, parts that hold, number of parts)."""
+    """What the board of a finished game shows beyond the scores.
+
+    ``link`` is the address of the recorded episode, ``map`` its walk with the gold
+    path, ``others`` the results of other runs on it (name, True if solved), ``solved``
+    the player's own (None without a metric that means success), ``mistake`` the
+    diagnosis in words, ``left`` the distance left to the goal with its unit,
+    ``conditions`` the goal conditions (words, parts that hold, number of parts). Empty
+    until the game has ended.
+    """
 
     link: str = ""
     map: Html | None = None
@@ -434,22 +545,32 @@ class GameEnd(NamedTuple):
 
 
 def board(
-    game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = ()
+    game: PlayTable,
+    actor: str,
+    ending: GameEnd,
+    tally: Sequence[bool] = (),
 ) -> Html:
-    """Return the view of a seat or an observer; ``tally``: which games of the series are solved."""
+    """Render the board of a seat, or of an observer if ``actor`` is empty.
+
+    ``tally`` has True for each solved episode of the series. Holds the table's lock
+    while it renders, so that a board never mixes two states.
+    """
     with game.changed:
         seat = None
         now = None
         drawn = None
         letters = Letters()
-        choices: list[tuple[str, list[Choice]]] = []
+        choices: list[ChoiceGroup] = []
         feedback: list[PlayEvent] = []
         if actor:
             seat = game.seat(actor)
             now = seat.situation
             letters = seat.letters
             # Everything since the last input, which stays in view.
-            feedback += takewhile(lambda event: not event.who, reversed(seat.lines))
+            for event in reversed(seat.lines):
+                if event.who:
+                    break
+                feedback.append(event)
         if seat and now:
             # First the map: it assigns the letters that the buttons show.
             drawn = observed_map(seat.looks, letters, now)
@@ -460,7 +581,10 @@ def board(
         if game.game:
             scores = score_rows(game.game)
             moves = _moves(game.game)
-        everyday = {spaced(kind): name.lower() for kind, name in EVERYDAY_NAMES.items()}
+        everyday = {
+            spaced(kind): everyday_name.lower()
+            for kind, everyday_name in EVERYDAY_NAMES.items()
+        }
         return render(
             "board.html",
             game=game,
@@ -481,60 +605,76 @@ def board(
         )
 
 
-def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]:
-    """Group the listed actions by verb: first those without arguments, at the end ``stop``."""
-    by_verb: dict[str, list[Choice]] = {"": []}
-    stop: list[Choice] = []
+def _choices(now: Situation, letters: Letters) -> list[ChoiceGroup]:
+    """Group the listed actions by verb: first those without arguments, at the end ``stop``.
+
+    Buttons show letters for places and a relative direction where the observation has
+    one. Empty groups are left out.
+    """
+    by_verb: dict[str, list[MenuChoice]] = {"": []}
+    stop: list[MenuChoice] = []
     directions = arrows(now.observation)
     keys = {action: key for key, action in arrow_keys(now).items()}
     keys.setdefault(str(STOP), "s")
     for number, action in enumerate(now.space.listed, 1):
         key = keys.get(str(action), "")
-        if action == STOP:
-            stop.append((number, action, spaced(action.name), "", key))
-            continue
         if not action.arguments:
-            by_verb[""].append((number, action, spaced(action.name), "", key))
+            choice = MenuChoice(number, action, spaced(action.name), "", key)
+            group = stop if action == STOP else by_verb[""]
+            group.append(choice)
             continue
-        words = ", ".join(spaced(letters.of(name)) for name in action.arguments)
+        names = map(letters.of, action.arguments)
+        words = ", ".join(map(spaced, names))
         if action.name == "rotate":
             side = "left" if words.startswith("-") else "right"
             words = f"{side} {words.strip('-')}°"
         direction = directions.get(action.arguments[-1], "")
-        choice = (number, action, words, direction, key)
+        choice = MenuChoice(number, action, words, direction, key)
         by_verb.setdefault(action.name, []).append(choice)
     groups = [*by_verb.items(), ("", stop)]
     return [(verb, listed) for verb, listed in groups if listed]
 
 
 def idle(held: Mapping[str, Any]) -> list[str]:
-    """Return the actions on a grid that would have no effect, by what is right ahead."""
+    """Return the actions on a grid that would have no effect, by what is right ahead.
+
+    ``held`` is an observation as a mapping; those without ``walls`` are no grid and
+    have no idle actions. A box can be both picked up and opened.
+    """
     if "walls" not in held:
         return []
-    objects = listed(held, "objects")
-    ahead = {
-        each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)
-    }
+    ahead = set()
+    for each in listed(held, "objects"):
+        if each["ahead"] == 1 and each["right"] == 0:
+            ahead.add(each["kind"])
     hands_full = bool(held["holding"])
     wall = held["walls"][0] == 1
-    works = {
-        "pick_up": not hands_full and not ahead.isdisjoint({"key", "ball", "box"}),
-        "drop": hands_full and not wall and not ahead,
-        "toggle": not ahead.isdisjoint({"door", "box"}),
-    }
-    return [name for name, effect in works.items() if not effect]
+    actions = []
+    if hands_full or ahead.isdisjoint({"key", "ball", "box"}):
+        actions.append("pick_up")
+    if not hands_full or wall or ahead:
+        actions.append("drop")
+    if ahead.isdisjoint({"door", "box"}):
+        actions.append("toggle")
+    return actions
 
 
 @template_function
 def readable(text: str, letters: Letters) -> Html:
-    """Return a text with letters for ids, spaces in names and whole degrees."""
+    """Return a text with letters for ids, spaces in names and whole degrees.
+
+    Degrees are reduced to [0, 360). The result is escaped HTML.
+    """
 
     def whole_degrees(match: re.Match[str]) -> str:
-        degrees = round(float(match[0].removesuffix("°"))) % 360
-        return f"{degrees}°"
+        degrees = float(match[0].removesuffix("°"))
+        return f"{round(degrees) % 360}°"
 
     def spaced_name(match: re.Match[str]) -> str:
-        return match[0] if match[0] in letters.by_place else spaced(match[0])
+        name = match[0]
+        if name in letters.by_place:
+            return name
+        return spaced(name)
 
     text = re.sub(r"\d+\.\d+°", whole_degrees, text)
     return letters.put(re.sub(r"[\w-]+", spaced_name, text))
@@ -542,7 +682,9 @@ def readable(text: str, letters: Letters) -> Html:
 
 @template_function
 def moves_of(lines: Iterable[PlayEvent]) -> list[list[PlayEvent]]:
-    """Group the lines of a log: each move with its results."""
+    """Group the lines of a log into moves: a line with an actor begins one, the texts
+    that follow are its results.
+    """
     moves: list[list[PlayEvent]] = []
     for event in lines:
         begins_move = event.who != "" or not moves
@@ -552,9 +694,22 @@ def moves_of(lines: Iterable[PlayEvent]) -> list[list[PlayEvent]]:
     return moves
 
 
-Choice = tuple[int, Action, str, str, str]
-"""A listed action: its number from 1, what it is, the words on its button, its direction and the
-key that presses it: an arrow, ``s`` for stop, or none; the page numbers the buttons in view."""
+class MenuChoice(NamedTuple):
+    """A listed action as a button.
+
+    ``number`` is that in the menu, from 1, and ``words`` are those on the button. ``key``
+    presses it: an arrow, ``s`` for stop, or none; the page numbers the buttons in view.
+    """
+
+    number: int
+    action: Action
+    words: str
+    direction: str
+    key: str
+
+
+ChoiceGroup = tuple[str, list[MenuChoice]]
+"""A verb, empty for actions without arguments, and its choices."""
 _KEYS = {
     "ArrowUp": (0.0, ("move_ahead", "forward")),
     "ArrowLeft": (-90.0, ("turn_left", "left", "rotate[-30]")),
@@ -566,8 +721,12 @@ in worlds without a graph of viewpoints."""
 
 
 def arrow_keys(now: Situation) -> dict[str, str]:
-    """Map arrow keys to listed actions: to the nearest neighbor within 45 degrees of its direction,
-    or a step or turn."""
+    """Map arrow keys to listed actions, each as its text.
+
+    A key stands for the neighbor nearest to its direction and within 45 degrees of it,
+    so that the four keys divide the circle; without such a neighbor for a step or a
+    turn of ``_KEYS``. Keys without an action are left out.
+    """
     listed = {str(action) for action in now.space.listed}
     turns = [
         (turn, f"goto[{name}]")
@@ -593,27 +752,37 @@ def arrow_keys(now: Situation) -> dict[str, str]:
 
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
-    """Return the main metrics: name, player, expert; the first row has the headings."""
+    """Return the table of scores: name, player, expert; the first row has the headings.
+
+    The first ``SHOWN`` metrics of the family, then the one that counts moves. The
+    expert's column is empty where no expert has played.
+    """
     yours = game.scores or {}
     best = game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
-    present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
-    shown = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
+    possible = (*family, *accounting.METRICS)
+    present = [metric for metric in possible if metric.key in yours]
+    shown = [metric for metric in present if metric not in accounting.METRICS]
+    shown = shown[:SHOWN]
     for metric in present:
         if metric.key == _unit(game) and metric not in shown:
             shown.append(metric)
     rows = [("", "you", "expert")]
     for metric in shown:
+        ours = figures.value(metric, yours[metric.key])
         theirs = ""
         if metric.key in best:
             theirs = figures.value(metric, best[metric.key])
-        rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
+        rows.append((metric.label, ours, theirs))
     return rows
 
 
 def _unit(game: PlayedGame) -> str:
-    """Return the metric that counts the moves of the player and the expert alike: a person's turn
-    may take many low-level actions, an expert's takes one."""
+    """Return the key of the metric that counts moves of player and expert alike.
+
+    A person's turn may take many low-level actions, an expert's takes one, so steps
+    compare only where low-level actions are not counted.
+    """
     yours = game.scores or {}
     best = game.best or yours
     if "low_level" in yours and "low_level" in best:
@@ -638,8 +807,16 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 """Fields of observations whose items have a bearing and a distance."""
 
 
+Sighting = tuple[str, str, float, float]
+"""Field of an observation, name, degrees to the right, and distance (NaN if unknown)."""
+
+
 class Look(NamedTuple):
-    """An observation at a pose, its text, the objects remembered, and the corners of the room."""
+    """An observation at a pose: what one turn adds to the map of an actor.
+
+    ``text`` is the observation in words; ``known`` the objects remembered and ``room``
+    the corners of the room, in metres, which only a household has.
+    """
 
     pose: Mapping[str, Any]
     observation: Any
@@ -648,13 +825,19 @@ class Look(NamedTuple):
     room: Sequence[Point] = ()
 
 
-def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the items of an observation that have a direction: field, name, degrees to the right of
-    the actor's heading, and distance; NaN if unknown."""
+def sightings(held: Mapping[str, Any]) -> Iterator[Sighting]:
+    """Yield the items of an observation that have a direction.
+
+    Each as field, name, degrees to the right of the actor's heading in (-180, 180], and
+    distance, NaN if unknown. Distances are metres; those of a grid, whose field is
+    given as ``squares``, are squares.
+    """
     facing = finite(held.get("heading")) or 0.0
     for key in ("neighbors", *_WITH_BEARING):
         for each in listed(held, key):
-            name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
+            # Viewpoints have an id, objects a name, landmarks words.
+            name = each.get("viewpoint") or each.get("name")
+            name = str(name or each.get("words"))
             turn = finite(each.get("bearing"))
             distance = finite(each.get("distance"))
             field_name = key
@@ -691,25 +874,36 @@ _ELSEWHERE = re.compile(
 
 
 def landmarks(text: str) -> Iterator[tuple[str, float, float]]:
-    """Yield the landmarks of a text: name, degrees to the right, and distance; on a street, which
-    has none, next to the actor."""
+    """Yield the landmarks that a text names: name, degrees to the right, distance (m).
+
+    Texts of indoor scenes give ``door (left 30°, 2.1 m)``. Those of a street give a
+    side without a distance: such a landmark is put one unit from the actor.
+    """
     for name, side, angle, far, seen, where in _SIGHTING.findall(text):
         if seen:
             yield seen, street.VIEWS[street.DIRECTIONS.index(where)], 1.0
         else:
-            yield name.strip(), _SIDES[side] * float(angle or 1), float(far)
+            # The angle is left out for "ahead" and "behind", whose sides are degrees.
+            turn = _SIDES[side] * float(angle or 1)
+            yield name.strip(), turn, float(far)
 
 
 def room_of(text: str) -> str:
-    """Return the room that the most sentences of a text name, save those on what is elsewhere."""
+    """Return the room that the most sentences of a text name; empty if none does.
+
+    Sentences on what is elsewhere ("through the door you see a kitchen") do not count.
+    """
     # "Through the door you see a kitchen" speaks of another room.
-    near = (part for part in re.split(r"[.\n]", text) if not _ELSEWHERE.search(part))
-    rooms = Counter(filter(None, map(room_in, near)))
+    rooms: Counter[str] = Counter()
+    for sentence in re.split(r"[.\n]", text):
+        room = room_in(sentence)
+        if room and not _ELSEWHERE.search(sentence):
+            rooms[room] += 1
     return max(rooms, key=lambda room: rooms[room], default="")
 
 
 def arrows(observation: Any) -> dict[str, str]:
-    """Map names of items with a bearing to their relative position: ``↗ 2.3 m``."""
+    """Map names of items with a bearing and a distance to both: ``↗ 2.3 m``."""
     relative_positions = {}
     for field_name, name, turn, distance in sightings(as_mapping(observation)):
         if math.isnan(distance):
@@ -727,16 +921,24 @@ def _arrow(turn: float) -> str:
 def observed_map(
     looks: Sequence[Look], letters: Letters, now: Situation | None = None
 ) -> Html | None:
-    """Return the map of what was seen, the last look being now; None if there is nothing to draw.
-    Places and objects that the actor can act on ``now`` can be pressed."""
+    """Draw the map of what was seen, the last look being now.
+
+    None if there is nothing to draw: no look, or one without a position. Places and
+    objects that the actor can act on ``now`` can be pressed. Assigns ``letters`` to new
+    places in the order in which they were seen.
+    """
     builder = _MapBuilder(letters)
     if not looks or not all(builder.add(look) for look in looks):
         return None
-    drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
-    drawn.scale = builder.exact
-    drawn.unit = "squares" if builder.squares else "m"
-    drawn.shapes = builder.shapes()
-    drawn.targets = _targets(builder, now)
+    drawn = Map(
+        {"you": builder.waypoints},
+        places=builder.points,
+        edges=list(builder.edges),
+        shapes=builder.shapes(),
+        scale=builder.exact,
+        unit="squares" if builder.squares else "m",
+        targets=_targets(builder, now),
+    )
     legend = []
     if builder.view:
         legend.append(("inview", "in view"))
@@ -747,22 +949,22 @@ def observed_map(
     return draw.render(drawn)
 
 
-def _targets(
-    builder: _MapBuilder, now: Situation | None
-) -> list[tuple[Point, str, Mapping[str, Any]]]:
-    """Return the places, objects and exits of the current actions as buttons. The page lists the
-    actions of a button that has several."""
+def _targets(builder: _MapBuilder, now: Situation | None) -> list[Target]:
+    """Return the places, objects and exits that current actions act on, as buttons.
+
+    Each as its point, the title, and data for the page: ``words``, the number of the
+    single action in the menu, or ``name``, from which the page lists several.
+    """
     listed = now.space.listed if now else ()
     numbered: dict[str, list[tuple[int, Action]]] = {}
     for number, action in enumerate(listed, 1):
         if action.arguments:
-            numbered.setdefault(action.arguments[-1], []).append((number, action))
-    points = {
-        name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()
-    }
+            name = action.arguments[-1]
+            numbered.setdefault(name, []).append((number, action))
+    points = {name: item.point for name, item in builder.grid.items()}
     points |= {name: point for name, (point, _) in builder.objects.items()}
     points |= builder.points
-    targets: list[tuple[Point, str, Mapping[str, Any]]] = []
+    targets: list[Target] = []
     for name, point in points.items():
         actions = numbered.get(name, [])
         called = builder.letters.of(name)
@@ -784,11 +986,12 @@ def _targets(
         targets += _squares(builder, texts, idle(as_mapping(now.observation)))
     keys = arrow_keys(now)
     for turn, end in builder.exits:
-
-        def gap(key: str, turn: float = turn) -> float:
-            return abs(relative(turn, _KEYS[key][0]))
-
-        action_text = keys.get(min(_KEYS, key=gap))
+        # An exit does what the arrow key nearest to its direction does.
+        gaps = {}
+        for key, (angle, _) in _KEYS.items():
+            gaps[key] = abs(relative(turn, angle))
+        nearest = min(gaps, key=gaps.__getitem__)
+        action_text = keys.get(nearest)
         if action_text:
             data = {"words": texts.index(action_text) + 1, "action": action_text}
             targets.append((end, spaced(action_text), data))
@@ -797,14 +1000,17 @@ def _targets(
 
 def _squares(
     builder: _MapBuilder, listed: Sequence[str], idle: Sequence[str]
-) -> Iterator[tuple[Point, str, Mapping[str, Any]]]:
-    """Yield the free squares of a grid as buttons: with the motion that leads there, with the
-    actions that work on the object right ahead, or with neither and the reason."""
+) -> Iterator[Target]:
+    """Yield the free squares of a grid as buttons.
+
+    Each with the motion that leads there, with the actions that work on the object
+    right ahead, or with neither and the reason. ``listed`` are the menu's actions as
+    texts, ``idle`` those without an effect.
+    """
     motions = builder.motions()
     here = builder.waypoints[-1].point
-    works = [
-        verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle
-    ]
+    verbs = ("pick_up", "toggle")
+    works = [verb for verb in verbs if verb in listed and verb not in idle]
     for square, is_wall in builder.squares.items():
         if is_wall:
             continue
@@ -818,19 +1024,31 @@ def _squares(
             title = "you are here"
         elif square in motions:  # faced already
             title = spaced(" or ".join(works)) or "no action works on it now"
-            more["does"] = " ".join(str(listed.index(verb) + 1) for verb in works)
-        yield square, title, {"cell": f"{square[0]:g},{square[1]:g}", **more}
+            numbers = [str(listed.index(verb) + 1) for verb in works]
+            more["does"] = " ".join(numbers)
+        more["cell"] = f"{square[0]:g},{square[1]:g}"
+        yield square, title, more
 
 
 def _square(position: Point, facing: float, ahead: float, right: float) -> Point:
-    """Return the square of a grid at steps ahead and to the right."""
-    x, y = toward(toward(position, facing, ahead), facing + 90, right)
+    """Return the square at ``ahead`` and ``right`` steps from a position on the map.
+
+    ``facing`` is a heading in degrees, a multiple of 90. Rounded, because steps
+    computed from sines miss the whole numbers in their last bits.
+    """
+    in_front = displaced(position, facing, ahead)
+    x, y = displaced(in_front, facing + 90, right)
     return float(round(x)), float(round(y))
 
 
 @dataclass(slots=True)
 class _MapBuilder:
-    """A map under construction."""
+    """A map under construction: looks are added, shapes are taken.
+
+    Coordinates are those of the poses (metres or squares). A grid's y grows downwards,
+    so it is negated: on the map north is up. ``exact`` is False once a position was
+    reckoned from headings, in which case the map has no scale.
+    """
 
     letters: Letters
     waypoints: list[Waypoint] = field(default_factory=list)
@@ -843,7 +1061,7 @@ class _MapBuilder:
     objects: dict[str, tuple[Point, str]] = field(default_factory=dict)
     squares: dict[Point, bool] = field(default_factory=dict)
     """Squares of a grid: whether each is a wall."""
-    grid: dict[str, GridObject] = field(default_factory=dict)
+    grid: dict[str, GridItem] = field(default_factory=dict)
     view: list[Point] = field(default_factory=list)
     """Squares in view at the last look."""
     rooms: dict[Point, str] = field(default_factory=dict)
@@ -857,7 +1075,7 @@ class _MapBuilder:
     exact: bool = True
 
     def add(self, look: Look) -> bool:
-        """Add a look to the map; False if it has no position."""
+        """Add a look to the map; False if it has no position, which leaves the map as it was."""
         pose = look.pose
         held = as_mapping(look.observation)
         place = place_of(pose)
@@ -866,28 +1084,37 @@ class _MapBuilder:
         if position is None:
             return False
         self.letters.assign(place)
-        self.waypoints.append(
-            Waypoint(len(self.waypoints), self.letters.of(place), position, heading)
+        stop = Waypoint(
+            step=len(self.waypoints),
+            place=self.letters.of(place),
+            point=position,
+            heading=heading,
         )
+        self.waypoints.append(stop)
         if place:
             self.points[place] = position
         facing = finite(pose.get("heading", held.get("heading"))) or 0.0
         self._add_neighbors(place, position, held)
         turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
         # A stub just long enough to be pressed: the length of a street's edge is unknown.
-        self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
-        self.stubs += [(position, end) for _, end in self.exits]
+        self.exits = []
+        for turn in turns:
+            end = displaced(position, facing + turn, 0.55)
+            self.exits.append((turn, end))
+            self.stubs.append((position, end))
         self.exact = self.exact and not turns
         self._add_room(place, position, held, look)
         self._add_objects(position, facing, held, look)
         for door in listed(held, "doors"):
-            self.doors[door["name"]] = "open" if door["open"] else "closed"
+            state = "open" if door["open"] else "closed"
+            self.doors[door["name"]] = state
         if "walls" in held:
             self._add_squares(position, facing, held)
         # Held objects, and what is in them, are no longer where they were.
         for item in listed(held, "holding"):
-            self.grid.pop(item["name"], None)
-            for name in (item["name"], *item.get("contents", ())):
+            held_name = item["name"]
+            self.grid.pop(held_name, None)
+            for name in (held_name, *item.get("contents", ())):
                 self.objects.pop(name, None)
         if "depth" in held:
             self.fans.append(fan(held))
@@ -896,48 +1123,69 @@ class _MapBuilder:
     def _add_neighbors(
         self, place: str, position: Point, held: Mapping[str, Any]
     ) -> None:
+        """Add the edges to the places that can be reached from here, and unseen places."""
         for neighbor in listed(held, "neighbors"):
             name = str(neighbor.get("viewpoint"))
             self.letters.assign(name)
             # A place keeps the position at which it was seen first.
-            end = toward(position, *heading_and_length(neighbor))
+            end = displaced(position, *heading_and_length(neighbor))
             self.points.setdefault(name, end)
             self.edges[place, name] = None
 
     def _add_room(
-        self, place: str, position: Point, held: Mapping[str, Any], look: Look
+        self,
+        place: str,
+        position: Point,
+        held: Mapping[str, Any],
+        look: Look,
     ) -> None:
-        """Add the outline of the room, or its name unless that stands nearby already."""
+        """Add the outline of the room, or its name unless that stands nearby already.
+
+        "Nearby" is within ``_ROOM`` metres. A room without an outline is read from the
+        observation or, at places of a graph, from its text.
+        """
         room = str(held.get("room") or "")
         if not room and place:
             room = room_of(look.text)
         if look.room:
             self.outlines[room] = look.room
             return
-        labels = [point for point, name in self.rooms.items() if name == room]
-        if all(math.dist(point, position) > _ROOM for point in labels):
-            self.rooms[position] = room
+        for point, name in self.rooms.items():
+            if name == room and math.dist(point, position) <= _ROOM:
+                return
+        self.rooms[position] = room
 
     def _add_objects(
-        self, position: Point, facing: float, held: Mapping[str, Any], look: Look
+        self,
+        position: Point,
+        facing: float,
+        held: Mapping[str, Any],
+        look: Look,
     ) -> None:
-        """Add what is remembered, what the observation lists, and what its text names."""
+        """Add what is remembered, what the observation lists, and what its text names.
+
+        ``facing`` is the heading in degrees that bearings are relative to. A doorway
+        close to a place does not become an object but names the place.
+        """
         for name, point in look.known.items():
-            kind = "doors" if name.startswith("door") else "objects"
+            kind = "objects"
+            if name.startswith("door"):
+                kind = "doors"
             self.objects[name] = (point, kind)
         for key, name, turn, distance in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and not math.isnan(distance):
-                self.objects[name] = toward(position, facing + turn, distance), key
+                point = displaced(position, facing + turn, distance)
+                self.objects[name] = (point, key)
         if held.get("shown"):
             return  # the text says the same
         for name, turn, distance in landmarks(look.text):
-            spot = toward(position, facing + turn, distance)
+            spot = displaced(position, facing + turn, distance)
             in_doorway = [
                 place
                 for place, point in self.points.items()
                 if math.dist(point, spot) < _DOORWAY
             ]
-            if name.startswith("doorway ") and in_doorway and in_doorway[0]:
+            if name.startswith("doorway ") and in_doorway:
                 destination = name.removeprefix("doorway ")
                 self.names.setdefault(in_doorway[0], destination)
             elif name.startswith("doorway "):
@@ -947,11 +1195,18 @@ class _MapBuilder:
                 self.objects[name] = spot, "objects"
 
     def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
-        """Return a look's coordinates, else its known place, else one unit along its heading."""
+        """Return a look's coordinates, else its known place, else one unit along its heading.
+
+        The last is dead reckoning, for poses without coordinates: it clears ``exact``.
+        None if the pose has neither coordinates nor a place.
+        """
         x = finite(pose.get("x"))
         y = finite(pose.get("y"))
         if x is not None and y is not None:
-            return (x, -y) if grid else (x, y)
+            # A grid counts its rows to the south.
+            if grid:
+                y = -y
+            return x, y
         if not place:
             return None
         # The first place is the origin; a known one keeps its position, which closes
@@ -959,18 +1214,20 @@ class _MapBuilder:
         if place in self.points or not self.waypoints:
             return self.points.get(place, (0.0, 0.0))
         self.exact = False
-        return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
+        heading = finite(pose.get("heading")) or 0.0
+        return displaced(self.waypoints[-1].point, heading, 1.0)
 
     def _add_squares(
         self, position: Point, facing: float, held: Mapping[str, Any]
     ) -> None:
-        """Add the view from a square, which in a room reaches up to the walls or doors ahead, left
-        and right.
+        """Add the view from a square, which in a room reaches up to the walls or doors.
 
-        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares to the next
-        wall ahead, left and right, None beyond the view; ``objects`` have steps ``ahead`` and to
-        the ``right``. Squares at the border become walls, unless known as free or with an object.
+        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares
+        to the next wall ahead, left and right, None beyond the view; ``objects`` have
+        steps ``ahead`` and to the ``right``. Squares at the border become walls, unless
+        known as free or with an object.
         """
+        # Objects and doors by (ahead, right), in squares from the actor's own
         at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
         doors = {square for square, each in at.items() if each["kind"] == "door"}
 
@@ -986,8 +1243,8 @@ class _MapBuilder:
         left = reach(wall_left, 0, -1, MIDDLE + 1)
         right = reach(wall_right, 0, 1, MIDDLE + 1)
         on_door = any(
-            kind == "door" and (x, -y) == position
-            for kind, _, _, x, y in self.grid.values()
+            item.kind == "door" and item.point == position
+            for item in self.grid.values()
         )
         # Rows from the actor's own to that of the wall or door in front.
         self.view = []
@@ -1007,28 +1264,32 @@ class _MapBuilder:
             for ahead in range(front + 1, wall_ahead or 0):
                 self.squares[_square(position, facing, ahead, 0)] = False
         # Objects in view that are no longer there. A list, because the loop removes items.
-        for name, (kind, *_, x, y) in list(self.grid.items()):
+        for name, item in list(self.grid.items()):
             # An object in view is listed again below if it is still there.
-            if kind != "door" and (x, -y) in self.view:
+            if item.kind != "door" and item.point in self.view:
                 del self.grid[name]
-        for square, each in at.items():
-            point = _square(position, facing, *square)
+        for (ahead, right), each in at.items():
+            point = _square(position, facing, ahead, right)
             self.squares[point] = False
-            self.grid[each["name"]] = grid_object(each, int(point[0]), int(-point[1]))
+            # Points have y to the north, squares of the grid count to the south.
+            x, y = point
+            self.grid[each["name"]] = grid_item(each, int(x), int(-y))
 
     def motions(self) -> dict[Point, str]:
-        """Map the squares that can be reached over free squares seen so far, and those of objects
-        that can be faced, to the first motion of the shortest path; empty if none is needed."""
+        """Map squares to the first motion of the shortest path to them; empty if none is needed.
+
+        Includes the squares that can be reached over free squares seen so far, and
+        those of objects that can be faced. Assumes a grid: every heading is a multiple
+        of 90 degrees.
+        """
         # An open door can be walked through, all other objects stand in the way.
-        taken = {
-            (float(x), -float(y))
-            for *_, state, x, y in self.grid.values()
-            if state != "open"
-        }
-        free = {square for square, wall in self.squares.items() if not wall} - taken
+        taken = {item.point for item in self.grid.values() if item.state != "open"}
+        floor = {square for square, wall in self.squares.items() if not wall}
+        free = floor - taken
         now = self.waypoints[-1]
         # Breadth first over squares and headings: a turn costs a step like a move.
-        queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
+        heading = (now.heading or 0.0) % 360
+        queue = deque([(now.point, heading, "")])
         first = dict[Point, str]()
         reached = set[tuple[Point, float]]()
         while queue:
@@ -1042,12 +1303,14 @@ class _MapBuilder:
                 first.setdefault(square, motion)
             if front in free:
                 queue.append((front, heading, motion or "move_ahead"))
-            queue.append((point, (heading - 90) % 360, motion or "turn_left"))
-            queue.append((point, (heading + 90) % 360, motion or "turn_right"))
+            left = (heading - 90) % 360
+            right = (heading + 90) % 360
+            queue.append((point, left, motion or "turn_left"))
+            queue.append((point, right, motion or "turn_right"))
         return first
 
     def shapes(self) -> list[Shape]:
-        # From the ground up: what is drawn later covers what was drawn before.
+        """Return the shapes of the map, from the ground up: later ones cover earlier ones."""
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [
             Shape("area", corners, "floor") for corners in self.outlines.values()
@@ -1055,18 +1318,22 @@ class _MapBuilder:
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         if self.view:
             shapes.append(Shape("cells", self.view, "inview", size=1))
-        items = [(object_shape(each), each[3:]) for each in self.grid.values()]
-        shapes += [shape for shape, _ in items]
+        labels: list[tuple[str, Point, float, str]] = []
+        for item in self.grid.values():
+            shape = item_shape(item)
+            shapes.append(shape)
+            # A label as wide as 0.8 of a square does not reach into the next one.
+            labels.append((shape.title, item.point, 0.8, ""))
         shapes += [room_label(name, corners) for name, corners in self.outlines.items()]
-        labels = [
-            (shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items
-        ]
-        labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
+        for at, room in self.rooms.items():
+            if room:
+                labels.append((room, at, 0.0, "inroom"))
         labels += [(_arrow(turn), end, 0.0, "") for turn, end in self.exits]
-        for text, (x, y), half, kind in labels:
-            box = (x - half, y - half), (x + half, y + half)
-            shapes.append(Shape("label", box, kind, label=text))
+        for text, at, side, kind in labels:
+            corners = Extent.around(at, side, side).corners
+            shapes.append(Shape("label", corners, kind, label=text))
         shapes += [Shape("line", ends, "stub") for ends in self.stubs]
+        # Places and objects are dots, whose class tells what they are.
         marks = []
         for name, point in self.points.items():
             title = f"{self.letters.of(name)} {self.names.get(name, '')}"
@@ -1076,8 +1343,12 @@ class _MapBuilder:
             marks.append((name, point, style.strip()))
         for name, point, style in marks:
             size = _DOOR if style.startswith("seen-doors") else _MARK
-            shapes.append(Shape("dot", [point], f"mark-{style}", name, name, size))
+            mark = Shape("dot", [point], f"mark-{style}", name, name, size)
+            shapes.append(mark)
+        # The actor is on top; without a heading, it is a dot.
         now = self.waypoints[-1]
         if now.heading is None:
-            return [*shapes, Shape("dot", [now.point], "me", size=14)]
-        return [*shapes, Shape("cone", [now.point], "me", size=now.heading)]
+            me = Shape("dot", [now.point], "me", size=14)
+        else:
+            me = Shape("cone", [now.point], "me", size=now.heading)
+        return [*shapes, me]

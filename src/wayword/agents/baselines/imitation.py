@@ -97,20 +97,32 @@ def features(
     is_move = (length > 0).astype(np.float32)
     right = offset[..., 0] * np.cos(start) - offset[..., 1] * np.sin(start)
     ahead = offset[..., 0] * np.sin(start) + offset[..., 1] * np.cos(start)
+    # Scaled to about one; the network is trained on these columns in this order.
     columns = [
-        np.sin(turn) * is_move, np.cos(turn) * is_move,
-        np.sin(2 * turn) * is_move, np.cos(2 * turn) * is_move,
-        np.sin(elevation) * 2, length / 5, memory[..., 0], memory[..., 1],
-        right / 10, ahead / 10, offset[..., 2] / 3, np.full_like(turn, step / 10),
-        np.sin(since_start) * is_move, np.cos(since_start) * is_move,
-    ]  # fmt: skip
+        np.sin(turn) * is_move,
+        np.cos(turn) * is_move,
+        np.sin(2 * turn) * is_move,
+        np.cos(2 * turn) * is_move,
+        np.sin(elevation) * 2,
+        length / 5,
+        memory[..., 0],
+        memory[..., 1],
+        right / 10,
+        ahead / 10,
+        offset[..., 2] / 3,
+        np.full_like(turn, step / 10),
+        np.sin(since_start) * is_move,
+        np.cos(since_start) * is_move,
+    ]
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
 def open_session(path: Path) -> Any:
-    """Return the network in an ONNX file, cached. It has no state, so episodes share it. Raises
-    ``UsageError`` if the file does not exist."""
+    """Return the network in an ONNX file, cached. It has no state, so episodes share it.
+
+    Raises ``UsageError`` if the file does not exist, and without onnxruntime.
+    """
     if not path.is_file():
         raise UsageError(
             f"{path}: no such weights; train them, or remove the setting `weights`"
@@ -129,8 +141,10 @@ def open_session(path: Path) -> Any:
 
 
 class PolicyWeights:
-    """The trained policy. ``vocabulary`` maps words to indices; ``width`` is the size D of the
-    state stored per step.
+    """The trained policy of an ONNX file, with its vocabulary in the ``.json`` file next to it.
+
+    ``vocabulary`` maps words to indices; ``width`` is the size D of the state stored
+    per step.
     """
 
     def __init__(self, path: Path) -> None:
@@ -153,7 +167,9 @@ load_network = lru_cache(maxsize=2)(PolicyWeights)
 
 @dataclass(frozen=True, slots=True)
 class ImitationSettings:
-    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one.
+    """Settings of ``imitation``.
+
+    ``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one.
     ``backtrack``: walk back to an earlier option that has become more probable.
     """
 
@@ -163,8 +179,11 @@ class ImitationSettings:
 
 @dataclass(frozen=True, slots=True)
 class PreexploredSettings:
-    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one. ``speaker``:
-    rank candidates by the speaker, too, whose file ``NAME_speaker.onnx`` is next to the weights.
+    """Settings of ``imitation_preexplored``.
+
+    ``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one.
+    ``speaker``: rank candidates by the speaker, too, whose file ``NAME_speaker.onnx``
+    is next to the weights.
     """
 
     weights: str = ""
@@ -218,7 +237,7 @@ class ImitationAgent(Agent):
         return Decision(self._plan.pop(0))
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
-        """Score all places seen so far, and return the moves to the best one."""
+        """Score all options seen so far, and return the moves to the best one and along it."""
         here = observation.viewpoint
         walk = self._walk or PartialWalk.start(observation, self._network.width)
         self._neighbors[here] = [
@@ -237,12 +256,11 @@ class ImitationAgent(Agent):
                         routes[neighbor] = [*routes[place], neighbor]
                         queue.append(neighbor)
             turns = (self._toolkit.max_steps or math.inf) - self._turns
-            back = [(routes[option.walk.path[-1]], option) for option in left]
-            ranked += [
-                (o.score - BACKTRACK_COST * len(r), r, o)
-                for r, o in back
-                if len(r) <= turns
-            ]
+            for option in left:
+                route = routes[option.walk.path[-1]]
+                if len(route) <= turns:
+                    score = option.score - BACKTRACK_COST * len(route)
+                    ranked.append((score, route, option))
         _, route, best = max(ranked, key=itemgetter(0))
         left += options
         left.remove(best)
@@ -254,7 +272,10 @@ class ImitationAgent(Agent):
 
     def _score(self, walk: PartialWalk, observation: IndoorObservation) -> list[Option]:
         """Return the options at the end of a walk: a stop, and a step to each neighbor.
-        Raises ``UsageError`` without captions."""
+
+        The scores are log-probabilities of the walk with the option. Raises
+        ``UsageError`` without captions.
+        """
         if self._toolkit.perceiver is None:
             raise UsageError(
                 "imitation reads captions, but this dataset has none; set a perceiver"
@@ -295,26 +316,25 @@ class ImitationAgent(Agent):
         }
         scores, states = self._network(inputs)
         totals = (walk.score + scores).tolist()
-        moves = [None, *observation.neighbors]
-        steps = [(inputs, number) for number in range(len(moves))]
-        return [
-            Option(walk, *each)
-            for each in zip(moves, totals, states, steps, strict=True)
-        ]
+        options = []
+        for number, move in enumerate([None, *observation.neighbors]):
+            step = (inputs, number)
+            options.append(Option(walk, move, totals[number], states[number], step))
+        return options
 
 
 class PreexploredImitation(ImitationAgent):
-    """`imitation` in the pre-explored setting: it knows the scene before each walk, so its scores
-    are not comparable with those of single runs.
+    """``imitation`` in the pre-explored setting: it knows the scene before each walk.
 
         wayword run imitation_preexplored --on houses --limit 20
 
-    Expands the most probable walks on the scene's recorded graph, best first. The probability of
-    each is multiplied by that of the instruction, given the walk: a speaker (Fried et al. 2018)
-    trained on the same episodes. The agent takes the shortest path to the viewpoint with the
-    largest probability of stopping within 3 m of it. Scores are those of this path; the note
-    ``explored`` has the length (metres) of a walk that visits the viewpoints in the order of
-    exploration, then goes there.
+    Its scores are not comparable with those of single runs. It expands the most
+    probable walks on the scene's recorded graph, best first. The probability of each is
+    multiplied by that of the instruction, given the walk: a speaker (Fried et al. 2018)
+    trained on the same episodes. The agent takes the shortest path to the viewpoint
+    with the largest probability of stopping within 3 m of it. Scores are those of this
+    path; the note ``explored`` has the length (metres) of a walk that visits the
+    viewpoints in the order of exploration, then goes there.
     """
 
     Settings: ClassVar[type[Any]] = PreexploredSettings
@@ -328,7 +348,7 @@ class PreexploredImitation(ImitationAgent):
         )
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        """Take the graph of the scene, which this setting knows before the walk."""
+        """Keep the graph of the scene, which this setting knows before the walk."""
         self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
@@ -373,7 +393,9 @@ class PreexploredImitation(ImitationAgent):
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def _spoken(self, stop: Option) -> float:
-        """Return the log-probability of the instruction, given the walk to a stop."""
+        """Return the log-probability of the instruction, given the walk to a stop; 0
+        without a speaker.
+        """
         if self._speaker is None:
             return 0.0
         steps = [*stop.walk.steps, stop.step]
@@ -391,10 +413,11 @@ class PreexploredImitation(ImitationAgent):
 
 @dataclass(frozen=True, slots=True)
 class PartialWalk:
-    """A walk: its viewpoints, the state (T, D) stored per step, its log-probability, and the
-    options taken.
+    """A walk: its viewpoints, the state (T, D) stored per step, its log-probability,
+    and the options taken.
 
-    Positions are metres from the first viewpoint (east, north, up), summed over the moves.
+    Positions are metres from the first viewpoint (east, north, up), summed over the
+    moves.
     """
 
     path: tuple[str, ...]
@@ -425,33 +448,45 @@ class PartialWalk:
         )
 
     def geometry(self, observation: IndoorObservation) -> Floats:
-        """Return the features (1 + K, 14) of stopping and of the K neighbors; see
-        :func:`features`."""
+        """Return the features (1 + K, 14) of stopping and of the K neighbors.
+
+        See :func:`features`.
+        """
         *earlier, here = self.path
         place = self.positions[here]
         neighbors = observation.neighbors
-        moves = np.array(
-            [(0, 0, 0), *((n.heading, n.elevation, n.distance) for n in neighbors)]
-        )
-        ends = np.array([place, *(place + _displacement(each) for each in neighbors)])
-        names = [each.viewpoint for each in neighbors]
-        memory = [(name in self.positions, name in earlier[-1:]) for name in names]
-        memory.insert(0, (here in earlier, False))
+        # First the stop, which moves nowhere
+        rows = [(0.0, 0.0, 0.0)]
+        ends = [place]
+        memory = [(here in earlier, False)]
+        for each in neighbors:
+            name = each.viewpoint
+            rows.append((each.heading, each.elevation, each.distance))
+            ends.append(place + _displacement(each))
+            memory.append((name in self.positions, name in earlier[-1:]))
+        moves = np.array(rows)
         heading, elevation = np.radians(moves[:, :2].T).astype(np.float32)
-        facing, start = np.radians([observation.heading, self.first_heading]).astype(
-            np.float32
+        headings = np.radians([observation.heading, self.first_heading])
+        facing, start = headings.astype(np.float32)
+        return features(
+            heading,
+            elevation,
+            length=moves[:, 2].astype(np.float32),
+            facing=facing,
+            start=start,
+            offset=np.array(ends).astype(np.float32),
+            memory=np.array(memory, dtype=np.float32),
+            step=len(self.history),
         )
-        length = moves[:, 2].astype(np.float32)
-        offset = ends.astype(np.float32)
-        visited = np.array(memory, dtype=np.float32)
-        poses = heading, elevation, length, facing, start
-        return features(*poses, offset, visited, len(self.history))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
-    """A continuation of a walk, to a neighbor or (None) by stopping, with the log-probability of
-    the walk with it, the state to store, and the step that it would add to the walk."""
+    """A continuation of a walk, to a neighbor or (None) by stopping.
+
+    ``score`` is the log-probability of the walk with it, ``state`` (D,) what is to be
+    stored, and ``step`` what it would add to the walk.
+    """
 
     walk: PartialWalk
     neighbor: Neighbor | None

@@ -107,6 +107,9 @@ class DiscussNav(prompting.PromptAgent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Return that the agent reads text where the paper's models see pictures, or
+        the detector's caveats.
+        """
         if perceiver is None:
             return detector_called(settings.tags).caveats if settings.tags else ()
         if settings.scene != "recorded" and "picture" in perceiver.capabilities:
@@ -117,6 +120,7 @@ class DiscussNav(prompting.PromptAgent):
 
     @classmethod
     def load_detectors(cls, settings: Any) -> None:
+        """Load the weights of the detector that names objects, if the settings have one."""
         if settings.tags:
             detector_called(settings.tags).load_weights()
 
@@ -144,6 +148,7 @@ class DiscussNav(prompting.PromptAgent):
         self._has_looked = False
 
     async def begin(self, episode: Episode) -> None:
+        """Have the instruction analyzed: its actions, its landmarks and their types."""
         await super().begin(episode)
         self._analysis = Analysis(episode.instruction)
         if self._settings.analysis:
@@ -153,6 +158,11 @@ class DiscussNav(prompting.PromptAgent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Look around, ask the experts, and return the predicted direction's action or a stop.
+
+        A body that turns to look gets turns first. A rejection means that no prediction
+        could be read.
+        """
         if self._settings.moves == "released":
             is_short = len(self._analysis.actions) <= SHORT_ROUTE
             if self._moves >= (MOVES_SHORT if is_short else MOVES_LONG):
@@ -188,6 +198,7 @@ class DiscussNav(prompting.PromptAgent):
         return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Count the move, and keep what the summary of the step needs."""
         self._steps.taken += 1
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
@@ -210,6 +221,7 @@ class DiscussNav(prompting.PromptAgent):
         }
 
     async def _look(self, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
+        """Return the directions with what the scene expert, or the record, says about them."""
         if not self._settings.perception:
             return tuple(replace(d, captions=(), tags=()) for d in directions)
         words = self._surroundings.source
@@ -237,6 +249,12 @@ class DiscussNav(prompting.PromptAgent):
     async def _decide(
         self, estimate: str, exits: Mapping[str, Direction]
     ) -> Opinion | Rejection:
+        """Predict the next direction ``samples`` times, and settle differences.
+
+        ``estimate`` is the text on actions already done, ``exits`` are the directions
+        that can be taken by their numbers. Predictions that cannot be read are dropped,
+        with a note; the first rejection is returned if none can.
+        """
         settings = self._settings
         schema = choice_schema("prediction", exits, self._thought_length)
         answers = await self._budget.ask(
@@ -280,6 +298,7 @@ class DiscussNav(prompting.PromptAgent):
         )
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
+        """Return the prompt of the predictions; the oldest steps are dropped to fit the context."""
         # A user's texts may have the instruction in either message.
         instruction = {
             "instruction": self._analysis.instruction,

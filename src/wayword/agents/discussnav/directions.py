@@ -24,7 +24,9 @@ from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View, clear_ahead
 
+# The paper's number of views around a place
 DIRECTIONS = 12
+# Degrees, without gaps between the sectors
 SECTOR_WIDTH = 360.0 / DIRECTIONS
 
 
@@ -176,7 +178,7 @@ def directions_around(
     return tuple(directions)
 
 
-STRIDE = 0.5
+STRIDE = 0.5  # metres of a step into free space: two of the world's steps
 NEARBY = 1.0  # with less than this free (metres), a step goes half the free distance
 BLOCKED = 0.4  # with less than this free (metres), no step is possible
 

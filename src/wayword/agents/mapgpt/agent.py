@@ -91,7 +91,8 @@ class PlaceMap:
         here = self.name(viewpoint)
         if note:
             self.notes[viewpoint] = f"{here}: {note}"
-        self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
+        self._here = viewpoint
+        self._neighbors[viewpoint] = tuple(neighbors)
         for neighbor, words in neighbors.items():
             self._seen.setdefault(
                 neighbor,
@@ -167,7 +168,7 @@ class MapGPT(PromptAgent):
         return StrategyRecipe(form, "mapgpt")
 
     def remember(self, earlier: MapGPT) -> None:
-        """Take over the map of an earlier trial in the same scene."""
+        """Take over the map of an earlier episode in the same scene."""
         self._map = copy.deepcopy(earlier._map)
         self._remembers = True
 
@@ -176,7 +177,7 @@ class MapGPT(PromptAgent):
         observation: IndoorObservation,
         space: ActionSpace,
     ) -> Decision | Rejection:
-        """Ask the model for one of the numbered actions."""
+        """Ask the model for one of the numbered actions, and keep its plan for the next prompt."""
         actions = self._arrive(observation, space)
         messages = self._messages(observation, actions)
         options = ActionSpace(tuple(actions))
@@ -203,7 +204,7 @@ class MapGPT(PromptAgent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
-        """Take in a recorded step, so that the map continues where the run stopped."""
+        """Add a recorded step to the map, so that it continues where the run stopped."""
         self._earlier.update(self._arrive(observation, space))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -226,7 +227,11 @@ class MapGPT(PromptAgent):
         view: IndoorObservation,
         space: ActionSpace,
     ) -> dict[Action, Action]:
-        """Add the place to the map. Return the legal actions by the names that the model reads."""
+        """Add the place to the map. Return the legal actions by the names that the model reads.
+
+        The map gets what the perceiver says of each neighbor's direction, and a note of
+        the objects within ``NOTED_WITHIN`` metres of the place.
+        """
         sectors = self._perceiver.perceive(view.scene, view.viewpoint).sectors
         seen = {}
         for neighbor in view.neighbors:

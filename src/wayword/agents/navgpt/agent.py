@@ -131,7 +131,11 @@ class NavGPT(PromptAgent):
         observation: IndoorObservation,
         space: ActionSpace,
     ) -> Decision | Rejection:
-        """Describe the viewpoint, ask the model, and read its action."""
+        """Describe the viewpoint, ask the model, and read its action.
+
+        In object navigation, a stop also names the target object, which takes another
+        call.
+        """
         if isinstance(observation, ObjectsObservation):
             self._goal_kind = "object"
         else:
@@ -175,7 +179,11 @@ class NavGPT(PromptAgent):
         percept: Percept,
         legal: Sequence[str],
     ) -> answers.NamedAnswer | Rejection:
-        """Ask with a prompt that contains the history and every direction; exits have IDs."""
+        """Ask with a prompt that contains the history and every direction; exits have IDs.
+
+        ``legal`` are the viewpoints that can be moved to. The summary for the history
+        is requested at the same time.
+        """
         write = partial(self._prompts.fill, "direction")
         description = indoor.observation(observation, percept, write, self._detail)
         messages = self._messages(observation, description)
@@ -230,7 +238,7 @@ class NavGPT(PromptAgent):
         percept: Percept,
         legal: Collection[str],
     ) -> tuple[Conversation, list[str]]:
-        """Return the message about a viewpoint and its numbered exits."""
+        """Write the message about a viewpoint; return the chat and its numbered exits, in order."""
         if self._chat is None:
             fixed = self._prompts.fill(
                 "system_numbered",
@@ -265,7 +273,7 @@ class NavGPT(PromptAgent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
-        """Take in a recorded step, so that a resumed episode has the same history."""
+        """Add a recorded step, so that a resumed episode has the same history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = _legal_viewpoints(space)
         if self._settings.decoding == "numbered":
@@ -281,10 +289,9 @@ class NavGPT(PromptAgent):
                     "arrived": not moves,
                     "action": str(number),
                 }
+                compact = (",", ":")
                 self._answer = json.dumps(
-                    answer,
-                    ensure_ascii=False,
-                    separators=(",", ":"),
+                    answer, ensure_ascii=False, separators=compact
                 )
         elif isinstance(decision, Rejection):
             self._answer = decision.said
@@ -327,7 +334,7 @@ class NavGPT(PromptAgent):
             self._has_moved = True
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
-        """Return the messages of a turn."""
+        """Return the messages of a turn; the oldest steps are dropped to fit the context."""
         principle = self._prompts.fill(
             "system",
             goal=self._goal_kind,
@@ -390,8 +397,10 @@ class NavGPT(PromptAgent):
         percept: Percept,
         has_moved: bool,
     ) -> str:
-        """Return the summary of the viewpoint for the history: recorded, or written by
-        the model."""
+        """Return the summary of the viewpoint for the history: recorded, or written by the model.
+
+        Empty if pictures show the scene; the earlier one after a rejected answer.
+        """
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
         if self._sight == "pictures":

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import Point
-from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.observation import FloorMap, View
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -25,9 +25,12 @@ Spot = tuple[float, float]  # row and column of any place, as fractions of cells
 
 
 def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
-    """Return the cells of a shortest route in eight directions, both ends included; None without a
-    route. All cells but the start are open: a body too near to an obstacle must get away. A
-    diagonal step needs both cells that it passes between to be open, so it cuts no corner."""
+    """Return the cells of a shortest route in eight directions, both ends included.
+
+    None without a route. All cells but the start are open: a body too near to an
+    obstacle must get away. A diagonal step needs both cells that it passes between to
+    be open, so it cuts no corner. ``open_`` has shape (H, W).
+    """
     if not open_[goal] and goal != start:
         return None
     lengths, predecessors = _dijkstra(open_, start)
@@ -43,7 +46,8 @@ def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
 
 def distances(open_: Bools, start: Cell) -> Floats:
     """Return the length (H, W) of a shortest route to each cell, in cells; infinite if
-    unreachable."""
+    unreachable.
+    """
     return _dijkstra(open_, start)[0]
 
 
@@ -67,18 +71,19 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
 
 
 def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cell]]:
-    """Return connected groups of free cells next to unknown ones (four neighbors), with at least
-    ``min_cells`` cells each, largest first.
+    """Return connected groups of free cells next to unknown ones (four neighbors), largest first.
 
-    Source: Yamauchi, "A frontier-based approach for autonomous exploration" (CIRA 1997).
+    Groups of fewer than ``min_cells`` cells are left out. ``free`` and ``explored``
+    have shape (H, W). Source: Yamauchi, "A frontier-based approach for autonomous
+    exploration" (CIRA 1997).
     """
     from scipy.ndimage import label
 
     # Unknown beyond the edge of the map, too.
     unknown = np.pad(~explored, 1)
-    border = (
-        unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
-    )
+    border = unknown[:-2, 1:-1] | unknown[2:, 1:-1]
+    border |= unknown[1:-1, :-2] | unknown[1:-1, 2:]
+    # Cells of a group may touch at corners.
     labels, count = label(free & border, structure=np.ones((3, 3)))
     groups = []
     for number in range(1, count + 1):
@@ -89,14 +94,14 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
     return sorted(groups, key=lambda group: (-len(group), group[0]))
 
 
-CELL = 0.25
+CELL = 0.25  # side of a cell in metres: the length of a body's step
 ON_CELL = 0.03  # metres from the center of a cell within which a body counts as on it
 SUBCELLS = 5  # obstacle cells along the side of a cell
 FLOOR_HEIGHT = 0.1  # metres below which a ray ends on the floor
 HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
 SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
 NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
-# Levels of a robot's own map: too near for its center, an obstacle
+# Levels of a robot's own map, as in ROS: too near for its center, an obstacle
 INSCRIBED = 99
 LETHAL = 100
 RAY_SAMPLES = 24  # samples along the low part of a ray
@@ -105,10 +110,12 @@ RAY_SAMPLES = 24  # samples along the low part of a ray
 class Costmap:
     """A grid map of the floor explored so far, centered on a cell at (``x``, ``y``), in metres.
 
-    Cells are (row, column): rows to the north, columns to the east, up to ``half`` metres from the
-    center. A cell is *free* (its floor was seen, or the body stood there), *occupied* (it contains
-    an obstacle), or unknown. ``open_`` (H, W) are the cells that a body of ``radius`` may enter:
-    free, farther than the radius from every obstacle, and without a collision so far.
+    Cells are (row, column): rows to the north, columns to the east, up to ``half``
+    metres from the center. A cell is *free* (its floor was seen, or the body stood
+    there), *occupied* (it contains an obstacle), or unknown. ``open_`` (H, W) are the
+    cells that a body of ``radius`` may enter: free, farther than the radius from every
+    obstacle, and without a collision so far. Whatever changes the map or the radius
+    drops the cached arrays.
     """
 
     def __init__(
@@ -131,14 +138,17 @@ class Costmap:
         """Return row and column of a point; points off the map are at its edge."""
         # The tolerance puts a point on a border into the upper cell, whatever the
         # rounding.
-        i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
-        j = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
+        column = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
+        row = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
         last = self._cells - 1
-        return min(max(j, 0), last), min(max(i, 0), last)
+        row = min(max(row, 0), last)
+        column = min(max(column, 0), last)
+        return row, column
 
     def spot(self, x: float, y: float) -> Spot:
-        """Return fractional row and column of a place; within ``ON_CELL`` of a cell's center, its
-        own."""
+        """Return fractional row and column of a place; within ``ON_CELL`` of a cell's
+        center, its own.
+        """
         row, column = self.cell(x, y)
         if math.dist(self.point(row, column), (x, y)) < ON_CELL:
             return row, column
@@ -177,69 +187,69 @@ class Costmap:
         if len(rows):
             last = len(self._obstacles)
             reach = 2 * SUBCELLS
+
+            def span(indices: NDArray[np.intp]) -> slice:
+                """Return the range of some indices with a margin, within the map."""
+                low = max(0, indices.min() - reach)
+                high = min(last, indices.max() + reach + 1)
+                return slice(low, high)
+
             # Only around obstacles: the transform of the full map is slow.
-            window = (
-                slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
-                slice(
-                    max(0, columns.min() - reach),
-                    min(last, columns.max() + reach + 1),
-                ),
-            )
+            window = span(rows), span(columns)
             cells = np.asarray(distance_transform_edt(~self._obstacles[window]))
             clearance[window] = cells * (CELL / SUBCELLS)
         return clearance
 
     def is_clear(self, a: Spot, b: Spot) -> bool:
-        """True if a body can move straight from ``a`` to ``b``: over free cells, except the first
-        one, and farther from every obstacle than its radius."""
+        """True if a body can move straight from ``a`` to ``b``, in fractional rows and columns.
+
+        It moves over free cells, except the first one, and farther from every obstacle
+        than its radius.
+        """
         # Five samples per cell, as many as obstacle cells.
-        count = math.ceil(max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)) * SUBCELLS
-        start = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
+        row, column = a
+        down = b[0] - row
+        across = b[1] - column
+        count = math.ceil(max(abs(down), abs(across), 1)) * SUBCELLS
         t = np.arange(1, count + 1) / count
-        rows = a[0] + (b[0] - a[0]) * t
-        columns = a[1] + (b[1] - a[1]) * t
+        rows = row + down * t
+        columns = column + across * t
         j = np.floor(rows + 0.5).astype(np.intp)
         i = np.floor(columns + 0.5).astype(np.intp)
-        usable = (self.free & ~self.bumped_cells)[j, i] | (
-            (j == start[0]) & (i == start[1])
-        )
+        usable = (self.free & ~self.bumped_cells)[j, i]
+        usable |= (j == math.floor(row + 0.5)) & (i == math.floor(column + 0.5))
         half = SUBCELLS // 2
-        y, x = (
-            np.round(at * SUBCELLS).astype(np.intp) + half for at in (rows, columns)
-        )
+        y = np.round(rows * SUBCELLS).astype(np.intp) + half
+        x = np.round(columns * SUBCELLS).astype(np.intp) + half
         # Half an obstacle cell of slack: positions are rounded to them.
         is_wide = self._clearance[y, x] >= self.radius - CELL / SUBCELLS / 2
         return bool((usable & is_wide).all())
 
     def narrow_body(self, reopen: bool = False) -> None:
-        """Plan for a body that is a third narrower, because a gap may only seem too narrow on the
-        grid. A collision closes the cell again; with ``reopen``, those closed before are open."""
+        """Plan for a body that is a third narrower.
+
+        A gap may only seem too narrow on the grid. A collision closes the cell again;
+        with ``reopen``, those closed before are open.
+        """
         # Never below the narrowest radius, and never wider than before.
         self.radius = max(min(self.radius, NARROWEST_RADIUS), self.radius * 2 / 3)
         self.bumped_cells &= not reopen
         vars(self).pop("open_", None)
 
     def add(self, view: View) -> None:
-        """Add a view's depth image, and the body's cell as free. A robot's own map of the floor, if
-        the view has one, replaces everything."""
+        """Add a view's depth image, and the body's cell as free.
+
+        A robot's own map of the floor, if the view has one, replaces everything.
+        """
         # Both depend on the map that changes now.
         for cached in ("open_", "_clearance"):
             vars(self).pop(cached, None)
         # A robot's own map is better than what one view shows.
         if view.floor is not None:
-            cells = np.arange(self._cells) * CELL
-            parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (
-                CELL / SUBCELLS
-            )
-            levels, fine_levels = (
-                view.floor.at(self.x + at[None, :], self.y + at[:, None])
-                for at in (cells, parts)
-            )
-            self.free = levels < INSCRIBED
-            self._obstacles = fine_levels == LETHAL
-        self.free[self.cell(view.x, view.y)] = True
-        if view.floor is not None:
+            self._copy_floor(view.floor)
+            self.free[self.cell(view.x, view.y)] = True
             return
+        self.free[self.cell(view.x, view.y)] = True
         # Points of the depth image, from the camera's frame to the map's.
         ahead, right, up = view.depth.points(view.eye)
         angle = math.radians(view.heading)
@@ -250,18 +260,30 @@ class Costmap:
         side = CELL / SUBCELLS
         i = np.floor((east[is_obstacle] - self.x + CELL / 2) / side).astype(np.intp)
         j = np.floor((north[is_obstacle] - self.y + CELL / 2) / side).astype(np.intp)
-        rows, columns = self._obstacles.shape
-        inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-        self._obstacles[j[inside], i[inside]] = True
+        _mark(self._obstacles, j, i)
         self._free_floor(view)
+
+    def _copy_floor(self, floor: FloorMap) -> None:
+        """Replace free cells and obstacles by those of a robot's own map."""
+        # Metres from the first cell, of cells and of the finer obstacle cells
+        cells = np.arange(self._cells) * CELL
+        numbers = np.arange(self._cells * SUBCELLS) - SUBCELLS // 2
+        parts = numbers * (CELL / SUBCELLS)
+        levels = floor.at(self.x + cells[None, :], self.y + cells[:, None])
+        obstacles = floor.at(self.x + parts[None, :], self.y + parts[:, None])
+        self.free = levels < INSCRIBED
+        self._obstacles = obstacles == LETHAL
 
     def reachable(
         self,
         x: float,
         y: float,
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
-        """Return the cells (N, 2) that a body can reach from a place, their centers' x and y, and
-        the route lengths, each (N,) in metres."""
+        """Return the cells that a body can reach from a place: N of them.
+
+        Indices (N, 2), then x and y of the centers and the lengths of the routes, each
+        (N,) in metres.
+        """
         metres = distances(self.open_, self.cell(x, y)) * CELL
         cells = np.argwhere(np.isfinite(metres))
         xs = self.x + cells[:, 1] * CELL
@@ -274,36 +296,45 @@ class Costmap:
         vars(self).pop("open_", None)
 
     def _free_floor(self, view: View) -> None:
-        """Mark the floor that a view sees as free: rays that look down and meet
-        nothing."""
-        looks_down = np.radians(np.array(view.depth.elevations)) < -1e-6
+        """Mark the floor that a view sees as free: below rays that look down and meet nothing.
+
+        A ray frees the floor below its part under ``SKIM_HEIGHT``, sampled
+        ``RAY_SAMPLES`` times.
+        """
+        elevations = np.radians(np.array(view.depth.elevations))
+        looks_down = elevations < -1e-6
         if not looks_down.any():
             return
-        tilt = -np.radians(np.array(view.depth.elevations))[looks_down][:, None]
+        tilt = -elevations[looks_down][:, None]
         metres = np.minimum(view.depth.metres()[looks_down], view.depth.reach)
         metres[~view.depth.measured()[looks_down]] = 0.0  # such a ray frees no floor
-        low_start = np.broadcast_to(
-            (view.eye - SKIM_HEIGHT) / np.sin(tilt),
-            metres.shape,
-        ).copy()
+        skims_at = (view.eye - SKIM_HEIGHT) / np.sin(tilt)
+        low_start = np.broadcast_to(skims_at, metres.shape).copy()
         # Up to the obstacle, or to where the ray meets the floor.
         low_end = np.minimum(metres, view.eye / np.sin(tilt))
         # If the steepest ray meets the floor, nothing stands between that point and the body.
         steepest = int(np.argmax(tilt))
-        meets_floor = metres[steepest] >= (view.eye - FLOOR_HEIGHT) / np.sin(
-            tilt[steepest]
-        )
-        low_start[steepest][meets_floor] = 0.0
+        floor_at = (view.eye - FLOOR_HEIGHT) / np.sin(tilt[steepest])
+        low_start[steepest][metres[steepest] >= floor_at] = 0.0
         t = np.linspace(0.0, 1.0, RAY_SAMPLES)
         along = low_start[..., None] + (low_end - low_start)[..., None] * t
         along *= np.cos(tilt)[..., None]
         is_low = np.broadcast_to((low_end > low_start)[..., None], along.shape)
-        bearings = np.radians(view.heading + np.array(view.depth.bearings))[
-            None, :, None
-        ]
+        bearings = np.radians(view.heading + np.array(view.depth.bearings))
+        bearings = bearings[None, :, None]
         east = (view.x + along * np.sin(bearings))[is_low]
         north = (view.y + along * np.cos(bearings))[is_low]
         i = np.floor((east - self.x) / CELL + 0.5).astype(np.intp)
         j = np.floor((north - self.y) / CELL + 0.5).astype(np.intp)
-        inside = (i >= 0) & (j >= 0) & (i < self._cells) & (j < self._cells)
-        self.free[j[inside], i[inside]] = True
+        _mark(self.free, j, i)
+
+
+def _mark(
+    cells: Bools,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+) -> None:
+    """Set cells of a map to true, in place; indices outside of it are ignored."""
+    inside = (rows >= 0) & (rows < cells.shape[0])
+    inside &= (columns >= 0) & (columns < cells.shape[1])
+    cells[rows[inside], columns[inside]] = True

@@ -39,8 +39,11 @@ class FrontierSettings(SearchSettings):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Frontier:
-    """A border of the explored floor: ``metres`` of route to the ``point`` to view it from, its
-    ``middle`` and its ``width`` in metres."""
+    """A border of the explored floor.
+
+    ``metres`` of route to the ``point`` to view it from, its ``middle`` and its
+    ``width`` in metres. Frontiers are ordered by the route.
+    """
 
     metres: float
     point: Point
@@ -85,13 +88,15 @@ class FrontierAgent(Searcher):
         return best
 
     async def pick(self, options: Sequence[Frontier]) -> NextPoint:
-        """Choose one of the frontiers."""
+        """Choose one of the frontiers, of which there is at least one: the nearest."""
         nearest = min(options)
         return NextPoint(nearest.point, f"The nearest of {len(options)} frontiers.")
 
     def _options(self) -> list[Frontier]:
-        """Return the reachable frontiers, each with the nearest point to view it from, where no
-        full turn was made before."""
+        """Return the reachable frontiers, each with the nearest point to view it from.
+
+        Points where a full turn was made before are no points to view from.
+        """
         places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
         nearest_first = np.argsort(metres, kind="stable")
         options: list[Frontier] = []
@@ -101,16 +106,16 @@ class FrontierAgent(Searcher):
             self.settings.least,
         ):
             # Cells near a full turn that are still unknown cannot be seen.
-            cells = [
-                c
-                for c in group
-                if self._is_off(self.costmap.point(*c), self.settings.reach)
-            ]
+            cells = []
+            for cell in group:
+                center = self.costmap.point(*cell)
+                if self._is_off(center, self.settings.reach):
+                    cells.append(cell)
             if len(cells) < self.settings.least:
                 continue
-            distances = np.hypot(
-                *(places[:, None] - np.array(cells)[None]).transpose(2, 0, 1)
-            )
+            # From each place (rows) to each cell of the frontier, in cells
+            gaps = places[:, None] - np.array(cells)[None]
+            distances = np.hypot(gaps[..., 0], gaps[..., 1])
             is_close = distances.min(axis=1) <= VIEWING_CELLS
             for n in nearest_first[is_close[nearest_first]]:
                 point = float(xs[n]), float(ys[n])

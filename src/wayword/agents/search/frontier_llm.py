@@ -32,11 +32,11 @@ from wayword.agents.prompting import Temperature
 from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import Frontier, FrontierAgent, FrontierSettings
 from wayword.agents.search.lgx import ListingSettings
-from wayword.agents.search.searcher import NextPoint, point_ahead
+from wayword.agents.search.searcher import NextPoint
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point, absolute, bearing, sector
+from wayword.core.geometry import Point, absolute, bearing, displaced, sector
 from wayword.core.model import Image, Message
 from wayword.core.sight import Mode
 from wayword.core.trajectory import ASKED
@@ -120,26 +120,30 @@ class FrontierLLM(FrontierAgent):
         self._recalled: list[tuple[str, Point]] = []
 
     def remember(self, earlier: FrontierLLM) -> None:
-        """Take over map and objects of an earlier trial in the same scene."""
+        """Take over map and objects of an earlier episode in the same scene."""
         self.earlier_map = copy.deepcopy(earlier.costmap)
         self._objects = list(earlier._objects)
         self._recalled = list(earlier._objects)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Add the objects in view to memory, and choose among the frontiers."""
+        """Add the objects in view to memory, and choose among the frontiers.
+
+        With a remembered scene, first the objects of the target's name, as if they were
+        frontiers.
+        """
         for view in views:
-            for seen in self.detectors[1].detect(view):  # each object once
+            for seen in self.detectors[1].detect(view):
                 if seen.distance is not None:
                     heading = absolute(view.heading + seen.bearing)
-                    point = point_ahead((view.x, view.y), heading, seen.distance)
-                    same = (at for name, at in self._objects if name == seen.name)
-                    if all(math.dist(point, at) > SAME_OBJECT for at in same):
-                        self._objects.append((seen.name, point))
+                    point = displaced((view.x, view.y), heading, seen.distance)
+                    self._keep(seen.name, point)
+        # Objects of the target's name from earlier episodes are tried first.
         while self._recalled:
             name, point = self._recalled.pop(0)
             if f" {self.target}".endswith(f" {name}"):
                 return NextPoint(point, f"I have seen a {name} there.")
         chosen = await super().choose(views)
+        # The remembered map has no frontier left: the scene may have changed.
         if chosen is None and self.earlier_map is not None:
             self.earlier_map = None
             self.costmap = Costmap(self.view.x, self.view.y, self.settings.radius)
@@ -148,6 +152,13 @@ class FrontierLLM(FrontierAgent):
             chosen = await super().choose(views)
         return chosen
 
+    def _keep(self, name: str, point: Point) -> None:
+        """Keep an object, unless it is one of the same name that was seen nearby."""
+        for other, at in self._objects:
+            if other == name and math.dist(point, at) <= SAME_OBJECT:
+                return
+        self._objects.append((name, point))
+
     def _near(self, point: Point) -> list[str]:
         """Return the kinds of objects seen near a point, nearest first."""
         by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
@@ -155,8 +166,11 @@ class FrontierLLM(FrontierAgent):
         return list(dict.fromkeys(names))
 
     def _merged(self, options: Sequence[Frontier]) -> list[Frontier]:
-        """Return the frontiers, nearest first, without those that a model cannot tell from a nearer
-        one: seen from almost the same point, near the same objects."""
+        """Return the frontiers, nearest first, without those that a model cannot tell apart.
+
+        Two are one if they are seen from almost the same point, near the same objects;
+        the nearer one stands for both.
+        """
         merged: list[Frontier] = []
         for option in sorted(options):
             near = set(self._near(option.point)[:MOST_OBJECTS])
@@ -170,7 +184,11 @@ class FrontierLLM(FrontierAgent):
         return merged
 
     async def pick(self, options: Sequence[Frontier]) -> NextPoint:
-        """Return the frontier that the model scores highest."""
+        """Ask the model for one of the frontiers; the nearest if its answer is rejected.
+
+        A single frontier needs no question. The latest choices are listed in later
+        prompts.
+        """
         listed = self._merged(options)[:MOST_FRONTIERS]
         near = list[str]()
         lines = list[str]()
@@ -225,8 +243,11 @@ class FrontierLLM(FrontierAgent):
         return NextPoint(listed[index].point, thought, rejection)
 
     def _pictures(self) -> tuple[str, tuple[Image, ...]]:
-        """Return the pictures around and their labels, with the direction on the map of each;
-        nothing in words."""
+        """Return the labels of the pictures around, each with its direction on the map,
+        and the pictures.
+
+        Nothing if the prompt describes in words.
+        """
         if self._eyes is None:
             return "", ()
         seen = self._eyes.look()
@@ -245,17 +266,18 @@ class FrontierLLM(FrontierAgent):
         numbers: Sequence[str],
         metres: Sequence[float],
     ) -> str | Rejection:
-        """Return the model's score of each frontier, less the price of its distance."""
+        """Return the number that the model picks, or the rejected answer.
+
+        With ``decoding=choose``, the number with the highest log-probability, less
+        ``distance_cost`` for each metre of route.
+        """
         settings = self.settings
         model = self.toolkit.model()
         if settings.decoding == "choose":
-            ranked = await model.choose(
-                f"{question.text}\nAnswer:",
-                [f" {number}" for number in numbers],
-            )
-            scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(
-                metres
-            )
+            options = [f" {number}" for number in numbers]
+            ranked = await model.choose(f"{question.text}\nAnswer:", options)
+            cost = settings.distance_cost * np.array(metres)
+            scores = np.array(ranked.logprobs) - cost
             return numbers[int(np.argmax(scores))]
         seed = None
         if settings.temperature:

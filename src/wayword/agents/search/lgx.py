@@ -39,8 +39,10 @@ QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
 
 
 def names_around(detector: Perceiver, views: Sequence[View]) -> dict[str, float]:
-    """Return every name detected in the views, in order of first sight, with the heading (absolute
-    degrees) of its nearest object."""
+    """Return every name detected in the views, in order of first sight.
+
+    Each with the heading (absolute degrees) of its nearest object.
+    """
     nearest: dict[str, tuple[float, float]] = {}
     for view in views:
         for seen in detector.detect(view):
@@ -55,20 +57,19 @@ def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, st
     detections: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
         for detection in detector.detect(view):
-            side_angle = relative(
-                absolute(view.heading + detection.bearing),
-                views[0].heading,
-            )
-            side = min(
-                QUARTERS, key=lambda name: abs(relative(side_angle, QUARTERS[name]))
-            )
+            heading = absolute(view.heading + detection.bearing)
+            angle = relative(heading, views[0].heading)
+            gaps = {name: abs(relative(angle, at)) for name, at in QUARTERS.items()}
+            side = min(gaps, key=gaps.__getitem__)
             detections[side].append(detection)
     return {name: caption(group) for name, group in detections.items()}
 
 
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
-    """True if the answer's first word is part of a name, the rule of LGX's released code: "no"
-    counts as an answer if a ``notebook`` is listed."""
+    """True if the answer's first word is part of a name, the rule of LGX's released code.
+
+    By this rule, "no" counts as an answer if a ``notebook`` is listed.
+    """
     words = text.split()
     if not words:
         return False
@@ -101,7 +102,10 @@ class ListingSettings(SearchSettings):
 
 
 class ListingSearcher(Searcher):
-    """Goes towards the listed object that ``pick`` names."""
+    """Goes towards the listed object that ``pick`` names, or in a random direction without one.
+
+    ``detectors`` are those of the target and of the scene's objects, in this order.
+    """
 
     Settings: ClassVar[type[ListingSettings]] = ListingSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
@@ -249,8 +253,10 @@ class LGX(ListingSearcher):
         """Direction -> its sentence, for ``prompt=captions``."""
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        """Return the name that the model picks. Raises ``UsageError`` for a prompt
-        without its views."""
+        """Return the name that the model picks, or the rejected answer.
+
+        Raises ``UsageError`` for a prompt without its views.
+        """
         settings = self.settings
         rng = self.toolkit.rng
         if settings.prompt == "captions" and not self.captions:

@@ -33,6 +33,7 @@ from annotated_types import Ge, Le
 from wayword.agents.search.costmap import (
     CELL,
     ON_CELL,
+    Cell,
     Costmap,
     Spot,
     distances,
@@ -65,7 +66,10 @@ MOST_ROUTES = 30  # routes planned for one object: a body that keeps colliding m
 
 @dataclass(frozen=True, slots=True)
 class TargetSighting:
-    """A sighting of the target: the viewing ``point`` (metres), and heading and distance to it."""
+    """A sighting of the target: the viewing ``point`` (metres), and heading and distance to it.
+
+    ``heading`` is absolute, in degrees.
+    """
 
     point: geometry.Point
     heading: float
@@ -115,12 +119,15 @@ class Approach:
     def step(
         self, view: View, costmap: Costmap, sighting: TargetSighting | None
     ) -> Action | None:
-        """Return the next motion, None at the end. ``sighting``: the object, if in ``view``."""
+        """Return the next motion, None at the end.
+
+        ``sighting`` is the object, if it is in ``view``. The caller clears ``plan``
+        after a collision; the approach then plans another route, ``MOST_ROUTES`` in
+        all.
+        """
         if sighting is not None:
-            if (
-                self.nearest_sighting is None
-                or sighting.distance < self.nearest_sighting.distance
-            ):
+            nearest = self.nearest_sighting
+            if nearest is None or sighting.distance < nearest.distance:
                 self.nearest_sighting = sighting
             if sighting.distance <= REACH:
                 return self._aim.turn(view, sighting.heading)
@@ -146,8 +153,13 @@ class Approach:
         return self.plan.pop(0)
 
     def _plan_motions(self, view: View, costmap: Costmap) -> list[Action]:
-        """Plan the route to an untried place near the object, else to one closer than now, else a
-        full turn, else the route to a frontier."""
+        """Plan the route to an untried place near the object, else to one closer than
+        now, else a full turn, else the route to a frontier.
+
+        Empty if nothing is left to try. Places within ``REACH`` are chosen by the
+        metres of the route, plus four for each metre beyond ``BEST_DISTANCE``; farther
+        ones by their distance to the object, with the route as a tie-break.
+        """
         cells, xs, ys, metres = costmap.reachable(view.x, view.y)
         away_m = np.hypot(xs - self.point[0], ys - self.point[1])
         untried = np.ones(len(cells), dtype=np.bool_)
@@ -173,19 +185,26 @@ class Approach:
         self._turns_left = max(self._turns_left, 1)
         # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        borders = []
+        borders: list[Cell] = []
         for group in frontiers(costmap.free, costmap.explored):
             borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
         if not borders:
             return []
-        to_object = lambda c: lengths[c] + math.dist(costmap.point(*c), self.point)  # noqa: E731
-        return route_to(view, costmap, min(borders, key=to_object))
+
+        def metres_to_object(cell: Cell) -> float:
+            beyond = math.dist(costmap.point(*cell), self.point)
+            return float(lengths[cell]) + beyond
+
+        nearest = min(borders, key=metres_to_object)
+        return route_to(view, costmap, nearest)
 
 
 @dataclass(slots=True)
 class Return:
-    """Return to the place of a sighting, to face the target; has the methods of an
-    :class:`Approach`."""
+    """Return to the place of a sighting, to face the target.
+
+    Has the methods of an :class:`Approach`; ``goal`` is the sighting.
+    """
 
     goal: TargetSighting
     plan: list[Action] = field(default_factory=list)
@@ -195,7 +214,10 @@ class Return:
     def step(
         self, view: View, costmap: Costmap, sighting: TargetSighting | None
     ) -> Action | None:
-        """Return the next motion, None once the target is seen from as near as in the sighting."""
+        """Return the next motion, None once the target is seen from as near as in the sighting.
+
+        If no route leads there, the body faces the heading of the sighting where it is.
+        """
         if sighting is not None and sighting.distance <= self.goal.distance + CELL:
             return self._aim.turn(view, sighting.heading)
         if not self.plan and self._routes_left > 0:
@@ -207,12 +229,17 @@ class Return:
 
 
 def route_towards(view: View, costmap: Costmap, point: geometry.Point) -> list[Action]:
-    """Return the straight runs to the reachable cell nearest to a point; empty if it is less than
-    half a cell nearer than the body."""
+    """Return the straight runs to the reachable cell nearest to a point.
+
+    Empty if it is less than half a cell nearer than the body.
+    """
     cells, xs, ys, metres = costmap.reachable(view.x, view.y)
-    away_m = np.hypot(xs - point[0], ys - point[1])
+    x, y = point
+    away_m = np.hypot(xs - x, ys - y)
+    # Of cells at about the same distance, the one with the shortest route
     best = int(np.argmin(away_m + 0.01 * metres / CELL))
-    if away_m[best] > math.dist(point, (view.x, view.y)) - CELL / 2:
+    own_m = math.dist(point, (view.x, view.y))
+    if away_m[best] > own_m - CELL / 2:
         return []
     return route_to(view, costmap, cells[best])
 
@@ -220,9 +247,8 @@ def route_towards(view: View, costmap: Costmap, point: geometry.Point) -> list[A
 def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     """Return the straight runs over open cells to a cell; empty without a route, or at the cell."""
     row, column = cell
-    route = shortest_route(
-        costmap.open_, costmap.cell(view.x, view.y), (int(row), int(column))
-    )
+    here = costmap.cell(view.x, view.y)
+    route = shortest_route(costmap.open_, here, (int(row), int(column)))
     if not route:
         return []
     # Start at the body's exact position, since a straight run from it may not be clear of obstacles
@@ -233,12 +259,6 @@ def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
         goto(*costmap.point(*corner))
         for corner in geometry.string_pull(path, costmap.is_clear)[1:]
     ]
-
-
-def point_ahead(point: geometry.Point, heading: float, metres: float) -> geometry.Point:
-    """Return the point at a distance (metres) in a direction (degrees)."""
-    angle = math.radians(heading)
-    return point[0] + metres * math.sin(angle), point[1] + metres * math.cos(angle)
 
 
 @dataclass(frozen=True)
@@ -271,10 +291,12 @@ class SearchSettings:
         self.detectors()
 
     def detectors(self) -> tuple[Perceiver, ...]:
+        """Return the detectors that the settings name, the one of the target first."""
         return (detector_called(self.grounding, self.detector_seed, **self.quality),)
 
     @property
     def captures(self) -> int:
+        """The views of a full turn."""
         return max(1, round(360 / self.resolution))
 
 
@@ -295,7 +317,12 @@ class NextPoint:
 
 
 class Searcher(Agent):
-    """Base of all searchers; a strategy defines :meth:`choose`."""
+    """Base of all searchers; a strategy defines :meth:`choose`.
+
+    A search alternates between full turns, whose views ``choose`` gets, and travels to
+    the chosen point. A grounded target interrupts it: ``_approach`` is set (or
+    ``_target_heading`` without ``approach``) until the object is confirmed or given up.
+    """
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav"})
@@ -305,6 +332,7 @@ class Searcher(Agent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Return the caveats of the detectors."""
         caveats: list[str] = []
         for detector in settings.detectors():
             caveats += detector.caveats
@@ -312,6 +340,7 @@ class Searcher(Agent):
 
     @classmethod
     def load_detectors(cls, settings: Any) -> None:
+        """Load the weights of the detectors, before a robot waits for them."""
         for detector in settings.detectors():
             detector.load_weights()
 
@@ -331,7 +360,8 @@ class Searcher(Agent):
         self._views: list[View] = []
         self._plan: list[Action] = []
         self._goal: geometry.Point | None = None
-        self._replans = self._approach_count = 0
+        self._replans = 0
+        self._approach_count = 0
         self._approach: Approach | Return | None = None
         self._tried_points: list[geometry.Point] = []
         self._nearest_sighting: TargetSighting | None = None
@@ -339,28 +369,35 @@ class Searcher(Agent):
         self._aim = Aim()
         self._blocked_at: geometry.Point | None = None
         self._last_free_point: geometry.Point = (0.0, 0.0)
-        self._is_traveling = self._is_backing_off = False
+        self._is_traveling = False
+        self._is_backing_off = False
         self._has_moved = True  # to where it starts
 
     async def begin(self, episode: Episode) -> None:
+        """Read the description of the target: the episode's, else its instruction."""
         self.target = str(episode.extra.get("target") or episode.instruction)
 
     @abstractmethod
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Return the next point after a full turn, None to give up."""
+        """Return the next point after a full turn, None to give up.
+
+        ``views`` are those of the turn, the first one in the heading before it.
+        """
 
     async def act(self, observation: View, space: ActionSpace) -> Decision | Rejection:
+        """Return the next motion.
+
+        In this order: back off after a collision, follow the stop rule, travel, turn,
+        choose.
+        """
         self._take_in(observation)
         if self._blocked_at is not None:
             self._blocked_at = None
-            if (
-                math.dist(self._last_free_point, (observation.x, observation.y))
-                > ON_CELL
-            ):
+            away = math.dist(self._last_free_point, (observation.x, observation.y))
+            if away > ON_CELL:
                 self._is_backing_off = True
-                return Decision(
-                    goto(*self._last_free_point), "Something is in the way."
-                )
+                back = goto(*self._last_free_point)
+                return Decision(back, "Something is in the way.")
         self._is_backing_off = False
         if (decision := self._stop_at_target()) is not None:
             return decision
@@ -403,8 +440,8 @@ class Searcher(Agent):
         return max(1, limit - self._taken)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        self._taken += 1
         """After a collision, clear the route; the next ``act`` marks the cell ahead as blocked."""
+        self._taken += 1
         if isinstance(decision, Rejection) or feedback.status == "rejected":
             return
         if feedback.ok:
@@ -425,6 +462,10 @@ class Searcher(Agent):
             self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
+        """Add a view to the map, mark the cell of a collision, and look for the target.
+
+        At the first view, the detectors check that they can read it.
+        """
         if not self._has_started:
             for eye in self.detectors:
                 eye.check_view(view)
@@ -439,7 +480,7 @@ class Searcher(Agent):
             heading = geometry.bearing((view.x, view.y), self._blocked_at)
             safe = self.costmap.cell(*self._last_free_point)
             for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
-                x, y = point_ahead((view.x, view.y), heading, step)
+                x, y = geometry.displaced((view.x, view.y), heading, step)
                 if self.costmap.cell(x, y) != safe:
                     self.costmap.close_cell(x, y)
                     break
@@ -453,6 +494,7 @@ class Searcher(Agent):
                 self._look_for_target(view)
 
     def _look_for_target(self, view: View) -> None:
+        """Start to approach the target, or to face it, if the view shows it."""
         sighted = self._sighting(view)
         if sighted is None:
             return
@@ -467,7 +509,8 @@ class Searcher(Agent):
         self._plan = []
         self._views = []
         if self.settings.approach and detection.distance is not None:
-            point = point_ahead((view.x, view.y), heading, detection.distance)
+            here = (view.x, view.y)
+            point = geometry.displaced(here, heading, detection.distance)
             self._approach = Approach(
                 point, self.settings.resolution, self._tried_points
             )
@@ -477,15 +520,20 @@ class Searcher(Agent):
             self._aim = Aim()
 
     def _sighting(self, view: View) -> tuple[GroundedRegion, float] | None:
-        """Return the target's region and the heading to it, None below the threshold."""
+        """Return the target's region and the absolute heading to it; None below the threshold."""
         detection = self.detector.ground(view, self.target)
         if detection is None or detection.score < self.settings.grounding_threshold:
             return None
         return detection, geometry.absolute(view.heading + detection.bearing)
 
     def _stop_at_target(self) -> Decision | None:
-        """The stop rule: return the next action once the target has been grounded (approach it,
-        face it, stop), None while the search continues."""
+        """Return the next action once the target has been grounded; None while the
+        search continues.
+
+        The stop rule: approach it, face it, stop. An object that is not confirmed from
+        close by is given up, and after ``APPROACHES`` of them the nearest sighting is
+        accepted.
+        """
         view = self.view
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
@@ -496,14 +544,16 @@ class Searcher(Agent):
             return None
         sighted = self._sighting(view)
         sighting = None
-        if sighted is not None and sighted[0].distance is not None:
-            sighting = TargetSighting((view.x, view.y), sighted[1], sighted[0].distance)
+        if sighted is not None:
+            detection, heading = sighted
+            if detection.distance is not None:
+                here = (view.x, view.y)
+                sighting = TargetSighting(here, heading, detection.distance)
         action = self._approach.step(view, self.costmap, sighting)
         if action is not None:
             return Decision(action)
-        if isinstance(self._approach, Return) or (
-            sighting and sighting.distance <= REACH
-        ):
+        is_reached = sighting is not None and sighting.distance <= REACH
+        if is_reached or isinstance(self._approach, Return):
             return Decision(STOP, "I have found it.")
         best = self._approach.nearest_sighting
         nearest = self._nearest_sighting
@@ -518,6 +568,7 @@ class Searcher(Agent):
         return None
 
     def _go_back(self, best: TargetSighting) -> Decision:
+        """Return the first motion back to the best sighting, where the search ends."""
         self.toolkit.note(
             "went_back", distance=round(best.distance, 3), turn=self.turns
         )
@@ -527,12 +578,17 @@ class Searcher(Agent):
         return Decision(action or STOP, "I go back to where I saw it.")
 
     def _next_run(self) -> Action | None:
+        """Return the next straight run to the goal; None if it is reached or cannot be.
+
+        A goal counts as reached within 1.5 cells, and gets ``REPLANS`` routes.
+        """
         view = self.view
         goal = self._goal
         if not self._plan:
-            arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL
-            if goal is None or arrived or self._replans >= REPLANS:
+            if goal is None or self._replans >= REPLANS:
                 return None
+            if math.dist(goal, (view.x, view.y)) < 1.5 * CELL:
+                return None  # arrived
             self._replans += 1
             self._plan = route_towards(view, self.costmap, goal)
         if not self._plan:
@@ -540,15 +596,19 @@ class Searcher(Agent):
         return self._plan.pop(0)
 
     def _give_up(self, why: str) -> Decision:
+        """Return to the nearest sighting if there is one; else stop, with a note of the reason."""
         if self._nearest_sighting is not None:
             return self._go_back(self._nearest_sighting)
         self.toolkit.note(GAVE_UP, why=why, turn=self.turns)
         return Decision(STOP, f"I give up: {why}.")
 
     def point_towards(self, heading: float) -> geometry.Point | None:
-        """Return a reachable point at about ``settings.distance`` in a direction (absolute
-        degrees), None if the body cannot move. It is drawn from the nearest cells in the field of
-        view, which is widened if no cell there can be reached."""
+        """Return a reachable point at about ``settings.distance`` in a direction
+        (absolute degrees).
+
+        It is drawn from the nearest cells in the field of view, which is widened if no
+        cell there can be reached. None if the body cannot move.
+        """
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
         angles = geometry.angles_apart(

@@ -57,7 +57,7 @@ class TreeNode:
     is_closed: bool = False
 
     def path(self) -> list[TreeNode]:
-        """Nodes from the root to this one, without the root."""
+        """Return the nodes from the root to this one, without the root."""
         if self.parent is None:
             return []
         return [*self.parent.path(), self]
@@ -110,14 +110,16 @@ class PlanSearch(AnyWorldAgent):
         self._fixed = ""
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        """Take the world, in copies of which actions are tried."""
+        """Keep the world, in copies of which actions are tried."""
         self._world = world
 
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
-        """Return the next action of the plan; search again when it is used up or
-        surprised."""
+        """Return the next action of the plan; search again when it is used up or surprised.
+
+        The best node has the highest rating and, among equals, the shortest path.
+        """
         if self._path:
             node = self._path.pop(0)
             self._expected = node.feedback
@@ -130,10 +132,15 @@ class PlanSearch(AnyWorldAgent):
         refused = await self._search(root)
         if not root.children:
             return refused or Rejection("no_action", "no action was proposed")
-        best = max(root.below(), key=lambda node: (node.value, -len(node.path())))
+
+        def rank(node: TreeNode) -> tuple[float, int]:
+            return node.value, -len(node.path())
+
+        nodes = list(root.below())
+        best = max(nodes, key=rank)
         first, *self._path = best.path()
         self._expected = first.feedback
-        tried = sum(1 for _ in root.below())
+        tried = len(nodes)
         actions = [str(node.action) for node in best.path()]
         thought = (
             f"Tried {tried} actions; best, rated {best.value:.2f}: {'; '.join(actions)}"
@@ -151,7 +158,11 @@ class PlanSearch(AnyWorldAgent):
             self._path = []
 
     async def _search(self, root: TreeNode) -> Rejection | None:
-        """Grow the tree within the budget. Return the last answer's rejection, if there is one."""
+        """Grow the tree within the budget. Return the last answer's rejection, if there is one.
+
+        A state is closed if its game is over, at the greatest depth, or if all below it
+        are closed.
+        """
         refused = None
         for _ in range(max(1, self._settings.calls // 2)):
             node = root
@@ -167,13 +178,17 @@ class PlanSearch(AnyWorldAgent):
                 for above in (*reversed(end.path()), root):
                     above.visits += 1
                     above.total += end.value
-                    above.is_closed |= bool(above.children) and all(
-                        child.is_closed for child in above.children
-                    )
+                    children = above.children
+                    if children and all(child.is_closed for child in children):
+                        above.is_closed = True
         return refused
 
     def _priority(self, node: TreeNode) -> float:
-        """Return the upper confidence bound of a state, below all others if it is closed."""
+        """Return the upper confidence bound of a state, below all others if it is closed.
+
+        Source: UCT (Kocsis and Szepesvári 2006); the weight is the setting
+        ``exploration``.
+        """
         if node.is_closed or node.parent is None:
             return -math.inf
         rarity = math.sqrt(math.log(node.parent.visits) / node.visits)
@@ -181,7 +196,11 @@ class PlanSearch(AnyWorldAgent):
         return node.total / node.visits + bonus
 
     async def _expand(self, node: TreeNode) -> Rejection | None:
-        """Ask the model for actions at a node, and try each in a copy of its game."""
+        """Ask the model for actions at a node, and try each in a copy of its game.
+
+        Another call rates the results. Returns a rejection if no legal action was
+        proposed; a result without a rating gets 0.
+        """
         game = node.game
         width = self._settings.width
         space = game.space(self._actor)
@@ -191,13 +210,12 @@ class PlanSearch(AnyWorldAgent):
             node, "search_actions", pattern(space), 1, width, width=width, results=""
         )
         read = [Legal(space).read(words) for words in proposed]
-        legal = [
-            action for action in dict.fromkeys(read) if isinstance(action, Action)
-        ][:width]
+        distinct = dict.fromkeys(read)
+        legal = [action for action in distinct if isinstance(action, Action)]
+        legal = legal[:width]
         if not legal:
-            return reply.unreadable() or reply.reject(
-                "no_action", "no legal action was proposed"
-            )
+            reason = "no legal action was proposed"
+            return reply.unreadable() or reply.reject("no_action", reason)
         for action in legal:
             copy = game.clone()
             _, feedback = copy.carry_out(self._actor, Decision(action))
@@ -209,13 +227,17 @@ class PlanSearch(AnyWorldAgent):
             if child.game.active(self._actor):
                 view = self._view(child)
             results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
-        least = most = len(legal)
-        texts = "\n".join(results)
         _, rated = await self._ask(
-            node, "search_ratings", "^(10|[0-9])$", least, most, results=texts
+            node,
+            "search_ratings",
+            "^(10|[0-9])$",
+            least=len(legal),
+            most=len(legal),
+            results="\n".join(results),
         )
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
-        for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
+        numbers += ["0"] * width
+        for child, number in zip(node.children, numbers, strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
         return None
 
@@ -255,7 +277,8 @@ class PlanSearch(AnyWorldAgent):
             form=form.request(self._constrained),
             **slots,
         )
-        return reply, [*(form.read(reply.text) or {}).get(label.lower(), [])]
+        answer = form.read(reply.text) or {}
+        return reply, list(answer.get(label.lower(), []))
 
 
 agent = PlanSearch

@@ -68,7 +68,7 @@ class SceneGraph:
         return [name for name, states in self._states.items() if "closed" in states]
 
     def see(self, view: HouseholdObservation) -> None:
-        """Take in a view: rooms, places and states of what is visible."""
+        """Record a view: rooms, places and states of what is visible, and held objects."""
         self._visit(view.room)
         for held in view.holding:
             self._room.pop(held.name, None)
@@ -91,7 +91,7 @@ class SceneGraph:
         self.names |= {*self._room, *self._doors, *others}
 
     def learn(self, feedback: Feedback) -> None:
-        """Take in what an action has shown beyond the view."""
+        """Record what an action has shown beyond the view: the objects of explored rooms."""
         details = feedback.details
         if feedback.ok and details.get("action") == "go_explore":
             room = str(details["room"])
@@ -206,7 +206,11 @@ class PlannerAgent(AnyWorldAgent):
     async def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        """Return the next action of the plan; ask for a plan when it is used up."""
+        """Return the next action of the plan; ask for a plan when it is used up.
+
+        A plan that cannot be followed is revised up to ``MOST_REVISIONS`` times in a
+        turn, then the last rejection is returned.
+        """
         actions = cast("HouseholdActions", space)
         self._actor = observation.actor
         self._graph.see(observation)
@@ -238,7 +242,11 @@ class PlannerAgent(AnyWorldAgent):
         return rejection
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Take in the result; a failure ends the plan."""
+        """Add the result to the history; a failure ends the plan.
+
+        Closed doors in the way are opened first, and an action that slipped is
+        repeated, without a new plan.
+        """
         self._steps.taken += 1
         self._graph.learn(feedback)
         words = generic.feedback(feedback, verbalizer)
@@ -264,12 +272,10 @@ class PlannerAgent(AnyWorldAgent):
         if closed:
             path = [Action("goto", (closed[0],)), Action("open", (closed[0],))]
             self._tried.add(closed[0])
-        elif (
-            doors
-            and (here := self._graph.here) not in self._graph.explored | self._tried
-        ):
-            path = [Action("go_explore", (here,))]  # to look for a door not seen
-            self._tried.add(here)
+        elif doors and self._graph.here not in self._graph.explored | self._tried:
+            # To look for a door that was not seen
+            path = [Action("go_explore", (self._graph.here,))]
+            self._tried.add(self._graph.here)
         if feedback.status == SLIPPED or path:
             self._plan[:0] = *path, decision.action
         elif is_search:
@@ -281,7 +287,11 @@ class PlannerAgent(AnyWorldAgent):
             self._plan = []
 
     def _next(self, space: HouseholdActions) -> Action | str:
-        """Take the next step of the plan; return why there is none, or "" if a search has ended."""
+        """Take the next step of the plan.
+
+        Returns why it is not possible, or an empty text if a search has ended. A search
+        that goes on stays in the plan, after the action that looks into its next place.
+        """
         step = self._plan.pop(0)
         if step.name != FIND:
             is_free = step.name in space.open_verbs or not step.arguments
@@ -312,7 +322,11 @@ class PlannerAgent(AnyWorldAgent):
     async def _make_plan(
         self, view: HouseholdObservation, space: HouseholdActions
     ) -> Rejection | None:
-        """Ask for a plan. Return the rejection of an answer without a plan that can be followed."""
+        """Ask for a plan. Return the rejection of an answer without a plan that can be followed.
+
+        A plan is checked from its start: a step on an unknown object is allowed only
+        after one that may reveal it.
+        """
         can_search = self._settings.search and "go_explore" in space.body.actions
         steps = _pattern(space, can_search, self._settings.menu)
         form = AnswerForm(
@@ -385,19 +399,19 @@ class PlannerAgent(AnyWorldAgent):
     def _graph_text(
         self, view: HouseholdObservation, space: HouseholdActions, rest: int
     ) -> str:
-        """Return the scene graph; as many rooms in full as fit next to the ``rest`` of a prompt."""
-        room = (
-            self._budget.context - self._budget.answer
-        ) * self._budget.characters_per_token
-        graph = ""
+        """Return the scene graph; as many rooms in full as fit next to the ``rest`` of a prompt.
+
+        ``rest`` is in characters. Empty with ``graph=false``.
+        """
+        if not self._settings.graph:
+            return ""
+        tokens = self._budget.context - self._budget.answer
+        room = tokens * self._budget.characters_per_token
         full = self._settings.rooms or len(space.rooms)
-        while (
-            self._settings.graph
-            and full >= 0
-            and (not graph or len(graph) + rest >= room)
-        ):
+        graph = self._graph.text(space.rooms, view.room, full)
+        while full > 0 and len(graph) + rest >= room:
+            full -= 1
             graph = self._graph.text(space.rooms, view.room, full)
-            full = full - 1
         return graph
 
 
@@ -427,8 +441,10 @@ def _objects(step: Action) -> tuple[str, ...]:
 
 
 def _spelled(step: Action, known: Collection[str]) -> Action:
-    """Return a step with unknown names as the world spells them; ``find[Egg]`` is
-    ``find[egg_1]``."""
+    """Return a step with unknown names as the world spells them.
+
+    ``find[Egg]`` is ``find[egg_1]``: names are lower case, with a number.
+    """
     objects = _objects(step)
     words = []
     for word in objects:

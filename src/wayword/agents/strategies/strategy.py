@@ -55,16 +55,17 @@ _NAME_TOKEN = re.compile(r"[\w-]+")
 
 
 def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
-    r"""Return the space for a constrained answer: it lists actions whose arguments occur in
-    ``text`` (at most ``most``, the shortest ones); the others are covered by patterns.
+    r"""Return the space for a constrained answer: it lists actions on what ``text`` names.
 
-    A schema that listed all objects seen so far would give the model a memory beyond its prompt.
+    At most ``most`` of them, the shortest ones; the others are covered by patterns. A
+    schema that listed all objects seen so far would give the model a memory beyond its
+    prompt.
 
-    >>> from wayword.core.action import STOP
-    >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
-    >>> shown = offered(space, "Before you: mug_1.", 10)
-    >>> [str(action) for action in shown.listed], shown.forms
-    (['goto[mug_1]', 'stop'], ('goto\\[[A-Za-z0-9_ -]{1,40}\\]',))
+        >>> from wayword.core.action import STOP
+        >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
+        >>> shown = offered(space, "Before you: mug_1.", 10)
+        >>> [str(action) for action in shown.listed], shown.forms
+        (['goto[mug_1]', 'stop'], ('goto\\[[A-Za-z0-9_ -]{1,40}\\]',))
     """
     known = set(_NAME_TOKEN.findall(text))
     in_view = [
@@ -72,8 +73,15 @@ def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
         for action in space.listed
         if known.issuperset(_NAME_TOKEN.findall(" ".join(action.arguments)))
     ]
-    listed = set(sorted(in_view, key=lambda action: len(str(action)))[:most])
-    hidden = {(a.name, len(a.arguments)): None for a in space.listed if a not in listed}
+    # The shortest, because one schema has room for few characters.
+    shortest = sorted(in_view, key=lambda action: len(str(action)))
+    listed = set(shortest[:most])
+    # The other actions only by their verb and number of arguments
+    hidden = {
+        (action.name, len(action.arguments)): None
+        for action in space.listed
+        if action not in listed
+    }
     forms = []
     for verb, count in hidden:
         form = verb
@@ -96,8 +104,10 @@ def system_text(
     /,
     **slots: object,
 ) -> str:
-    """Return the system message of an episode. Goal and rules of a family are on its page in the
-    folder ``worlds``; ``slots`` are the others of the agent's page.
+    """Return the system message of an episode.
+
+    Goal and rules of a family are on its page in the folder ``worlds``, replaced by the
+    rules of the task if it has some; ``slots`` are the others of the agent's page.
     """
     briefing = {"sight": "words", **voice.briefing(space), **slots}
     return prompts.fill(
@@ -113,16 +123,25 @@ def system_text(
 def catalog_of(
     prompts: Prompts, voice: Verbalizer, space: ActionSpace, argument: bool = False
 ) -> str:
-    """Return the actions of a space, from the catalog of the family's page. See
-    :func:`action_lines`."""
+    """Return the actions of a space, from the catalog of the family's page.
+
+    See :func:`action_lines`.
+    """
     catalog = prompts.fill(f"actions_{voice.name}", **voice.briefing(space))
     return action_lines(catalog, space, argument)
 
 
 def example_of(
-    prompts: Prompts, voice: Verbalizer, actions: str, sight: str = "words"
+    prompts: Prompts,
+    voice: Verbalizer,
+    actions: str,
+    sight: str,
 ) -> tuple[str, str]:
-    """Return a thought and an action for the example of an answer; ``actions`` as in the prompt."""
+    """Return a thought and an action for the example of an answer.
+
+    ``actions`` are those in the prompt, so that the example names none that the actor
+    lacks; ``sight`` is ``words`` or ``pictures``, as in the agent's page.
+    """
     verbs = set(re.findall(r"^[a-z_]+", actions, re.MULTILINE))
     text = prompts.fill(f"example_{voice.name}", verbs=verbs, sight=sight)
     thought, action = text.splitlines()
@@ -142,7 +161,7 @@ def task_rules(episode: Episode, actor: str) -> str:
     return str(given).strip()
 
 
-def action_lines(catalog: str, space: ActionSpace, argument: bool = False) -> str:
+def action_lines(catalog: str, space: ActionSpace, argument: bool) -> str:
     """Return the catalog's lines for the available verbs, then the verbs that it lacks.
 
     A line reads ``put[object, receptacle]: put down what you hold``. With ``argument``, free text
@@ -210,9 +229,12 @@ NOT_CARRIED_OUT = "Not carried out: only one action is taken at a time."
 
 
 def json_object(text: str) -> dict[str, Json] | None:
-    """Return the object that a JSON text is, None for any other text. An empty one is an empty
-    object: some servers send no arguments for a function that needs none. Quotes and a code fence
-    around it are ignored, and so is what a model writes after it."""
+    """Return the object that a JSON text is, None for any other text.
+
+    An empty text is an empty object: some servers send no arguments for a function that
+    needs none. Quotes and a code fence around it are ignored, and so is what a model
+    writes after it.
+    """
     found = list(json_values(text or "{}", "{", lambda value: True))
     # A repeated object is one; two that differ are none.
     if not found or any(value != found[0][0] for value, _, _ in found):
@@ -223,7 +245,10 @@ def json_object(text: str) -> dict[str, Json] | None:
 
 class AnyWorldAgent(prompting.PromptAgent):
     """Base of the agents of this folder, which share its prompts: rules and actions of any world.
-    A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
+
+    A subclass sets ``_verbalizer`` and ``_actor`` at the first turn, before it fills a
+    prompt.
+    """
 
     source_file: ClassVar[str] = __file__
     page: ClassVar[str] = "strategy.jinja"
@@ -235,6 +260,7 @@ class AnyWorldAgent(prompting.PromptAgent):
         self._actor = ""
 
     def _system_text(self, space: ActionSpace, **slots: object) -> str:
+        """Return the system message for the actor, with the page's usual slots and ``slots``."""
         slots = {
             "limit": self._steps.limit,
             "needs_stop": self._steps.needs_stop,
@@ -242,8 +268,14 @@ class AnyWorldAgent(prompting.PromptAgent):
             "sight": self._sight,
             **slots,
         }
-        about = self._prompts, self._verbalizer, self._episode, self._actor, space
-        return system_text(*about, **slots)
+        return system_text(
+            self._prompts,
+            self._verbalizer,
+            self._episode,
+            self._actor,
+            space,
+            **slots,
+        )
 
     async def _fill_in(
         self,
@@ -253,8 +285,11 @@ class AnyWorldAgent(prompting.PromptAgent):
         /,
         **slots: object,
     ) -> Reply:
-        """Ask for an answer of a form, with the page's block ``user``. Its steps are those so far,
-        then those ``tried`` in copies."""
+        """Ask for an answer of a form, with the page's block ``user``.
+
+        ``fixed`` is the system message. The prompt's steps are those so far, then those
+        ``tried`` in copies; the oldest are dropped if the budget demands it.
+        """
         slots["instruction"] = instruction(self._episode, self._actor)
 
         def question(steps: Sequence[str]) -> str:
@@ -309,7 +344,12 @@ _EXAMPLES = SharedKey[list[prompting.Turn]]("in-context examples")
 
 
 class Strategy(AnyWorldAgent):
-    """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one."""
+    """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one.
+
+    A turn: ``act`` writes a message, asks and parses the answer; ``on_feedback`` adds
+    both to the chat. Until then ``_message_text`` and ``_answer`` hold the open turn,
+    and ``_exchange`` its tool calls.
+    """
 
     recipe: ClassVar[str] = ""
     has_eyes: ClassVar[bool] = True
@@ -340,7 +380,9 @@ class Strategy(AnyWorldAgent):
         self._conversation: prompting.Conversation | None = None
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
-        self._message_text = self._answer = self._feedback = ""
+        self._message_text = ""
+        self._answer = ""
+        self._feedback = ""
         self._dropped = 0  # steps that were dropped at the last full view
         # Of what messages have described; None: views are full
         self._memory: Any = None
@@ -354,6 +396,7 @@ class Strategy(AnyWorldAgent):
 
     @property
     def _sees_only_pictures(self) -> bool:
+        """True if the prompt describes nothing that is in view: pictures show it."""
         return self._sight == "pictures"
 
     @property
@@ -366,7 +409,9 @@ class Strategy(AnyWorldAgent):
         await super().begin(episode)
         self._conversation = None
         self._earlier_actions.clear()
-        self._message_text = self._answer = self._feedback = ""
+        self._message_text = ""
+        self._answer = ""
+        self._feedback = ""
         self._memory = None
         self._exchange = None
         self._tools = ()
@@ -376,6 +421,11 @@ class Strategy(AnyWorldAgent):
     async def act(
         self, observation: Observation, space: ActionSpace
     ) -> Decision | Rejection:
+        """Return the action that the model's answer names, or the rejection of the answer.
+
+        Opening actions come first. A ``look`` takes no step: the full view is shown and
+        the question asked again, once in a turn.
+        """
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
         chat = self._chat(observation, space)
@@ -385,13 +435,12 @@ class Strategy(AnyWorldAgent):
         if self._sees_only_pictures:
             space = marks.space(space, self._verbs_on_objects)
         legal = Legal(space, self._earlier_actions)
-        # At two characters per token, an answer that fills all parts is within the token limit.
-        text_count = (
-            sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        )
-        length = self._settings.thought_length or max(
-            1, 2 * self._budget.answer // text_count
-        )
+        length = self._settings.thought_length
+        if not length:
+            # At two characters per token, an answer that fills all parts is within the
+            # token limit. The action is one more text.
+            texts = [len(section.parts) or 1 for section in self._recipe.sections]
+            length = max(1, 2 * self._budget.answer // (sum(texts) + 1))
         shown = self._choices(space, marks)
         reply, answer = await self._answered(chat, shown, length, legal)
         # The released code answers a thought alone, once, and asks again.
@@ -422,7 +471,10 @@ class Strategy(AnyWorldAgent):
         return answer.outcome
 
     def _choices(self, space: ActionSpace, marks: MarkedNames) -> ActionSpace:
-        """Return the actions that the schema of a constrained answer offers."""
+        """Return the actions that the schema of a constrained answer offers.
+
+        All legal ones remain legal; this is what a server's grammar lists.
+        """
         if self._sees_only_pictures:
             return marks.schema_space(space, self._verbs_on_objects)
         if self._in_json and self._settings.menu == "in_view":
@@ -450,7 +502,11 @@ class Strategy(AnyWorldAgent):
         length: int,
         legal: Legal,
     ) -> tuple[Reply, StrategyAnswer]:
-        """Ask for an answer, and parse it."""
+        """Ask for an answer, and parse it.
+
+        ``shown`` are the actions of the schema, ``length`` the most characters of each
+        text in it, ``legal`` parses the action.
+        """
         if self._settings.decoding == "tools":
             return await self._answered_by_calls(chat, shown, length, legal)
         schema = None
@@ -474,8 +530,11 @@ class Strategy(AnyWorldAgent):
         length: int,
         legal: Legal,
     ) -> tuple[Reply, StrategyAnswer]:
-        """Ask for a call, and parse it. If this shows that the server has no tool calls, an answer
-        without a legal action comes again: in words, the legal actions are options."""
+        """Ask for a call, and parse it.
+
+        If this shows that the server has no tool calls, an answer without a legal
+        action comes again: in words, the legal actions are options.
+        """
         knew = self._in_words
         reply, answer = await self._called(chat, shown, length, legal)
         if isinstance(answer.outcome, Rejection) and self._in_words and not knew:
@@ -489,8 +548,12 @@ class Strategy(AnyWorldAgent):
         length: int,
         legal: Legal,
     ) -> tuple[Reply, StrategyAnswer]:
-        """Ask for a call that takes the turn, and parse it. Calls before it that only ask for
-        information are answered, and the question comes again."""
+        """Ask for a call that takes the turn, and parse it.
+
+        Calls before it that only ask for information are answered, up to
+        ``_most_calls``, and the question comes again. Of several calls that act, the
+        first counts; the others get ``NOT_CARRIED_OUT``.
+        """
         exchange = prompting.Exchange()
         self._exchange = exchange
         if not (self._in_words or self._toolkit.model("main").tools):
@@ -523,7 +586,7 @@ class Strategy(AnyWorldAgent):
                 if taken is not None:
                     result = NOT_CARRIED_OUT
                 elif asked < self._most_calls and call.name in names:
-                    result = self._told(call)
+                    result = self._information(call)
                 if result is None:
                     taken = call
                 elif taken is None:
@@ -535,26 +598,25 @@ class Strategy(AnyWorldAgent):
                 break
         if taken is None:
             answer = self._recipe.decision(reply, legal)
-            if (
-                isinstance(answer.outcome, Rejection)
-                and answer.outcome.kind == "no_action"
-            ):
-                refused = reply.reject("no_action", NO_CALL, answer.outcome.thought)
+            outcome = answer.outcome
+            if isinstance(outcome, Rejection) and outcome.kind == "no_action":
+                refused = reply.reject("no_action", NO_CALL, outcome.thought)
                 answer = replace(answer, outcome=refused)
             return reply, answer
         if exchange.results[-1][1] == NOT_CARRIED_OUT:
             self._toolkit.note(SEVERAL_CALLS, taken=taken.name, count=len(calls))
         return self._read_call(taken, reply, names, legal)
 
-    def _told(self, call: ToolCall) -> str | None:
+    def _information(self, call: ToolCall) -> str | None:
         """Return the result of a call that asks for information; None for those that act."""
         return None
 
     def _offered_tools(self, shown: ActionSpace, length: int) -> Sequence[Tool]:
         """Return the functions of this turn.
 
-        A server reads them before the conversation: if their options changed with each turn, it
-        could not reuse the prefix. In words they only constrain the answer, and list legal actions.
+        A server reads them before the conversation: if their options changed with each
+        turn, it could not reuse the prefix, so they are made once an episode. In words
+        they only constrain the answer, and list legal actions.
         """
         if self._in_words:
             return self._functions(shown, length, True)
@@ -565,7 +627,11 @@ class Strategy(AnyWorldAgent):
     def _functions(
         self, shown: ActionSpace, length: int, constrained: bool
     ) -> list[Tool]:
-        """Return the functions; if ``constrained``, with the legal actions and lengths."""
+        """Return the functions that a turn offers, ``act`` alone for most strategies.
+
+        If ``constrained``, their parameters list the legal actions and limit the texts
+        to ``length`` characters; else they are plain texts.
+        """
         schema = self._recipe.schema_for(shown, length)
         properties: dict[str, Json] = {}
         described = {field.key: field.described for field in self._recipe.fields}
@@ -584,7 +650,11 @@ class Strategy(AnyWorldAgent):
     def _read_call(
         self, call: ToolCall, reply: Reply, names: Sequence[str], legal: Legal
     ) -> tuple[Reply, StrategyAnswer]:
-        """Parse a call that takes the turn. A verb that is called as a function is its action."""
+        """Parse a call that takes the turn, and return it as the answer and its meaning.
+
+        A verb of the world that is called as a function is its action. Anything else is
+        rejected with a reason that names the functions.
+        """
         text = call.arguments
         if call.name in names and call.name not in ACTING:
             called = replace(reply, text=str(call))
@@ -616,6 +686,7 @@ class Strategy(AnyWorldAgent):
         space: ActionSpace,
         decision: Decision | Rejection,
     ) -> None:
+        """Continue the chat with a recorded turn, as if the model had answered so."""
         if self._opening_moves:
             self._opening_moves.pop(0)
             return
@@ -629,6 +700,7 @@ class Strategy(AnyWorldAgent):
             self._answer = self.answer(action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Add the turn to the chat, and keep the result for the next message."""
         self._steps.taken += 1
         if self._conversation is not None:  # None during opening actions
             shown = feedback
@@ -651,8 +723,11 @@ class Strategy(AnyWorldAgent):
         thought: str = "",
         episode: Episode | None = None,
     ) -> str:
-        """Return the answer that takes this action, with true states and a recorded ``thought``,
-        for in-context examples and training data; by default in the current episode."""
+        """Return the answer that takes this action, in the recipe's form.
+
+        For in-context examples and training data: with true states and a recorded
+        ``thought``, in the current episode unless ``episode`` is given.
+        """
         spoken = space.open_verbs if self._constrained else None
         labels = self.labels(action, observation, episode or self._episode)
         return examples.answer_text(
@@ -662,10 +737,12 @@ class Strategy(AnyWorldAgent):
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None
     ) -> Mapping[str, str]:
+        """Return texts for sections of :meth:`answer` that a subclass knows, by their keys."""
         return {}
 
     @property
     def turns(self) -> Sequence[prompting.Turn]:
+        """The turns so far: each message and its answer, without the examples."""
         if self._conversation is None:
             return ()
         return self._conversation.turns
@@ -688,8 +765,12 @@ class Strategy(AnyWorldAgent):
     def _chat(
         self, observation: Observation, space: ActionSpace
     ) -> prompting.Conversation:
-        """Write the next message and return the chat. It is created at the first turn, when the
-        actor and its space are known."""
+        """Write the next message and return the chat.
+
+        The chat is created at the first turn, when the actor and its space are known:
+        states that the actor does not have are taken out of the recipe, and the
+        examples are drawn.
+        """
         if self._conversation is None:
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
@@ -701,13 +782,14 @@ class Strategy(AnyWorldAgent):
                 FACING: has_heading,
                 HOLDING: has_hands,
             }
-            unknown = {
-                f"{name}:" for name, present in available_state.items() if not present
-            }
-            lines = self._recipe.text.splitlines()
+            unknown = set()
+            for name, present in available_state.items():
+                if not present:
+                    unknown.add(f"{name}:")
+            # Parts of a section are its indented lines.
             stated = [
                 line
-                for line in lines
+                for line in self._recipe.text.splitlines()
                 if line[:1] != " " or line.split()[0] not in unknown
             ]
             self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
@@ -790,6 +872,7 @@ class Strategy(AnyWorldAgent):
         return any(section.key not in answer for section in self._recipe.sections)
 
     def _task(self, episode: Episode) -> str:
+        """Return the task as the first message states it."""
         return self._prompts.fill("task", instruction=instruction(episode, self._actor))
 
     def _opening(self, episode: Episode) -> str:
@@ -797,11 +880,15 @@ class Strategy(AnyWorldAgent):
         return self._task(episode)
 
     def _first_message(self, opening: str, message: str) -> str:
+        """Return the first message: the opening, then the observation."""
         return self._prompts.fill("first_message", opening=opening, message=message)
 
     def _examples(self) -> list[prompting.Turn]:
-        """Return the turns of the examples, cached if they are the same for all episodes. Drawn
-        examples take at most half of the context if its size is known."""
+        """Return the turns of the examples, cached if they are the same for all episodes.
+
+        Drawn examples take at most half of the context if its size is known. Raises
+        ``UsageError`` if too few fit.
+        """
         settings = self._settings
         budget = self._budget
         if not settings.shots:
@@ -826,10 +913,9 @@ class Strategy(AnyWorldAgent):
             )
 
         def every_turn() -> list[prompting.Turn]:
+            room = None
             if budget.is_limited:
                 room = budget.context / 2 * budget.characters_per_token
-            else:
-                room = None
             draw = self._toolkit.demonstrations
             try:
                 drawn = examples.draw_fitting(
@@ -858,6 +944,12 @@ class Strategy(AnyWorldAgent):
         space: ActionSpace | None,
         memory: Any = None,
     ) -> str:
+        """Return a message: the result of the last action, the state and the view.
+
+        ``started`` is False for the first message. ``space`` is None in examples, whose
+        messages state no steps left. ``memory`` is what earlier messages described;
+        None describes all.
+        """
         block = "first_observation"
         if started:
             block = "observation"
@@ -891,7 +983,10 @@ class Strategy(AnyWorldAgent):
         state: str = "",
         left: int | None = None,
     ) -> str:
-        """Return a message. ``observation`` is all of its parts, a line each."""
+        """Fill a block of the page with an observation.
+
+        ``observation`` in the page is all of its parts, a line each.
+        """
         if left is None:
             left = self._steps.left()
         return self._prompts.fill(
@@ -911,8 +1006,11 @@ class Strategy(AnyWorldAgent):
         role: str = "main",
         pictures: tuple[str, tuple[Image, ...]] = ("", ()),
     ) -> Reply:
-        """Ask with the latest message. ``pictures`` are the labels and images that come with it;
-        those of earlier messages are not sent again."""
+        """Ask with the latest message, and return the reply.
+
+        ``pictures`` are the labels and images that come with it; those of earlier
+        messages are not sent again. ``role`` is that of the model.
+        """
         reserve = self._budget.answer
         labels, images = pictures
         if self._eyes is not None:

@@ -41,9 +41,12 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class ToolsSettings(StrategySettings):
-    """As for every strategy. ``calls``: most calls for information in a turn. ``view``: ``ahead``
-    describes only what is ahead where the world's view is one all around, as ``changes`` elsewhere.
-    ``decoding``: ``tools``, or ``constrained`` to write the same calls as JSON, for a comparison.
+    """Settings of ``tools``, in addition to those of every strategy.
+
+    ``calls``: most calls for information in a turn. ``view``: ``ahead`` describes only
+    what is ahead where the world's view is one all around, as ``changes`` elsewhere.
+    ``decoding``: ``tools``, or ``constrained`` to write the same calls as JSON, for a
+    comparison.
     """
 
     calls: Annotated[int, Ge(0)] = 4
@@ -68,10 +71,12 @@ class Tools(Strategy):
         self._seen: list[tuple[str, str]] = []  # place, and a line about it
 
     async def begin(self, episode: Episode) -> None:
+        """Reset for the episode: nothing has been seen."""
         await super().begin(episode)
         self._seen = []
 
     def _chat(self, observation: Observation, space: ActionSpace) -> Conversation:
+        """Write the next message, of what is ahead alone if the settings say so."""
         chat = super()._chat(observation, space)
         voice = self._verbalizer
         self._view_parts = ()
@@ -83,20 +88,19 @@ class Tools(Strategy):
             self._place += f", at {place}"
         shown = self._in_view
         if self._only_ahead:
-            ahead = self._look(voice.directions[0])
-            self._message_text = self._message_text.replace(
-                self._in_view, "\n".join(filter(None, [ahead, self._ways()]))
-            )
-            shown = ahead
+            shown = self._look(voice.directions[0])
+            described = "\n".join(filter(None, [shown, self._exits_elsewhere()]))
+            self._message_text = self._message_text.replace(self._in_view, described)
         self._remember(shown)
         return chat
 
     @property
     def _only_ahead(self) -> bool:
+        """True if messages describe only what is ahead, in a world with a view all around."""
         return self._settings.view == "ahead" and self._verbalizer.sees_around
 
-    def _ways(self) -> str:
-        """Return how many ways lead to the sides and back; empty if there are none."""
+    def _exits_elsewhere(self) -> str:
+        """Return how many exits lead to the sides and back; empty if there are none."""
         counts = []
         for direction in self._verbalizer.directions[1:]:
             exits = [
@@ -109,6 +113,7 @@ class Tools(Strategy):
         return self._prompts.fill("ways_elsewhere", ways=", ".join(counts))
 
     def _remember(self, text: str) -> None:
+        """Keep the lines of a text with the present place, each once, for ``recall``."""
         for line in text.splitlines():
             if (self._place, line) not in self._seen:
                 self._seen.append((self._place, line))
@@ -116,6 +121,7 @@ class Tools(Strategy):
     # Functions.
 
     def _form_text(self, space: ActionSpace, actions: str) -> str:
+        """Return how to answer: by the functions, of which some only inform."""
         return self._prompts.fill(
             "answer_functions", most=self._most_calls, limit=self._steps.limit
         )
@@ -123,11 +129,15 @@ class Tools(Strategy):
     async def _answered(
         self, chat: Conversation, shown: ActionSpace, length: int, legal: Legal
     ) -> tuple[Reply, StrategyAnswer]:
+        """Ask for calls, also with ``decoding=constrained``, which requests them as JSON."""
         return await self._answered_by_calls(chat, shown, length, legal)
 
     def _functions(
         self, shown: ActionSpace, length: int, constrained: bool
     ) -> list[Tool]:
+        """Return ``act`` and ``stop``, and the functions that inform, as far as the
+        world has them.
+        """
         (act,) = super()._functions(shown, length, constrained)
         tools = [Tool("act", self._prompts["act_function"], act.parameters)]
         tools.append(self._tool("stop", **self._stop_fields(shown)))
@@ -145,6 +155,7 @@ class Tools(Strategy):
         return tools
 
     def _stop_fields(self, space: ActionSpace) -> dict[str, Json]:
+        """Return the parameters of ``stop``: a thought, and an answer if the task is a question."""
         thought = {"type": "string", "description": self._prompts["stop_thought"]}
         fields: dict[str, Json] = {"thought": thought}
         if "stop" in space.open_verbs:
@@ -152,6 +163,7 @@ class Tools(Strategy):
         return fields
 
     def _tool(self, function: str, **fields: Json) -> Tool:
+        """Return a function of the page with these parameters, all of them required."""
         parameters: dict[str, Json] = {
             "type": "object",
             "properties": fields,
@@ -160,12 +172,17 @@ class Tools(Strategy):
         return Tool(function, self._prompts[f"{function}_function"], parameters)
 
     def _as_answer(self, call: ToolCall, arguments: str) -> str:
+        """Return the arguments as an answer of the recipe; ``stop`` becomes its action."""
         if call.name != "stop":
             return arguments
         fields = json_object(arguments) or {}
         return json.dumps({**fields, "action": "stop"})
 
-    def _told(self, call: ToolCall) -> str | None:
+    def _information(self, call: ToolCall) -> str | None:
+        """Return the result of ``look``, ``recall`` or ``measure``; None for other calls.
+
+        Unusable arguments have a result as well, which says how to call the function.
+        """
         if call.name not in ("look", "recall", "measure"):
             return None
         fields = json_object(call.arguments)
@@ -194,12 +211,17 @@ class Tools(Strategy):
         return seen or self._prompts["nothing_there"]
 
     def _look(self, direction: str) -> str:
+        """Return the lines on what is in a direction; empty if there is nothing."""
         lines = [
             s.text for s in self._view_parts if s.text and s.direction == direction
         ]
         return "\n".join(lines)
 
     def _measure(self, name: str) -> str:
+        """Return direction and distance of what is in view under a name.
+
+        A name is matched by its words: ``table`` finds ``coffee table``.
+        """
         name_words = set(_WORD.findall(name.lower()))
         lines = []
         for part in self._view_parts:
@@ -211,6 +233,7 @@ class Tools(Strategy):
         )
 
     def _recall(self, name: str) -> str:
+        """Return what was seen of a name and where, the latest ``MOST_RECALLED`` lines."""
         name_words = set(_WORD.findall(name.lower()))
         lines = []
         for place, line in self._seen:

@@ -72,9 +72,10 @@ class SentenceForm:
         slots = _FIELD_SLOT.findall(template)
         patterns = {name: pattern or r"\w+_\d+" for name, pattern in slots}
         self.fields = tuple(patterns)
-        # Patterns may hold brackets
+        # Without the patterns, whose brackets would read as optional parts.
         self._template = _FIELD_SLOT.sub(r"{\1}", template)
-        pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
+        pattern = re.escape(self._template)
+        pattern = pattern.replace(r"\[", "(?:").replace(r"\]", ")?")
         for name, pattern_text in patterns.items():
             pattern = pattern.replace(
                 re.escape(f"{{{name}}}"),
@@ -87,14 +88,15 @@ class SentenceForm:
 
         def fill_part(part: re.Match[str]) -> str:
             """Return a part if all of its fields are filled."""
-            if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])):
+            names = [name for name, _ in _FIELD_SLOT.findall(part[1])]
+            if all(fields[name] for name in names):
                 return part[1]
             return ""
 
         text = self._template
-        previous = ""
-        while text != previous:  # from the innermost parts outwards
-            text, previous = _OPTIONAL_PART.sub(fill_part, text), text
+        # From the innermost parts outwards, until no bracket is left.
+        while _OPTIONAL_PART.search(text):
+            text = _OPTIONAL_PART.sub(fill_part, text)
         return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
@@ -175,15 +177,22 @@ Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
 
 def parse(text: str) -> Utterance | None:
     """Parse the one sentence of a commander or follower; None for any other text."""
-    text = text.strip() if len(text) <= LONGEST_ACTION else ""
+    # Patterns may take long on a text that no actor of this project writes.
+    if len(text) > LONGEST_ACTION:
+        return None
+    text = text.strip()
     kinds: tuple[type[Utterance], ...] = get_args(Utterance)
-    return _parse_as(text[:-1], [kind for kind in kinds if text.endswith(kind.end)])
+    possible = [kind for kind in kinds if text.endswith(kind.end)]
+    return _parse_as(text[:-1], possible)
 
 
 def message_to(name: str, text: str) -> str | None:
     """Return a message without its addressee (``follower_2: Done.``); None if it is for another."""
     match = re.fullmatch(r"(follower\w*|commander): (.+)", text, re.DOTALL)
-    return text if match is None else match[2] if match[1] == name else None
+    # Without an addressee, it is for everyone.
+    if match is None:
+        return text
+    return match[2] if match[1] == name else None
 
 
 # Partners, several sentences per message.

@@ -48,8 +48,11 @@ class Want:
 
 @dataclass(slots=True)
 class Whereabouts:
-    """Last known place of an object: in or on ``place`` (empty: floor or unknown), seen from
-    ``room``. ``firsthand``: seen by the actor itself, not known from a message."""
+    """Last known place of an object: in or on ``place`` (empty: floor or unknown).
+
+    ``room`` is where it was seen from. ``firsthand``: seen by the actor itself, not
+    known from a message.
+    """
 
     preposition: str = ""
     place: str = ""
@@ -82,7 +85,7 @@ class Knowledge:
     closable: dict[str, None] = field(default_factory=dict)
 
     def see(self, observation: HouseholdObservation) -> None:
-        """Take in what is in view: places and states of objects."""
+        """Record what is in view: places and states of objects, doors, and who holds what."""
         for item in observation.objects:
             entry = self._seen_entry(item.name, observation.room)
             if item.container:
@@ -115,7 +118,10 @@ class Knowledge:
         names: Iterable[str],
         closable: Iterable[str] = (),
     ) -> None:
-        """Add objects seen in a room, by name; ``closable`` are those that open and close."""
+        """Add objects seen in a room, by name; ``closable`` are those that open and close.
+
+        Doors are among the names, and count as closed until one is seen open.
+        """
         self.viewed_rooms.add(room)
         self.closable |= dict.fromkeys(
             name for name in closable if not name.startswith("door_")
@@ -132,7 +138,11 @@ class Knowledge:
         details: Mapping[str, Json],
         room: str,
     ) -> None:
-        """Take in the contents of a receptacle: what is missing there is forgotten."""
+        """Record the contents of a receptacle: what is missing there is forgotten.
+
+        ``details`` are those of the action's feedback; ``room`` is used for a
+        receptacle that has none.
+        """
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
@@ -144,13 +154,16 @@ class Knowledge:
             entry.preposition = str(details.get("preposition", "in"))
             entry.place = receptacle
         # What was believed to be in it and is not must be elsewhere.
-        for name in [n for n, at in self.objects.items() if at.place == receptacle]:
-            if name not in contents:
+        for name, at in [*self.objects.items()]:
+            if at.place == receptacle and name not in contents:
                 self.forget(name)
 
     def hear(self, sender: str, sayings: Iterable[messages.PartnerSentence]) -> None:
-        """Take in a message. What the actor has seen itself counts more than what it
-        was told."""
+        """Record the sentences of a message.
+
+        What the actor has seen itself counts more than what a message says, and the
+        first claim of an object counts, whoever makes it.
+        """
         for saying in sayings:
             match saying:
                 case messages.Location(name, preposition, place, room):
@@ -175,7 +188,7 @@ class Knowledge:
                     self.searched_rooms.add(room)
 
     def forget(self, name: str) -> None:
-        """Forget where an object is."""
+        """Forget where an object is, also if it was at its goal."""
         self.objects.pop(name, None)
         self.placed.pop(name, None)
 
@@ -212,23 +225,22 @@ class WantStatus:
         self.missing_counts = [want.count for want in wants]
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
-        for number in range(len(self.missing_counts)):
-            # Placed objects show where a goal was begun.
-            goes_to = {**knowledge.destinations, **knowledge.placed}
-            # One in both counts twice
-            names = (
-                *knowledge.placed,
-                *knowledge.destinations,
-            )
+        # Placed objects show where a goal was begun. One that was also claimed counts twice.
+        goes_to = {**knowledge.destinations, **knowledge.placed}
+        names = (*knowledge.placed, *knowledge.destinations)
+        for number, want in enumerate(wants):
             counts = Counter(
                 goes_to[name] for name in names if number in self.serving(name)
             )
-            possible = (*knowledge.objects, *counts)
             # A possible place must be known, and be one that the goal accepts.
-            options = {at for at in possible if find_object(at) in wants[number].places}
+            options = {
+                place
+                for place in (*knowledge.objects, *counts)
+                if find_object(place) in want.places
+            }
             # Most objects first, then by name, so that all actors choose alike.
             self.targets.append(
-                max(sorted(options), key=lambda p: counts[p], default="")
+                max(sorted(options), key=counts.__getitem__, default="")
             )
         # Placed objects serve first, then those that are claimed or held.
         for name, place in knowledge.placed.items():
@@ -241,7 +253,7 @@ class WantStatus:
                 self.assign(name, self.serving(name))
 
     def serving(self, name: str) -> list[int]:
-        """Return the numbers of the goals that an object can serve."""
+        """Return the numbers of the wants that an object can serve."""
         i = self._find_object(name)
         return [number for number, want in enumerate(self._wants) if i in want.objects]
 
@@ -251,16 +263,14 @@ class WantStatus:
         names = []
         knowledge = self._knowledge
         # Stable: among equals, in the order in which they became known.
-        for name in sorted(
-            knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand
-        ):
-            if (
-                name in self.want_of
-                or name in knowledge.holders
-                or name in knowledge.placed
-            ):
+        firsthand_first = sorted(
+            knowledge.objects, key=lambda name: not knowledge.is_firsthand(name)
+        )
+        taken = self.want_of.keys() | knowledge.holders.keys() | knowledge.placed.keys()
+        for name in firsthand_first:
+            if name in taken:
                 continue
-            want = next((n for n in self.serving(name) if missing[n] > 0), None)
+            want = _first_missing(self.serving(name), missing)
             if want is not None:
                 missing[want] -= 1
                 names.append(name)
@@ -272,16 +282,27 @@ class WantStatus:
         return "" if number is None else self.targets[number]
 
     def assign(self, name: str, candidates: Iterable[int]) -> None:
-        """Assign an object to the first goal that still lacks one."""
-        want = next((n for n in candidates if self.missing_counts[n] > 0), None)
+        """Assign an object to the first of some wants that still lacks one.
+
+        Does nothing if none of them does.
+        """
+        want = _first_missing(candidates, self.missing_counts)
         if want is not None:
             self.missing_counts[want] -= 1
             self.want_of[name] = want
 
 
+def _first_missing(candidates: Iterable[int], missing: Sequence[int]) -> int | None:
+    """Return the first of some wants that still lacks objects; None if none does."""
+    return next((number for number in candidates if missing[number] > 0), None)
+
+
 class Partner:
-    """Script of one actor that acts only on its :class:`Knowledge`. It reads two facts from the
-    world: how many objects it can hold, and the ids of named objects."""
+    """Script of one actor that acts only on its :class:`Knowledge`.
+
+    It reads two facts from the world: how many objects it can hold, and the ids of
+    named objects. Raises ``UsageError`` if its body lacks one of ``VERBS``.
+    """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
         world = brief.world
@@ -321,10 +342,15 @@ class Partner:
         self._search_tries: set[tuple[str, Action]] = set()
         self._blocked: set[Action] = set()
         self._verified: set[str] = set()
-        self._retries_left = self._requests_left = MOST_TRIES
+        self._retries_left = MOST_TRIES
+        self._requests_left = MOST_TRIES
         self._last_blocked = STOP
-        self._needs_door = self._moved_aside = self._asked_to_move = False
-        self._room = self._nearest = self._reply = ""
+        self._needs_door = False
+        self._moved_aside = False
+        self._asked_to_move = False
+        self._room = ""
+        self._nearest = ""
+        self._reply = ""
         self._nearby: list[str] = []
         self._silent_turns = 0
         if unread_kinds:
@@ -342,7 +368,8 @@ class Partner:
         for message in observation.messages:
             sayings = messages.parse_all(message.text)
             self.knowledge.hear(message.sender, sayings)
-            self._asked_to_move = self._asked_to_move or messages.MoveAside() in sayings
+            if messages.MoveAside() in sayings:
+                self._asked_to_move = True
             if messages.needs_reply(message.text):
                 self._reply = messages.not_understood("partner", message.text)
             self._silent_turns = 0
@@ -393,7 +420,7 @@ class Partner:
         return Decision(action)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Take in the result of an action."""
+        """Record the result of an action in the knowledge, and report objects put at their goal."""
         if isinstance(decision, Rejection):
             return
         verb = decision.action.name
@@ -425,7 +452,7 @@ class Partner:
             self._say(put)
 
     def _speak(self) -> Decision:
-        """Return a chat with everything that is to be said."""
+        """Return a chat with everything that is to be said, and empty the queue."""
         text = " ".join(map(str, self._unsent))
         self._unsent = []
         self._must_speak = False
@@ -483,8 +510,11 @@ class Partner:
         holding: list[str],
         space: ActionSpace,
     ) -> Action:
-        """Return the next action of fetching, bringing or searching; None if nothing is
-        left."""
+        """Return the next action of fetching, bringing or searching; ``STOP`` at the end.
+
+        In this order: a started sequence, a claimed object with a free hand, a held
+        object if the hands are full or nothing is missing, the search, a held object.
+        """
         # A started sequence is finished before anything else.
         if self._queue:
             return self._queue.pop(0)
@@ -543,7 +573,10 @@ class Partner:
         return None
 
     def _look_for(self, name: str) -> Action | None:
-        """Return an action towards an object known from messages: to its container or room."""
+        """Return an action towards an object known from messages: to its container or room.
+
+        None once each has been tried.
+        """
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
@@ -567,25 +600,30 @@ class Partner:
             self._say(messages.GivingUp(name), urgent=True)
 
     def _search(self, space: ActionSpace, retry: bool) -> Action | None:
-        """Return the next action of the search: look around a room, or into a container; with
-        ``retry`` also where others have searched."""
+        """Return the next action of the search: look around a room, or into a container.
+
+        With ``retry`` also where others have searched. None if everything has been
+        searched.
+        """
         knowledge = self.knowledge
-        rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
+        rooms = [
+            action.arguments[0]
+            for action in space.listed
+            if action.name == "go_explore"
+        ]
         closable = knowledge.closable
         checks = [
-            a
-            for a in space.listed
-            if a.name == "go_check" and a.arguments[0] in closable
+            action
+            for action in space.listed
+            if action.name == "go_check" and action.arguments[0] in closable
         ]
         # The current room, then the actor's own share, then the others', in reverse order.
         own_rooms = rooms[self._index :: self._team_size]
         rooms_in_order = []
         if self._room not in knowledge.viewed_rooms:
             rooms_in_order.append(self._room)
-        rooms_in_order += [
-            *own_rooms,
-            *(room for room in reversed(rooms) if room not in own_rooms),
-        ]
+        rooms_in_order += own_rooms
+        rooms_in_order += [room for room in reversed(rooms) if room not in own_rooms]
         for room in rooms_in_order:
             explore = Action("go_explore", (room,))
             is_searched = room in knowledge.searched_rooms
@@ -610,9 +648,12 @@ class Partner:
         return None
 
     def _finish(self, status: WantStatus) -> Action:
-        """Return the next action when the search is over: check goal places, retry blocked actions
-        (another actor may have been in the way), then send queued sentences, keep out of the way
-        and wait; stop when the task is done, or after ``MOST_SILENT_TURNS``."""
+        """Return the next action when the search is over.
+
+        Check goal places, retry blocked actions (another actor may have been in the
+        way), then send queued sentences, keep out of the way and wait; stop when the
+        task is done, or after ``MOST_SILENT_TURNS``.
+        """
         # Goal places may hold objects that no one has reported.
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if (
@@ -636,11 +677,12 @@ class Partner:
             return self._speak().action
         knowledge = self.knowledge
         goal_rooms = {
-            at.room for place in status.targets if (at := knowledge.objects.get(place))
+            knowledge.objects[place].room
+            for place in status.targets
+            if place in knowledge.objects
         }
-        at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(
-            self._nearby
-        )
+        near_goal = not set(status.targets).isdisjoint(self._nearby)
+        at_goal = self._room in goal_rooms or near_goal
         was_asked = self._asked_to_move
         self._asked_to_move = False
         unplaced = (

@@ -21,9 +21,13 @@ Talk = Generator[messages.Utterance, messages.Utterance, None]
 
 
 class Commander:
-    """Script of a commander, which gives a follower one command at a time: those of the reference's
-    plan, with the true places of objects. It first has doors on the way opened, answers questions
-    about objects, and repeats a failed command.
+    """Script of a commander, which gives a follower one command at a time.
+
+    The commands are those of the reference's plan, with the true places of objects: a
+    commander knows the house. It first has doors on the way opened, answers questions
+    about objects, and repeats a failed command up to ``MOST_ATTEMPTS`` times. Of
+    several followers, the one that holds a command's object gets it. Raises
+    ``UsageError`` without a plan.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -74,25 +78,20 @@ class Commander:
         """Do nothing: results arrive as messages."""
 
     def _script(self) -> Talk:
-        """Yield the commands of the plan, one order after another."""
+        """Yield what the commander says, and receive each answer; at the end, that all is done."""
         if not self._brief.may_talk:
             return
         for number, order in enumerate(self._reference.plan):
             for attempt in range(MOST_ATTEMPTS):
                 # The follower that holds the order's object, else the next one in turn.
-                hands = {
-                    name: self._world.house.actors[name].hands
-                    for name in self._followers
-                }
+                turn = (number + attempt) % len(self._followers)
+                self._follower = self._followers[turn]
                 objects = {self._index(i) for i in (order.object, order.other) if i}
-                holder = next(
-                    (name for name, held in hands.items() if objects & set(held)),
-                    None,
-                )
-                next_follower = self._followers[
-                    (number + attempt) % len(self._followers)
-                ]
-                self._follower = holder or next_follower
+                for name in self._followers:
+                    hands = self._world.house.actors[name].hands
+                    if not objects.isdisjoint(hands):
+                        self._follower = name
+                        break
                 for command in self._commands(order):
                     if (yield from self._fails(command)):
                         break
@@ -104,7 +103,10 @@ class Commander:
         self,
         command: messages.Command,
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:
-        """Give a command and answer questions about it. Return True if it failed."""
+        """Give a command and answer questions about it. Return True if it failed.
+
+        A failure is noted with the follower's reason.
+        """
         message: messages.Utterance = command
         while not isinstance(
             heard := (yield message),
@@ -124,7 +126,10 @@ class Commander:
         return True
 
     def _commands(self, order: Order) -> Iterator[messages.Command]:
-        """Yield the commands of an order, each computed from the current state."""
+        """Yield the commands of an order, each computed from the current state.
+
+        An order whose result already holds has none.
+        """
         yield from self._doors(order.object)
         if order.kind == "bring":
             yield from self._bring(order.object, order.other)
@@ -187,19 +192,24 @@ class Commander:
         return messages.Command(verb, self._name(i), *self._locate(i))
 
     def _locate(self, i: str) -> tuple[str, str]:
-        """Return the place of an object (its outermost closed container, else what it is in or on)
-        and its room. A door is located in a reachable room, if possible always in the same one."""
+        """Return the place of an object and its room, as commands and answers name them.
+
+        The place is its outermost closed container, else what it is in or on; empty on
+        the floor, or if an actor holds it. A door is located in a reachable room, if
+        possible always in the same one.
+        """
         layout = self._world.layout
         objects = self._objects
         rooms = next((door.rooms for door in layout.scene.doors if door.id == i), None)
         if rooms is not None:
+            # The room of the last time first, so that a door keeps its description.
             candidates = [room for room in (self._door_rooms.get(i), *rooms) if room]
             reachable = [
-                r
-                for r in candidates
-                if self._world.route(self._follower, r) is not None
+                room
+                for room in candidates
+                if self._world.route(self._follower, room) is not None
             ]
-            self._door_rooms[i] = (reachable or candidates or [""])[0]
+            self._door_rooms[i] = [*reachable, *candidates, ""][0]
             return "", self._door_rooms[i]
         number = self._index(i)
         holders = objects.holders(number)
@@ -267,8 +277,6 @@ class Follower:
         space: ActionSpace,
     ) -> Decision | Rejection:
         """Return the next action. Raises ``UsageError`` for a body with only single steps."""
-        has_started = self._has_started
-        self._has_started = True
         self._seen = observation
         self._note_seen(_visible_names(observation))
         for message in observation.messages:
@@ -278,13 +286,15 @@ class Follower:
             elif text is not None and not messages.is_reply(text):
                 self._unread.append(text)
         self._can_turn = Action("turn_right") in space
-        if not has_started and Action("goto", (self._actor,)) not in space:
+        if self._has_started:
+            return Decision(self._script.send(self._feedback))
+        self._has_started = True
+        # Any name is a legal argument of "goto", if the body has it: also the actor's own.
+        if Action("goto", (self._actor,)) not in space:
             raise UsageError(
                 f"{self._actor} needs high-level actions; set dataset.actions=all"
             )
-        if not has_started:
-            return Decision(next(self._script))
-        return Decision(self._script.send(self._feedback))
+        return Decision(next(self._script))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Keep the feedback for the running command."""
@@ -321,7 +331,7 @@ class Follower:
         yield STOP
 
     def _obey(self, command: messages.Command) -> Attempt:
-        """Yield the actions of a command; returns why it failed, or nothing."""
+        """Yield the actions of a command; return why it failed, or an empty text."""
         if command.verb not in ("take", "bring"):
             verbs = {"switch on": "toggle_on", "switch off": "toggle_off"}
             verb = verbs.get(command.verb, command.verb)
@@ -338,7 +348,10 @@ class Follower:
         return (yield from self._find_and_do(target, "go_put"))
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
-        """Find an object and act on it; search again if it is not there."""
+        """Find an object and act on it with each verb; search again if it is not there.
+
+        Returns why it failed, or an empty text.
+        """
         name = command.object
         trouble = ""
         for search_again in (False, True):
@@ -367,8 +380,12 @@ class Follower:
         return trouble
 
     def _search(self, name: str, place: str, room: str) -> Attempt:
-        """Look for an object in its expected place, then around the room, then at all known objects
-        in it."""
+        """Look for an object in its expected place, then around the room, then at all
+        known objects in it.
+
+        Ends as soon as the object is seen. Returns why the last step failed, or an
+        empty text.
+        """
 
         def check() -> Attempt:
             """Yield a look into a place, if the object is known to be there."""
@@ -383,7 +400,9 @@ class Follower:
         if not self._has_located(name) and room:
             trouble = yield from self._do("go_explore", room)
         yield from check()
-        for other in [n for n, r in self._room_of.items() if r == room]:
+        # A copy: what is seen on the way is added to the table.
+        in_room = [each for each, place in self._room_of.items() if place == room]
+        for other in in_room:
             if self._has_located(name):
                 break
             yield from self._do("goto", other)
@@ -407,11 +426,10 @@ class Follower:
         return Action("go_explore", (self._seen.room,))
 
     def _do(self, verb: str, *names: str) -> Attempt:
-        """Do an action; returns why it failed, or nothing."""
+        """Do an action; return why it failed, or an empty text."""
         feedback = yield Action(verb, names)
-        self._note_seen(
-            [*feedback.details.get("seen", ()), *feedback.details.get("contents", ())]
-        )
+        for key in ("seen", "contents"):
+            self._note_seen(feedback.details.get(key, ()))
         if feedback.ok:
             return ""
         return f"{verb} {', '.join(names)}: {feedback.status}"

@@ -98,8 +98,11 @@ _WRAPPING = ' \t"“”*'
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """Names to look for. ``ignored``: number of names dropped as too long or too many. ``cut_off``:
-    the reason if the model's list ended at its token limit."""
+    """Names to look for.
+
+    ``ignored``: number of names dropped as too long or too many. ``cut_off``: the
+    reason if the model's list ended at its token limit.
+    """
 
     names: tuple[str, ...] = ()
     ignored: int = 0
@@ -107,7 +110,10 @@ class Landmarks:
 
 
 def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
-    """Return landmarks without empty, repeated and overlong entries."""
+    """Return landmarks without empty, repeated and overlong entries, in their order.
+
+    Names that differ in case or article alone are the same.
+    """
     names: dict[str, str] = {}
     ignored = 0
     for entry in read_landmarks:
@@ -147,9 +153,9 @@ _LABELS = ("action", "actions", "next_action", "next_actions", "answer")
 def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     """Return the actions at the start of a completion that begins with action ``number``.
 
-    The first line is an action, with or without its number; the following ones count as long as
-    they are numbered in sequence. Nothing follows a stop. Fences, emphasis and labels are ignored;
-    a list of all five actions is rejected.
+    The first line is an action, with or without its number; the following ones count as
+    long as they are numbered in sequence. Nothing follows a stop. Fences, emphasis and
+    labels are ignored; a list of all five actions is rejected.
     """
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
@@ -167,13 +173,10 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
         # Without a label, the full text is read.
         lines += str(text).strip().splitlines()
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
-    if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {
-        *WORDS
-    }:
-        return reply.reject(
-            "several_actions",
-            "the answer lists all actions; give only the next",
-        )
+    named = {pick(word, WORDS) for _, word in numbers}
+    if len(numbers) == len(WORDS) and named == set(WORDS):
+        reason = "the answer lists all actions; give only the next"
+        return reply.reject("several_actions", reason)
     words: list[str] = []
     for stated, word in numbers:
         # A line counts with the number that is due; the first one also without a number.
@@ -358,14 +361,16 @@ class Velma(Agent):
         self._next_actions: list[str] = []
         self._walk = ""
         self._number = 1
-        self._cue_written = self._is_turned = self._noted_no_scores = False
+        self._cue_written = False
+        self._is_turned = False
+        self._noted_no_scores = False
         # Weights that follow the legs of a route are trained without a limit.
         self._limit = 0
         if settings.step_limit == "stated" and not settings.follow:
             self._limit = toolkit.max_steps
 
     async def begin(self, episode: Episode) -> None:
-        """Find the landmarks of the instruction and prepare the opening."""
+        """Find the landmarks of the instruction, and prepare the opening and the examples."""
         is_told_nothing = self._scorer is None and self._settings.scores == "dataset"
         if is_told_nothing and self._sight == "words":
             self._toolkit.note("no_image", reason="the dataset has no landmark scores")
@@ -390,7 +395,11 @@ class Velma(Agent):
         observation: StreetObservation,
         space: ActionSpace,
     ) -> Decision | Rejection:
-        """Append the view to the walk and ask for the next action."""
+        """Append the view to the walk and ask for the next action.
+
+        Actions of the dataset's opening come first, then those that the last answer
+        named beyond its first, until something new is seen.
+        """
         # A view is appended in every case: the walk is a full record.
         self._append_view(observation)
         # Opening moves come from the dataset.
@@ -418,7 +427,7 @@ class Velma(Agent):
         space: ActionSpace,
         decided: object,
     ) -> None:
-        """Take in a recorded step, so that the walk continues as it was."""
+        """Append a recorded view, so that the walk continues as it was."""
         self._append_view(view)
         self._opening_moves = self._opening_moves[1:]
 
@@ -450,7 +459,10 @@ class Velma(Agent):
         )
 
     def _append_view(self, view: StreetObservation) -> None:
-        """Append what is new in a view, and the next action's number."""
+        """Append what is new in a view, and the next action's number.
+
+        Once per step: after a rejected answer, the prompt has not changed.
+        """
         if self._cue_written:
             return  # the last answer was rejected, so the prompt has not changed
         lines = self._lines(view, self._landmarks, faced=self._is_turned)
@@ -471,7 +483,10 @@ class Velma(Agent):
         landmarks: Sequence[str],
         faced: bool,
     ) -> list[str]:
-        """Return the lines of an observation. ``faced``: the start needs no turn."""
+        """Return the lines of an observation. ``faced``: the start needs no turn.
+
+        Empty if pictures show the view.
+        """
         if self._sight == "pictures":
             return []
         flow = None
@@ -493,7 +508,10 @@ class Velma(Agent):
         view: StreetObservation,
         landmarks: Sequence[str],
     ) -> list[tuple[str, int]]:
-        """Return the landmarks in view with their directions; none without a scorer."""
+        """Return the landmarks in view with their directions, as numbers of ``street.VIEWS``.
+
+        Empty without a scorer.
+        """
         if self._scorer is None or not landmarks:
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
@@ -628,7 +646,7 @@ class Velma(Agent):
         return self._route_text(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:
-        """Drop the first examples until the prompt fits the context."""
+        """Drop the first examples until the prompt and ``reserve`` characters fit the context."""
         budget = self._budget
         drawn = len(self._examples)
         seen = 0 if self._eyes is None else self._eyes.tokens

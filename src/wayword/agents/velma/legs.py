@@ -85,6 +85,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
     begin = 0
     for turn in _TURN.finditer(instruction):
         end = turn.end()
+        # "Turn left at the light": the place of a turn belongs to its leg.
         tail = re.match(r"[^.,;]*", instruction[end:])
         if tail and _TURN_PLACE.match(tail[0]):
             end += tail.end()
@@ -109,9 +110,11 @@ def legs(instruction: str) -> tuple[Leg, ...]:
         parts.append(
             Leg(Clause(" ".join(text.split()), start), turn_side, number, kind)
         )
-    if parts[-1].turn:
-        last = parts[-1]
-        parts.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
+    last = parts[-1]
+    # An instruction that ends with a turn says nothing of the stop: it is right after it.
+    if last.turn:
+        stop = Clause("stop", last.clause.begin)
+        parts.append(Leg(stop, turn="", crossings=None, kind=last.kind))
     return tuple(parts)
 
 
@@ -145,19 +148,38 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
         ordinal: str,
         count: str = "",
     ) -> None:
+        """Record a mention; the words just before it tell whether it is passed or reached."""
         before = text[max(0, match.start() - 14) : match.start()].rstrip()
-        how = bool(_PASSING.search(before)), bool(_REACHING.search(before))
-        mention = _Mention(article, bool(again), _number(ordinal), _number(count), *how)
+        mention = _Mention(
+            article,
+            is_next=bool(again),
+            ordinal=_number(ordinal),
+            cardinal=_number(count),
+            passing=_PASSING.search(before) is not None,
+            reaching=_REACHING.search(before) is not None,
+        )
         mentions[match.start()] = match.end(), mention
 
     for match in _CROSSING_NAMED.finditer(text):
         add(match, *((part or "").lower() for part in match.groups()[:4]))
     for match in _CROSSING_IMPLIED.finditer(text):
         at = match.start(1 if match[1] else 2)
+        # A crossing that is named counts once.
         if not any(begin <= at < end for begin, (end, _) in mentions.items()):
-            add(match, "the", (match[1] or "").lower(), (match[2] or "").lower())
+            again = (match[1] or "").lower()
+            ordinal = (match[2] or "").lower()
+            add(match, "the", again, ordinal)
+    # "Cross the street" passes a crossing that no word names.
     for match in _STREET_CROSSED.finditer(text):
-        mentions[match.start()] = match.end(), _Mention("the", False, 0, 0, True, False)
+        crossed = _Mention(
+            "the",
+            is_next=False,
+            ordinal=0,
+            cardinal=0,
+            passing=True,
+            reaching=False,
+        )
+        mentions[match.start()] = match.end(), crossed
     number = 0
     passes_last = False
     for _, (_, mention) in sorted(mentions.items()):

@@ -70,11 +70,12 @@ _STEP_COUNTS = ("no steps", "one step", "two steps", "three steps", "many steps"
 
 @dataclass(frozen=True, slots=True)
 class WalkerSettings:
-    """Limits of descriptions: words of a neighbor's view (``words``) and of the current place
-    (``here``), and objects at a place and by it (``near``).
+    """Settings of the walker: limits of its descriptions.
 
-    ``prompts``: a folder of texts that replace the shipped ones. Weights are trained for one
-    wording: after changing any setting, train again.
+    ``words`` of a neighbor's view and ``here`` of the current place; ``near`` are the
+    objects at a place and by it. ``prompts``: a folder of texts that replace the
+    shipped ones. Weights are trained for one wording: after changing any setting, train
+    again.
     """
 
     words: NotNegative = 4
@@ -113,6 +114,7 @@ class Walker(Agent):
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
+        """Split the instruction into clauses, and start the text."""
         self.clauses = clauses.clauses(" ".join(episode.instruction.split()))
         listed = [
             self._prompts.fill("clause", clause=clause.text) for clause in self.clauses
@@ -126,6 +128,9 @@ class Walker(Agent):
         observation: IndoorObservation,
         space: ActionSpace,
     ) -> Decision | Rejection:
+        """Ask which clauses are done here; stop after the last one, else go to the
+        likeliest neighbor.
+        """
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         arrived = False
         self._refused = None
@@ -146,26 +151,28 @@ class Walker(Agent):
         return Decision(best, fallback_for=self._refused)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if (
-            isinstance(decision, Decision)
-            and decision.action in self._picked_directions
-        ):
-            direction_text = self._picked_directions[decision.action]
-            self.prompt += (
-                "\n" + self._prompts.fill("go", direction=direction_text) + "\n"
-            )
+        """Append the direction that was taken to the text."""
+        if isinstance(decision, Rejection):
+            return
+        direction = self._picked_directions.get(decision.action)
+        if direction is not None:
+            line = self._prompts.fill("go", direction=direction)
+            self.prompt += f"\n{line}\n"
             self._steps += 1
             self._picked_directions = {}
 
     async def _yes_margin(self) -> float:
-        """Return the margin by which the model answers yes to the prompt."""
+        """Return the margin by which the model answers yes to the prompt: above 0, it does."""
         margin, refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
         self._refused = refused or self._refused
         return margin
 
     async def _ask_done(self, percept: Percept) -> bool:
-        """Append a short description of the place with its objects and matching signs, and the
-        answer to "is the clause done here?"; return True for yes."""
+        """Append the question "is the clause done here?" and its answer; return True for yes.
+
+        The question has a short description of the place with its objects and matching
+        signs.
+        """
         clause = self.clauses[self.followed - 1].text
         distances = [(distance, name) for name, _, distance in _sighted(percept)]
         objects, shared = self._objects_nearby(distances)
@@ -192,6 +199,10 @@ class Walker(Agent):
         return done
 
     async def _pick_neighbor(self, view: IndoorObservation, percept: Percept) -> Action:
+        """Append a question for each neighbor, and return the move with the likeliest yes.
+
+        From left to right, and remembers the place as visited.
+        """
         neighbors = sorted(
             view.neighbors, key=lambda each: relative(each.heading, view.heading)
         )
@@ -259,18 +270,23 @@ class Walker(Agent):
         self,
         objects: Sequence[tuple[float, str]],
     ) -> tuple[list[str], list[str]]:
-        """Return the objects (metres, name) at and by a place, and signs that match the clause."""
+        """Return the objects at and by a place as texts, and signs that match the clause.
+
+        ``objects`` are their distances to the place in metres, and their names.
+        """
         texts = []
         shared = []
         for word, least, most in (
             ("at", -1.0, AT_RADIUS),
             ("by", AT_RADIUS, BY_RADIUS),
         ):
-            nearby = sorted(one for one in objects if least < one[0] <= most)
-            names = list(
-                dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in nearby)
-            )
+            distinct: dict[str, None] = {}
+            for distance, name in sorted(objects):
+                if least < distance <= most:
+                    distinct[_NUMBER.sub("", name.lower())] = None
+            names = list(distinct)
             shared.append(self._overlap_sign(word, names))
+            # Those that share words with the clause first
             names.sort(
                 key=lambda name: -len(clauses.plain_words(name) & self._goal_words)
             )
@@ -281,12 +297,11 @@ class Walker(Agent):
 
     def _shorten(self, words: Sequence[str], most: int) -> str:
         """Return at most ``most`` words, those named by the clause first."""
-        named_words = [
-            word for word in words if clauses.plain_words(word) & self._goal_words
-        ]
-        chosen = set(
-            [*named_words, *(word for word in words if word not in named_words)][:most]
+        goal = self._goal_words
+        named_first = sorted(
+            words, key=lambda word: not clauses.plain_words(word) & goal
         )
+        chosen = named_first[:most]
         return " ".join(word for word in words if word in chosen)
 
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:

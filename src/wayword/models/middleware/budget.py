@@ -73,8 +73,10 @@ _STALL_S = 1.0
 @dataclass(slots=True)
 class Meter:
     """A running episode: its number (from 1), its share of the budget so far, its turns.
-    ``owner`` is the process that plays it, ``episode`` its ID. ``rejected``: the last turn's answer
-    was rejected."""
+
+    ``owner`` is the process that plays it, ``episode`` its ID. ``rejected``: the last
+    turn's answer was rejected.
+    """
 
     number: int
     share: float = 0.0
@@ -100,27 +102,39 @@ class Estimate:
     def __init__(self) -> None:
         self.ended: list[float] = []
         self.limit = 0
-        self._largest_share = self._paid = 0.0
+        self._largest_share = 0.0
+        self._paid = 0.0
         self._turns = 0
         self._max_turns = 1
 
     def add(self, share: float) -> None:
+        """Add the share of an episode that has ended.
+
+        Beyond twice ``_MAX_ENDED``, every second one is dropped, which keeps their
+        distribution.
+        """
         insort(self.ended, share)
         if len(self.ended) > 2 * _MAX_ENDED:
             del self.ended[::2]
 
     def paid(self, meter: Meter, share: float) -> None:
+        """Add a bill to a running episode; ``share`` is a part of the budget."""
         meter.share += share
         self._paid += share
         self._largest_share = max(self._largest_share, meter.share)
 
     def stepped(self, meter: Meter) -> None:
+        """Count a turn of a running episode."""
         meter.turns += 1
         self._turns += 1
         self._max_turns = max(self._max_turns, meter.turns)
 
     def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
-        """Return a function that estimates an episode's remaining share, given all running ones."""
+        """Return a function that estimates an episode's remaining share, given all running ones.
+
+        The function may be called with each of the running episodes; it does not change
+        anything.
+        """
         survival = self._survival(running)
 
         def need(meter: Meter) -> float:
@@ -204,7 +218,10 @@ class Account:
         self.prices: dict[str, Price | None] = {}  # by the model's name
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
-        self.calls = self.unpriced = self.retries = self.late = 0
+        self.calls = 0
+        self.unpriced = 0
+        self.retries = 0
+        self.late = 0
         self._session = secrets.token_hex(4)
         self._opened_at = time.monotonic()
         self._requests = 0
@@ -226,9 +243,11 @@ class Account:
 
     @property
     def pending(self) -> int:
+        """The number of calls in progress."""
         return len(self._calls)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
+        """Add the tokens and dollars of episodes that earlier sessions finished to the estimate."""
         for tokens, dollars in episodes:
             self.estimate.add(self._share(tokens, dollars))
 
@@ -283,6 +302,7 @@ class Account:
         self._wake()
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
+        """Count a turn of the current episode, and note if its answer was rejected."""
         meter = EPISODE.get()
         if meter is None:
             return
@@ -321,8 +341,11 @@ class Account:
         self._calls[call.name] = call
 
     async def reserve(self, name: str, row: LedgerRow) -> LedgerRow:
-        """Record the maximum cost of a call's next request, before it is sent. Raises
-        ``BudgetExhausted`` for a repeated request, which is billed again."""
+        """Record the maximum cost of a call's next request, before it is sent.
+
+        ``name`` is the call's. Returns the row with the request's name and time. Raises
+        ``BudgetExhausted`` for a repeated request, which is billed again.
+        """
         call = self._calls[name]
         if call.billed:
             self.check()
@@ -371,11 +394,15 @@ class Account:
         self._reserved += sign * self._share(row.tokens, row.dollars or 0.0)
 
     async def settle(self, name: str, row: LedgerRow) -> LedgerRow:
-        """Record the end of a request of a call, and return it at its cost. A row that is still
-        open counts at its probable cost, because its answer was lost."""
+        """Record the end of a request of a call, and return it at its cost.
+
+        A row that is still open counts at its probable cost, because its answer was
+        lost.
+        """
         return self._settle(self._calls[name], row)
 
     def _settle(self, call: Call, row: LedgerRow) -> LedgerRow:
+        """Record the end of a request, with the time at which it ended."""
         now = self._now()
         reserved = call.requests.pop(row.call)
         if row.open:
@@ -389,7 +416,10 @@ class Account:
                 self._billed = asyncio.Event()
 
     def landed(self, name: str) -> None:
-        """End a call. Requests that it has not settled were cancelled, and may have been billed."""
+        """End a call. Requests that it has not settled were cancelled, and may have been billed.
+
+        May be called for a call that is unknown, whose process died.
+        """
         call = self._calls.pop(name, None)
         if call is None:
             return  # its process died, and with it the call
@@ -407,20 +437,22 @@ class Account:
             raise BudgetExhausted(_NO_PRICE)
 
     def retried(self) -> None:
+        """Count a repeated request, and report it."""
         self.retries += 1
         if self.on_retried is not None:
             self.on_retried(self.retries)
 
     def write(self, row: LedgerRow) -> None:
+        """Add a row to the totals and to the ledger. Raises ``RecordingError``."""
         self.totals.add(row)
         if self.ledger is not None:
             self.ledger.write(row)
 
     def pay(self, row: LedgerRow, call: Call | None = None) -> LedgerRow:
-        """Add the end of a request, and return it at its cost. Without ``call``, the current
-        episode pays.
+        """Add the end of a request, and return it at its cost.
 
-        Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
+        Without ``call``, the current episode pays. Raises ``RecordingError`` if it
+        cannot be written: the budget must survive a crash.
         """
         call = call or Call()
         # a server may send negative counts
@@ -435,6 +467,7 @@ class Account:
         return row
 
     def _count(self, call: Call, cost: LedgerRow) -> None:
+        """Add a bill to the spending, to its call and to its episode."""
         if self.used >= 1.0 and not call.late:
             call.late = True
             self.late += 1
@@ -451,9 +484,14 @@ class Account:
             self.estimate.paid(call.episode, share)
 
     def _now(self) -> float:
+        """Return the seconds since the session began, to a millisecond, as rows have them."""
         return round(time.monotonic() - self._opened_at, 3)
 
     def _share(self, tokens: float, dollars: float) -> float:
+        """Return the share of the budget that an amount is, by the tighter limit.
+
+        0 without limits. A limit of 0 is spent from the start.
+        """
         shares = [0.0]
         for spent, limit in ((tokens, self.max_tokens), (dollars, self.max_dollars)):
             if limit is None:
@@ -465,7 +503,11 @@ class Account:
         return max(shares)
 
     def _check_call(self, caller: Meter | None) -> None:
-        """Raise ``BudgetExhausted`` if no call can be paid, or no first call of an episode."""
+        """Raise ``BudgetExhausted`` if no call can be paid, or no first call of an episode.
+
+        The first call of an episode is refused only to the oldest one: younger ones
+        wait until those before them have ended.
+        """
         self.check()
         oldest = next(iter(self._meters.values()), None)
         has_history = self.used and self.estimate.ended
@@ -479,6 +521,7 @@ class Account:
         self._check_rest(owed + min(upper_quartile, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
+        """Raise ``BudgetExhausted`` if the rest does not cover ``need``, once costs are known."""
         if self.used and self.estimate.ended and self.used + need > 1.0:
             raise BudgetExhausted(
                 f"the rest of {self._limit()} does not cover another episode"
@@ -519,6 +562,7 @@ class Account:
         return self.used + owed <= 1.0
 
     def _limit(self) -> str:
+        """Return the limit that is nearer, for a message."""
         is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
@@ -639,8 +683,10 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         # any other error leaves the request open: Account.landed counts it as cancelled
 
     async def settle(self, billed: Usage | None, lost: Lost = "") -> None:
-        """Record the bill, unless it has been recorded; None if there is none. ``lost`` marks one
-        that is no evidence."""
+        """Record the bill, unless it has been recorded; None if there is none.
+
+        ``lost`` marks one that is no evidence of what requests cost.
+        """
         if self._call is not None:
             row = LedgerRow(0, 0.0)
             if billed is not None:
@@ -648,6 +694,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
             await self._end(self._call, replace(row, call=self._row.call))
 
     async def _end(self, call: Call, row: LedgerRow) -> LedgerRow:
+        """Settle the request's row, and add its cost to the call."""
         self._call = None
         if self._is_paid:
             # The answer has a cost, but the ledger has its bill already.
@@ -659,9 +706,11 @@ class sending:  # noqa: N801 - a context manager, used as a verb
 
 
 class PaidModel(Wrapper):
-    """A model with a budget, whose answers have a ``cost`` (None if the price is unknown). Every
-    request is recorded in the ledger, also after a billed failure or a cancellation. Raises
-    ``BudgetExhausted``."""
+    """A model with a budget, whose answers have a ``cost`` (None if the price is unknown).
+
+    Every request is recorded in the ledger, also after a billed failure or a
+    cancellation. Raises ``BudgetExhausted``.
+    """
 
     def __init__(
         self,
@@ -677,12 +726,14 @@ class PaidModel(Wrapper):
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Answer within the budget; the reservation is for all samples at their limit."""
         n = sampling.n
         cap = Usage(rough_tokens(prompt) * n, sampling.max_tokens * n, estimated=True)
         work = partial(self._inner.complete, prompt, sampling)
         return await self._paid(sending(cap, n), work)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Rank within the budget; the reservation is a prompt for each option."""
         characters = sum(map(len, options))
         cap = Usage(rough_tokens(prompt) * len(options), characters, estimated=True)
         work = partial(self._inner.choose, prompt, options)
@@ -691,6 +742,11 @@ class PaidModel(Wrapper):
     async def _paid(
         self, total: sending, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
+        """Make a call within the budget, and return its answer with the cost.
+
+        ``total`` reserves for the whole call. A model that announces its requests with
+        :class:`sending` replaces it by reservations of its own.
+        """
         price = self._account.prices[self._inner.name]
         call = Call(price, gathered=self._gathered)
         desk = self._account.desk
@@ -723,7 +779,9 @@ def rough_tokens(prompt: Prompt) -> int:
     """
     if isinstance(prompt, str):
         return len(prompt.encode(errors="replace")) // 2 + 1
-    texts = sum(
-        len(message.text.encode(errors="replace")) // 2 + 8 for message in prompt
-    )
-    return texts + 1500 * sum(len(message.images) for message in prompt)
+    tokens = 0
+    for message in prompt:
+        # 8: the marks of a message, such as its role
+        tokens += len(message.text.encode(errors="replace")) // 2 + 8
+        tokens += 1500 * len(message.images)
+    return tokens

@@ -92,11 +92,11 @@ _POLL_S = 0.05
 class AnswerCache:
     """JSON values by key in an SQLite file. Methods block briefly.
 
-    Write-ahead logging lets several processes read and write at once. With ``claim``, a process
-    announces that it is making a call, so that others wait for its answer instead of paying for
-    another. Unreadable values are treated as missing, and answers that cannot be written are not
-    cached; ``problems`` reports each such problem once. Raises ``DataError`` if the file is not a
-    cache.
+    Write-ahead logging lets several processes read and write at once. With ``claim``, a
+    process announces that it is making a call, so that others wait for its answer
+    instead of paying for another. Unreadable values are treated as missing, and answers
+    that cannot be written are not cached; ``problems`` reports each such problem once.
+    Raises ``DataError`` if the file is not a cache.
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,6 +125,7 @@ class AnswerCache:
             raise DataError(path, "", problem, "name another file") from None
 
     def get(self, key: str) -> Json | None:
+        """Return the value of a key, None if there is none or it cannot be read."""
         try:
             row = self._db.execute(
                 "SELECT value FROM answers WHERE key = ?", (key,)
@@ -139,6 +140,7 @@ class AnswerCache:
             return None
 
     def put(self, key: str, value: Json) -> None:
+        """Store a value, with secrets redacted. An earlier readable one stays."""
         text = json.dumps(value, ensure_ascii=False)
         try:
             text.encode()
@@ -159,12 +161,15 @@ class AnswerCache:
             )
 
     def drop(self, key: str) -> None:
+        """Delete a value that turned out to be of no use."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
     def claim(self, key: str) -> bool:
-        """Return True if this process should make the call. Claims end with their process, and
-        after ``CLAIM_SECONDS``."""
+        """Return True if this process should make the call.
+
+        Claims end with their process, and after ``CLAIM_SECONDS``.
+        """
         now = time.time()
         try:
             insertion = self._db.execute(

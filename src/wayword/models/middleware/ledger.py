@@ -46,8 +46,10 @@ _OUTLIERS = 100
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """Row of a run's ledger; see the module's docstring. ``dollars`` is None if the price is
-    unknown."""
+    """Row of a run's ledger; see the module's docstring.
+
+    ``dollars`` is None if the price is unknown, ``at`` and ``seconds`` are in seconds.
+    """
 
     tokens: int
     dollars: float | None
@@ -72,7 +74,10 @@ class Ledger(Protocol):
 
 
 class Totals:
-    """Total tokens and US dollars of a ledger, including requests that were never settled."""
+    """Total tokens and US dollars of a ledger, including requests that were never settled.
+
+    Rows are added in the order of the file.
+    """
 
     def __init__(self) -> None:
         self._tokens = 0
@@ -129,7 +134,10 @@ class Totals:
         return replace(row, tokens=tokens, dollars=dollars)
 
     def _expected(self, unit: str, latest: int = 0) -> list[float]:
-        """Expected costs of the open requests, or the latest ones, in a unit: a field of rows."""
+        """Return the expected costs of the open requests, or of the ``latest`` ones.
+
+        ``unit`` is a field of rows: ``tokens`` or ``dollars``.
+        """
         lost = []
         for row in [*self._open.values()][-latest:]:
             # That of a killed process took until the last row of its session, at least.
@@ -138,8 +146,9 @@ class Totals:
             lost.append(BilledRequest(seconds, reserved, 0.0, row.samples, row.lost))
         finished = []
         for row, bill in self._finished:
-            amounts = getattr(row, unit) or 0.0, getattr(bill, unit) or 0.0
-            finished.append(BilledRequest(row.seconds, *amounts))
+            reserved = getattr(row, unit) or 0.0
+            cost = getattr(bill, unit) or 0.0
+            finished.append(BilledRequest(row.seconds, reserved, cost))
         return expected_costs(lost, finished)
 
 
@@ -154,7 +163,11 @@ class BilledRequest(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Requests of about the same reservation are of one kind: a model and a token limit."""
+        """The power of ``_SIMILAR`` nearest to the reservation.
+
+        Requests of about the same reservation are of one kind: a model and a token
+        limit.
+        """
         return round(math.log(self.reserved) / math.log(_SIMILAR))
 
     @property
@@ -187,9 +200,10 @@ def expected_costs(
     # Only requests of one kind, a model and a token limit, are alike.
     estimates = 0
     for kind in sorted({request.kind for request in lost if request.reserved}):
-        numbers = [
-            n for n, each in enumerate(lost) if each.reserved and each.kind == kind
-        ]
+        numbers = []
+        for number, request in enumerate(lost):
+            if request.reserved and request.kind == kind:
+                numbers.append(number)
         similar = [each for each in finished if each.kind == kind] or finished
         evidence = _Evidence(similar, [lost[number] for number in numbers])
         for number, cost in zip(numbers, evidence.costs(), strict=True):
@@ -206,8 +220,8 @@ def expected_costs(
 class _Evidence:
     """What the finished requests of a kind say of the lost ones.
 
-    ``strength`` is the correlation of durations and costs: 1 if the duration shows the cost, 0 if
-    waiting times hide it.
+    The correlation of durations and costs is 1 if the duration shows the cost, 0 if
+    waiting times hide it; estimates by duration count as much.
     """
 
     def __init__(
@@ -273,13 +287,15 @@ class _Evidence:
         return costs
 
     def cut_off(self, request: BilledRequest) -> float:
-        """Return the cost of an answer that was cut off: between the mean and that of the longest
-        that passed and beyond."""
+        """Return the cost of an answer that was cut off.
+
+        Between the mean and that of the longest that passed and beyond.
+        """
         final = self._shortest + request.works_on * (self._longest - self._shortest)
         above = self._too_long * (final - self._mean)
         return min(request.reserved, self._mean + max(above, self._beyond(request)))
 
     def _beyond(self, request: BilledRequest) -> float:
-        """Return what a request that has taken so long, and goes on, costs above the mean."""
+        """Return what a request that has taken so long, and continues, costs above the mean."""
         above = self._slope * (request.seconds - self._mean_seconds)
         return request.works_on * max(0.0, above)

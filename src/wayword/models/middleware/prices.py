@@ -28,6 +28,7 @@ _MULTIPLES = {"cached": 1.0, "write": 1.25, "write_hour": 2.0}
 # OpenAI and Gemini bill flex at the same rates.
 _TIERS = {"flex": 0.5, "batch": 0.5}
 
+# Of a million tokens: more is a typing error.
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 Share = Annotated[float, Ge(0), Le(1)]
 
@@ -82,13 +83,17 @@ class Price:
         return _MULTIPLES[field] * self.input
 
     def higher(self, other: Price) -> Price:
-        """Return the higher one of each of the prices that either of them states."""
-        stated = self._stated() | other._stated()
-        return Price(
-            **{field: max(self._of(field), other._of(field)) for field in stated}
-        )
+        """Return the higher one of each of the prices that either of them states.
+
+        For a run whose prices have changed: its budget must hold at both.
+        """
+        highest = {}
+        for field in self._stated() | other._stated():
+            highest[field] = max(self._of(field), other._of(field))
+        return Price(**highest)
 
     def _stated(self) -> dict[str, float]:
+        """Return the prices that are stated, by field."""
         return {field: v for field, v in asdict(self).items() if v is not None}
 
     def __str__(self) -> str:

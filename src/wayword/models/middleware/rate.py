@@ -177,12 +177,12 @@ class RetryingModel(Wrapper):
     def __init__(
         self,
         inner: Model,
-        policy: RetryPolicy | None = None,
+        policy: RetryPolicy,
         on_retry: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(inner)
-        self._policy = policy or RetryPolicy()
-        self._outage = Outage(self._policy)
+        self._policy = policy
+        self._outage = Outage(policy)
         self._on_retry = on_retry
         self._answered = False
         self._failures = 0

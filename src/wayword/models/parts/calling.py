@@ -38,8 +38,10 @@ def tool_field(tool: Tool) -> dict[str, Json]:
 
 
 def wire_message(message: Message, verbatim: bool = False) -> dict[str, Json]:
-    """Return a message without pictures in OpenAI's form; with ``verbatim``, the assistant's as the
-    server sent it."""
+    """Return a message without pictures in OpenAI's form.
+
+    With ``verbatim``, the assistant's as the server sent it.
+    """
     if verbatim and message.verbatim:
         sent: dict[str, Json] = json.loads(message.verbatim)
         return sent
@@ -56,6 +58,7 @@ def wire_message(message: Message, verbatim: bool = False) -> dict[str, Json]:
 
 
 def _wire_call(call: ToolCall) -> dict[str, Json]:
+    """Return a call as an entry of a message's ``tool_calls``."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -65,10 +68,10 @@ def read_calls(
 ) -> tuple[tuple[ToolCall, ...], str]:
     """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
 
-    Both are the server's own, with three changes: each call is in OpenAI's form; an ID that is
-    missing, or was used before in the conversation, is replaced by a new one, because each result
-    must name its call; fields without a value are left out, as some servers send fields that they
-    refuse to read.
+    Both are the server's own, with three changes. Each call is in OpenAI's form. An ID
+    that is missing, or was used before in the conversation, is replaced by a new one,
+    because each result must name its call. Fields without a value are left out: some
+    servers send fields that they refuse to read.
     """
     used = {call.id for sent in prompt for call in sent.calls}
     calls = []
@@ -88,15 +91,20 @@ def read_calls(
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
         name = str(function["name"])
         calls.append(ToolCall(call_id, _LEFT_IN_NAMES.sub("", name), arguments))
-        function = {"name": name, "arguments": arguments}
         own = {key: value for key, value in entry.items() if key not in _CALL_KEYS}
-        entries.append({**own, "id": call_id, "type": "function", "function": function})
+        changed = {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
+        entries.append({**own, **changed})
     if not calls:
         return (), ""
+    empty: tuple[Any, ...] = (None, [], {}, "")
     kept = {
         name: value
         for name, value in message.items()
-        if name == "content" or value not in (None, [], {}, "")
+        if name == "content" or value not in empty
     }
     kept.pop("function_call", None)
     if isinstance(kept.get("content"), list):
@@ -135,6 +143,7 @@ _ID_LENGTH = 9
 
 
 def _unused_id(used: Collection[str]) -> str:
+    """Return an ID that no call of the conversation has."""
     number = len(used)
     while True:
         number += 1
@@ -180,15 +189,19 @@ def call_schema(tools: Sequence[Tool]) -> dict[str, Json]:
             "tool": {"type": "string", "enum": [tool.name]},
             "arguments": dict(tool.parameters),
         }
-        forms.append(_closed(properties))
+        forms.append(object_schema(properties))
     if len(forms) == 1:
         only: dict[str, Json] = forms[0]
         return only
     # Strict schemas must not have their alternatives at the top.
-    return _closed({"call": {"anyOf": forms}})
+    return object_schema({"call": {"anyOf": forms}})
 
 
-def _closed(properties: Mapping[str, Json]) -> dict[str, Json]:
+def object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the schema of an object with exactly these properties, all required.
+
+    Strict modes of servers accept no optional properties and no others.
+    """
     return {
         "type": "object",
         "properties": dict(properties),

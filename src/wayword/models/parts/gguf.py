@@ -27,6 +27,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cache_folder
 from wayword.models.parts.weights import Weights
 
+# ggml's numbers of the two formats, both in blocks of 32 weights with a scale of their own
 _Q4_1 = 3
 _Q8_0 = 8
 _BLOCK = 32
@@ -34,6 +35,7 @@ _Q4_1_BLOCK = np.dtype(
     [("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", _BLOCK // 2)]
 )
 _Q8_0_BLOCK = np.dtype([("step", "<f2"), ("weights", "i1", _BLOCK)])
+# GGUF's value types without a fixed size
 _STRING = 8
 _ARRAY = 9
 _FORMATS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
@@ -60,8 +62,11 @@ def faster(weights: Weights, source: Path) -> Path:
 
 
 def requantise(source: Path, target: Path) -> None:
-    """Write a copy of ``source`` with its Q4_1 tensors as Q8_0, atomically: other processes never
-    see an incomplete file. Raises ``DataError`` if the source is not GGUF version 3."""
+    """Write a copy of ``source`` with its Q4_1 tensors as Q8_0, atomically.
+
+    Other processes never see an incomplete file. Raises ``DataError`` if the source is
+    not GGUF version 3, ``OSError`` if the target cannot be written.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, suffix=".part")
     try:
@@ -74,8 +79,11 @@ def requantise(source: Path, target: Path) -> None:
 
 
 def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
-    """Write a copy of a file whose tensors of one type are converted. Raises
-    ``DataError``."""
+    """Write a copy of a file whose tensors of one type are converted.
+
+    First the header, with the new types and offsets of the tensors; then the data, each
+    tensor at a multiple of the file's alignment. Raises ``DataError``.
+    """
     magic, version, tensor_count, entry_count = _read(file, "4sIQQ")
     if magic != b"GGUF" or version != 3:
         raise DataError(path, "", "is not a GGUF file of version 3")
@@ -90,11 +98,9 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
     data = np.memmap(path, dtype=np.uint8, mode="r")[start:]
     file.seek(0)
     out.write(file.read(head))
-    # Tensors are stored in this order
-    ends = [
-        *(offset for *_, offset in tensors[1:]),
-        len(data),
-    ]
+    # Tensors are stored in this order: each ends where the next one starts.
+    ends = [offset for *_, offset in tensors[1:]]
+    ends.append(len(data))
     new_offset = 0
     for (name, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         size = end - offset
@@ -102,35 +108,48 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
             dtype = _Q8_0
             size = math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
         layout = f"<Q{len(name)}sI{len(shape)}QIQ"
-        out.write(
-            struct.pack(layout, len(name), name, len(shape), *shape, dtype, new_offset)
+        entry = struct.pack(
+            layout,
+            len(name),
+            name,
+            len(shape),
+            *shape,
+            dtype,
+            new_offset,
         )
+        out.write(entry)
         new_offset += size + -size % align
     for (_, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         out.write(bytes(-out.tell() % align))
         raw = data[offset:end]
-        converted = _as_q8_0(raw, math.prod(shape)) if dtype == _Q4_1 else raw
-        out.write(converted.tobytes())
+        if dtype == _Q4_1:
+            out.write(_as_q8_0(raw, math.prod(shape)).tobytes())
+        else:
+            out.write(raw.tobytes())
 
 
 def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
-    """Return weights of one quantization in that of another."""
+    """Return ``weights`` numbers of Q4_1 blocks as blocks of Q8_0."""
     blocks = raw[: weights // _BLOCK * _Q4_1_BLOCK.itemsize].view(_Q4_1_BLOCK)
-    scale, least = (
-        blocks[each].astype(np.float32)[:, None] for each in ("scale", "least")
-    )
-    nibbles = np.concatenate([blocks["nibbles"] & 0x0F, blocks["nibbles"] >> 4], axis=1)
+    scale = blocks["scale"].astype(np.float32)[:, None]
+    least = blocks["least"].astype(np.float32)[:, None]
+    packed = blocks["nibbles"]
+    nibbles = np.concatenate([packed & 0x0F, packed >> 4], axis=1)
     values = nibbles.astype(np.float32) * scale + least
     step = np.abs(values).max(axis=1) / 127.0  # 127: the largest value of a signed byte
     converted = np.empty(len(blocks), _Q8_0_BLOCK)
     converted["step"] = step
-    converted["weights"] = np.rint(values / np.where(step > 0, step, 1.0)[:, None])
+    divisor = np.where(step > 0, step, 1.0)  # a block of zeros has no step
+    converted["weights"] = np.rint(values / divisor[:, None])
     return converted
 
 
 def trained_window(path: Path) -> int:
-    """Return a GGUF file's trained context length in tokens (``ARCHITECTURE.context_length`` in its
-    metadata); 0 if it is not recorded."""
+    """Return a GGUF file's trained context length in tokens; 0 if it is not recorded.
+
+    It is ``ARCHITECTURE.context_length`` in the metadata. A damaged file counts as one
+    without.
+    """
     with path.open("rb") as file:
         try:
             magic, version, _, count = _read(file, "4sIQQ")

@@ -44,8 +44,10 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample: its text, the reasoning before it, the finish reason, and tool calls with the
-    message that holds them."""
+    """A sample: its text, the reasoning before it, the finish reason, and tool calls.
+
+    ``verbatim`` is the message that holds the calls, as it must be sent back.
+    """
 
     text: str
     reasoning: str = ""
@@ -90,7 +92,10 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
             verbatim = ""
         answer = answer or _text(message.get("refusal")) or text
         text, inline = split_thought(redacted(answer))
-        listed = [_text(thoughts), *(_text(message.get(name)) for name in _REASONING)]
+        # Reasoning as parts of the content, else in the first field that has some, else in
+        # the text itself.
+        listed = [_text(thoughts)]
+        listed += [_text(message.get(name)) for name in _REASONING]
         reasoning = next(filter(None, listed), inline)
     text = redacted(text)
     if request.worded:
@@ -117,19 +122,28 @@ def _text(value: object) -> str:
 
 
 def _unwrap(text: str) -> str:
-    """Return the value of ``{"answer": …}``, which may be inside prose or a code fence; a text
-    without such an object, or with two that differ, unchanged: the agent rejects it."""
-    found = json_values(text, "{", lambda value: isinstance(field(value, ANSWER), str))
-    values = {value[ANSWER] for value, _, _ in found}
-    return values.pop() if len(values) == 1 else text
+    """Return the value of ``{"answer": …}``, which may be inside prose or a code fence.
+
+    A text without such an object, or with two that differ, is unchanged: the agent
+    rejects it.
+    """
+
+    def has_answer(value: object) -> bool:
+        return isinstance(field(value, ANSWER), str)
+
+    found = json_values(text, "{", has_answer)
+    values: set[str] = {value[ANSWER] for value, _, _ in found}
+    if len(values) != 1:
+        return text
+    return values.pop()
 
 
 def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Usage:
     """Return the billed tokens of a reply: the server's counts, else an upper ``estimate``.
 
-    Some servers count reasoning only in ``total_tokens``: tokens there that are neither prompt nor
-    completion are added to the completion. An impossible count of cached tokens, which are cheaper,
-    is ignored.
+    Some servers count reasoning only in ``total_tokens``: tokens there that are neither
+    prompt nor completion are added to the completion. An impossible count of cached
+    tokens, which are cheaper, is ignored.
     """
     counts = mapping(answer, "usage")
     prompt, reused, written, written_hour = _prompt_tokens(counts)
@@ -159,16 +173,25 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         completion += uncounted
     elif reasoning and reasoning > completion:
         completion += reasoning
-    reasoning = min(thoughts if reasoning is None else reasoning, completion)
-    reused = reused if reused <= prompt else 0
+    if reasoning is None:
+        reasoning = thoughts
+    if reused > prompt:
+        reused = 0
     written = min(written, prompt - reused)
-    written_hour = min(written_hour, written)
-    counted = (prompt, completion, reused, reasoning, estimated, written, written_hour)
     # The tier by which a reply is billed; empty for the usual one.
     tier = field(answer, "service_tier")
     if tier not in ("flex", "batch"):
         tier = ""
-    return Usage(*counted, tier=tier)
+    return Usage(
+        prompt,
+        completion,
+        reused,
+        reasoning=min(reasoning, completion),
+        estimated=estimated,
+        written=written,
+        written_hour=min(written_hour, written),
+        tier=tier,
+    )
 
 
 _WRITTEN_BY_MODEL = ("completion", "output")
@@ -187,24 +210,31 @@ _HOUR = "ephemeral_1h_input_tokens"
 
 
 def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
-    """Return the prompt's tokens (0 without a count), and the parts of them that were read from
-    the prefix cache, written to it, and written for an hour.
+    """Return the prompt's tokens (0 without a count), and parts of them.
 
-    OpenAI, and the gateways that follow it, report both parts in ``prompt_tokens_details``, as
-    parts of ``prompt_tokens``. Anthropic reports them next to ``input_tokens``, which count the
-    rest alone; gateways pass these fields on, next to either form of the prompt's count.
+    The parts are those read from the prefix cache, written to it, and written for an
+    hour.
+
+    OpenAI, and the gateways that follow it, report them in ``prompt_tokens_details``,
+    as parts of ``prompt_tokens``. Anthropic reports them next to ``input_tokens``,
+    which count the rest alone; gateways pass these fields on, next to either form of
+    the prompt's count.
 
     Source: https://platform.openai.com/docs/api-reference/chat/object and
     https://platform.claude.com/docs/en/api/messages
     """
     details = [mapping(counts, name) for name in _DETAILS]
     places = [*details, counts]
+    lifetimes = []
+    for place in places:
+        lifetimes += [mapping(place, name) for name in _LIFETIMES]
+    # Fields repeat each other: the largest is the count.
     reused = max(_counts(places, *_REUSED), default=0)
-    lifetimes = [mapping(place, name) for place, name in product(places, _LIFETIMES)]
     hour = max(_counts(lifetimes, _HOUR), default=0)
     short = max(_counts(lifetimes, _SHORT), default=0)
     written = max(*_counts(places, *_WRITTEN), short + hour, 0)
-    if prompt := _first([counts], "prompt_tokens"):
+    prompt = _first([counts], "prompt_tokens") or 0
+    if prompt:
         # a proxy that has renamed ``input_tokens`` only: the parts do not fit into it
         is_rest = bool(_counts([counts], *_WRITTEN)) and reused + written > prompt
     else:
@@ -216,8 +246,12 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
 
 
 def _tokens(text: str) -> int:
-    count = estimated_tokens(text[:_ESTIMATED_CHARACTERS]) if text else 0
-    return upward(count * max(len(text), _ESTIMATED_CHARACTERS) / _ESTIMATED_CHARACTERS)
+    """Return an upper estimate of a text's tokens, from its beginning if it is long."""
+    if not text:
+        return 0
+    count = estimated_tokens(text[:_ESTIMATED_CHARACTERS])
+    characters = max(len(text), _ESTIMATED_CHARACTERS)
+    return upward(count * characters / _ESTIMATED_CHARACTERS)
 
 
 def upward(tokens: float) -> int:
@@ -226,7 +260,7 @@ def upward(tokens: float) -> int:
 
 
 def field(outer: object, name: str) -> Any:
-    """Return the value of a field; None if there is none."""
+    """Return the value of a field; None if there is none, or ``outer`` is no object."""
     return outer.get(name) if isinstance(outer, Mapping) else None
 
 
@@ -242,10 +276,19 @@ def as_list(value: object) -> list[Any]:
 
 
 def _counts(places: Sequence[Mapping[str, Any]], *names: str) -> list[int]:
-    """Return the counts of tokens under these names, without impossible ones."""
-    values: list[Any] = [place.get(name) for place, name in product(places, names)]
-    numbers = [value for value in values if type(value) in (int, float)]
-    return [int(n) for n in numbers if 0 <= n < _MAX_TOKENS and n == int(n)]
+    """Return the counts of tokens under these names, without impossible ones.
+
+    In the order of the places, then of the names.
+    """
+    counts = []
+    for place, name in product(places, names):
+        value: Any = place.get(name)
+        # Not a bool, which is an ``int``
+        if type(value) not in (int, float) or not 0 <= value < _MAX_TOKENS:
+            continue
+        if value == int(value):
+            counts.append(int(value))
+    return counts
 
 
 def _first(places: Sequence[Mapping[str, Any]], *names: str) -> int | None:
@@ -254,26 +297,28 @@ def _first(places: Sequence[Mapping[str, Any]], *names: str) -> int | None:
 
 
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
-    """Return a sample's tokens with their log-probabilities; empty if the server sends none. NaN is
-    left out: it would win or lose every comparison."""
+    """Return a sample's tokens with their log-probabilities; empty if the server sends none.
+
+    NaN is left out: it would win or lose every comparison.
+    """
     container = mapping(choice, "logprobs")
     rows: list[Sequence[Any]] = [
         (field(row, "token"), field(row, "logprob"), field(row, "top_logprobs"))
         for row in as_list(container.get("content"))
     ]
     if container.get("content") is None:
-        tokens, values, top = (as_list(container.get(name)) for name in _COLUMNS)
+        tokens = as_list(container.get("tokens"))
+        values = as_list(container.get("token_logprobs"))
+        top = as_list(container.get("top_logprobs")) or [{}] * len(tokens)
         # The first token has no value.
         values = [0.0 if value is None else value for value in values]
-        rows = [*zip(tokens, values, top or [{}] * len(tokens), strict=False)]
-    return tuple(
-        TokenLogprob(str(token), float(value), _alternatives(top))
-        for token, value, top in rows
-        if _is_logprob(value)
-    )
-
-
-_COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
+        rows = list(zip(tokens, values, top, strict=False))
+    listed = []
+    for token, value, alternatives in rows:
+        if _is_logprob(value):
+            others = _alternatives(alternatives)
+            listed.append(TokenLogprob(str(token), float(value), others))
+    return tuple(listed)
 
 
 def _alternatives(top: object) -> dict[str, float]:
@@ -301,8 +346,10 @@ NextTokens = Callable[[str], Awaitable[Mapping[str, float]]]
 
 
 class Unranked(ModelError):
-    """Error: the server's lists of tokens do not distinguish the options. ``answer`` is the option
-    that the model wrote instead, if it did."""
+    """Error: the server's lists of tokens do not distinguish the options.
+
+    ``answer`` is the option that the model wrote instead, if it did.
+    """
 
     def __init__(self, problem: str, answer: Completion | None = None) -> None:
         super().__init__(f"{problem}; set the model's setting choose=constrained")
@@ -314,9 +361,10 @@ async def ranked(
 ) -> tuple[float, ...]:
     """Return the log-probability of each ending.
 
-    An ending whose next token is not listed gets the lowest listed value, an upper bound. Raises
-    ``Unranked`` if no ending is listed, the server lists nothing, or (without ``walk``) two endings
-    begin with the same token.
+    An ending whose next token is not listed gets the lowest listed value, an upper
+    bound. With ``walk``, ``next_tokens`` is called at each position; without, once.
+    Raises ``Unranked`` if no ending is listed, the server lists nothing, or (without
+    ``walk``) two endings begin with the same token.
     """
     scores: dict[int, float] = {}
     unlisted_options: set[int] = set()
@@ -327,9 +375,8 @@ async def ranked(
         tokens = await next_tokens(text)
         groups: dict[str, dict[int, str]] = {}
         for i, rest in rests.items():
-            if matches := [
-                token for token in tokens if token and rest.startswith(token)
-            ]:
+            matches = [token for token in tokens if token and rest.startswith(token)]
+            if matches:
                 piece = max(matches, key=len)
                 groups.setdefault(piece, {})[i] = rest[len(piece) :]
             else:
@@ -339,10 +386,15 @@ async def ranked(
         for piece, members in groups.items():
             if not walk and len(members) > 1:
                 raise Unranked(f"several options begin with the token {piece!r}")
-            unfinished = {i: rest for i, rest in members.items() if rest and walk}
-            scores |= {i: score + tokens[piece] for i in members if i not in unfinished}
+            total = score + tokens[piece]
+            unfinished = {}
+            for i, rest in members.items():
+                if rest and walk:
+                    unfinished[i] = rest
+                else:
+                    scores[i] = total
             if unfinished:
-                pending.append((text + piece, unfinished, score + tokens[piece]))
+                pending.append((text + piece, unfinished, total))
     if len(unlisted_options) == len(endings):
         raise Unranked("no option is among the server's most likely tokens")
     return tuple(scores[i] for i in range(len(endings)))

@@ -80,8 +80,12 @@ class Refused(ModelError):
 
 
 class Connection:
-    """HTTP session of the running event loop; connections cannot move to another loop. With 200
-    concurrent calls, aiohttp needs a fifth of the processor time of a vendor's SDK."""
+    """HTTP session of the running event loop; connections cannot move to another loop.
+
+    With 200 concurrent calls, aiohttp needs a fifth of the processor time of a vendor's
+    SDK. ``shortened_prompts`` counts the prompts that the server did not read to their
+    end. Raises ``UsageError`` for an address, a proxy or a header that cannot be used.
+    """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.address = without_secrets(address)
@@ -193,7 +197,11 @@ class Connection:
         return reply, used
 
     def _is_shortened(self, prompt: Prompt, tokens: int) -> bool:
-        """True if the count shows that the server has not read the whole prompt."""
+        """True if the count shows that the server has not read the whole prompt.
+
+        The comment above ``_LONG_PROMPT`` states the rule. Pictures count tokens of
+        their own, so such prompts are never taken for shortened.
+        """
         messages = [] if isinstance(prompt, str) else prompt
         characters = len(prompt) if isinstance(prompt, str) else 0
         characters += sum(len(message.text) for message in messages)
@@ -209,6 +217,7 @@ class Connection:
         return False
 
     async def _send(self, request: Request) -> Any:
+        """Send a request, and return the reply's JSON. Raises ``ModelError`` or ``Refused``."""
         text = json.dumps(request.body)
         if (clean := paired(text, request.body)) is not request.body:
             text = json.dumps(clean)
@@ -263,7 +272,10 @@ class Connection:
         request: Request,
         text: str,
     ) -> ModelError:
-        """Return the error for a refusal, with its remedy and its bill."""
+        """Return the error for a refusal, with its remedy and its bill.
+
+        ``text`` is the reply, in which a wait may be stated.
+        """
         is_unreadable = status < 300 and refusal.kind == "unknown"
         line = f"{self.address} replied {status}: {refusal.message}"
         if is_unreadable:
@@ -292,13 +304,16 @@ class Connection:
 
     @property
     def _supposed_address(self) -> str:
+        """The end of a remedy that names the address with ``/v1``, if the path is missing."""
         if self._parts.path.strip("/"):
             return ""
         return f", which usually ends in /v1: {self.address.rstrip('/')}/v1"
 
     def _estimate(self, request: Request) -> Usage:
-        """Return an upper estimate for a request whose reply has no counts: an answer as long as
-        the request allows."""
+        """Return an upper estimate for a request whose reply has no counts.
+
+        That is an answer as long as the request allows.
+        """
         tokens = estimated_tokens(request.prompt)
         if request.form:
             tokens += estimated_tokens(request.form)
@@ -306,7 +321,10 @@ class Connection:
         return Usage(answers.upward(tokens), written, estimated=True)
 
     async def window(self, model: str, patience: float = 10.0) -> int:
-        """Return the context length that the server states for a model, 0 if it states none."""
+        """Return the context length that the server states for a model, 0 if it states none.
+
+        Asks ``_DESCRIPTIONS`` one after another, ``patience`` seconds in all.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 for method, route in _DESCRIPTIONS:
@@ -335,6 +353,7 @@ class Connection:
             return None
 
     async def aclose(self) -> None:
+        """Close the session; a later request opens another one."""
         session = self._session
         self._session = None
         if session is not None and self._loop is asyncio.get_running_loop():
@@ -347,7 +366,10 @@ class Connection:
             _discard_session(session)
 
     def _url(self, route: str) -> str:
-        """Return the address of a route, which may begin with ``..`` and have a query."""
+        """Return the address of a route, which may begin with ``..`` and have a query.
+
+        The query of the base address is kept.
+        """
         route, _, query = route.partition("?")
         path = self._parts.path.rstrip("/") + route
         if route.startswith(".."):
@@ -402,7 +424,11 @@ async def _read_body(
 
 
 def _checked(address: str, shown: str) -> SplitResult:
-    """Return the parts of an address. Raises ``UsageError`` with the address that was meant."""
+    """Return the parts of an address.
+
+    Raises ``UsageError``, with the correct address, for one without a scheme or of a
+    route.
+    """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
         meant = f"http://{shown.partition('://')[2] or shown}"
@@ -417,9 +443,12 @@ def _checked(address: str, shown: str) -> SplitResult:
 
 
 def _proxy_for(parts: SplitResult) -> str:
-    """Return the environment's proxy for an address, empty for none. Servers on this machine are
-    always reached directly: a proxy would be sent prompt and key, and reach another machine.
-    Raises ``UsageError`` for one of an unsupported kind."""
+    """Return the environment's proxy for an address, empty for none.
+
+    Servers on this machine are always reached directly: a proxy would be sent prompt
+    and key, and reach another machine. Raises ``UsageError`` for one of an unsupported
+    kind.
+    """
     host = parts.hostname or ""
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
@@ -459,8 +488,11 @@ _FAILED = frozenset(
 
 
 def _error(reply: Json, status: int) -> Json:
-    """Return the error in a reply, None if it is an answer. Routers send errors with the status
-    200, or inside a choice; some only as the finish reason of their own server."""
+    """Return the error in a reply, None if it is an answer.
+
+    Routers send errors with the status 200, or inside a choice; some only as the finish
+    reason of their own server.
+    """
     if status >= 300:
         return reply
     if not isinstance(reply, Mapping):
@@ -489,8 +521,11 @@ def _code(error: Json) -> int:
 def model_error(
     error: Exception, address: str, proxy: str = "", seconds: float = 0.0
 ) -> ModelError:
-    """Convert an error of the client to one line without secrets. Unknown errors are retryable; a
-    refused connection is fatal once all retries are used."""
+    """Convert an error of the client to one line without secrets.
+
+    Unknown errors are retryable; a refused connection is fatal once all retries are
+    used. ``seconds`` is the time limit of a request.
+    """
     import aiohttp
 
     if isinstance(error, TimeoutError):
@@ -532,8 +567,10 @@ def model_error(
 
 
 def _target(headers: Mapping[str, str]) -> str:
-    """Return the address of a redirect, which is never followed: another server would get prompt
-    and key."""
+    """Return the address of a redirect.
+
+    It is never followed: another server would get prompt and key.
+    """
     with suppress(KeyError, ValueError):
         return redacted(without_secrets(headers["location"]))[:200]
     return "another address"
@@ -580,8 +617,10 @@ def retry_after(
 
 
 def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
-    """Return the seconds of a wait: ``7``, ``1m2.5s``, or a moment as a date or as a time since
-    1970; None for other texts."""
+    """Return the seconds of a wait; None for texts that state none.
+
+    ``7``, ``1m2.5s``, or a moment as a date or as a time since 1970.
+    """
     with suppress(ValueError):
         seconds = float(text) * unit
         if seconds > 1000 * _MOMENT:

@@ -55,9 +55,9 @@ def profile_of(
 ) -> Profile:
     """Return the profile of a model, by its name or as chosen by the user.
 
-    ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that overrides
-    the shipped table, or changed traits. ``hosted``: the server is OpenAI's own. Raises
-    ``UsageError`` or ``DataError``.
+    ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that
+    overrides the shipped table, or changed traits. ``hosted``: the server is OpenAI's
+    own. Raises ``UsageError`` or ``DataError``.
     """
     table = shipped()
     entry = ""
@@ -73,7 +73,9 @@ def profile_of(
             raise UsageError(
                 f"no model profile is called {entry!r}; {suggest(entry, entries)}"
             )
-    entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
+    usual = "hosted" if hosted else "default"
+    entry = entry or _find_entry(model, table) or usual
+    # An entry may be like another one, whose traits it overrides.
     visited = {entry}
     inherited = dict(table[entry])
     while (like := inherited.pop("like", None)) is not None:

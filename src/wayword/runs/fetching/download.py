@@ -22,13 +22,16 @@ from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
 
 from wayword.core.errors import UsageError, remedy_of
+from wayword.core.files import sha256
 
 OnBytes = Callable[[str, int, int], None]
 """Called with a file name, the bytes that are there, and all bytes (0 if unknown)."""
 
 CHUNK_BYTES = 1 << 20
+"""Bytes read and written at once."""
 QUIET_SECONDS = 30.0
 """A server that sends nothing for this long has cut the connection."""
+# Of a file, so that with the pauses an outage of seven seconds is survived
 TRIES = 4
 PAUSE_SECONDS = 1.0
 """Before the second try; doubled for each later one."""
@@ -190,7 +193,7 @@ class _Transfer:
         problem = ""
         if expected.size and size != expected.size:
             problem = f"{size:,} bytes instead of the published {expected.size:,}"
-        elif expected.sha256 and (digest := _sha256(self.partial)) != expected.sha256:
+        elif expected.sha256 and (digest := sha256(self.partial)) != expected.sha256:
             problem = f"SHA-256 {digest[:12]}… instead of the published {expected.sha256[:12]}…"
         elif expected.git and (digest := git_blob(self.partial)) != expected.git:
             problem = (
@@ -323,9 +326,3 @@ def _continues(response: HTTPResponse, start: int, earlier: Mapping[str, Any]) -
     if stated is None or int(stated[1]) != start:
         return False
     return _identity(response, int(stated[2])) == earlier
-
-
-def _sha256(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

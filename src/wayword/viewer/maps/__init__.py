@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wayword.core.geometry import displaced
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.content import Map, Point, Waypoint
+from wayword.viewer.maps.content import Extent, Map, Point, Waypoint
 from wayword.viewer.maps.drawing import render
 from wayword.viewer.markup import Html, Letters
 
@@ -30,7 +31,12 @@ AROUND_METRES = 12.0
 def walked(
     trajectory: Trajectory, positions: Mapping[str, Point] | None = None
 ) -> Map | None:
-    """Return each actor's walk, through ``positions`` if given; None if no pose has a position."""
+    """Return each actor's walk; None if no pose has a position.
+
+    ``positions`` maps places to metres, for poses without coordinates. Without them,
+    such a walk is reckoned from headings and lengths, and its places are those of the
+    walk.
+    """
     walks = {}
     for actor in trajectory.start:
         walk = list(_walk(trajectory, actor, positions or {}))
@@ -49,8 +55,12 @@ def walked(
 def walked_on_graph(
     trajectory: Trajectory, sources: Sources, positions: Mapping[str, Point]
 ) -> Map | None:
-    """Return the walks on a graph with places at ``positions``, with the gold path and the places
-    nearby; by dead reckoning if no place has a position."""
+    """Return the walks on a graph, with the gold path and the places nearby.
+
+    ``positions`` are those of the graph's places, in metres; if it is empty, walks are
+    reckoned and the map has no gold path. Places up to ``AROUND_METRES`` and a fifth of
+    the extent around walk and path are kept. None if no pose has a position.
+    """
     drawn = walked(trajectory, positions)
     if drawn is None:
         return None
@@ -61,22 +71,19 @@ def walked_on_graph(
         return drawn
     points = [stop.point for stop in drawn.stops]
     points += [point for _, point in drawn.gold]
-    xs, ys = zip(*points, strict=True)
-    margin = AROUND_METRES + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
-    west = min(xs) - margin
-    east = max(xs) + margin
-    south = min(ys) - margin
-    north = max(ys) + margin
+    extent = Extent.of(points)
+    around = extent.grown(AROUND_METRES + 0.2 * extent.longest)
     drawn.places = {
-        name: (x, y)
-        for name, (x, y) in positions.items()
-        if west <= x <= east and south <= y <= north
+        name: point for name, point in positions.items() if around.contains(point)
     }
     return drawn
 
 
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
-    """Assign letters to an episode's places: the gold path, then visited places, then seen ones."""
+    """Return the letters of an episode's places: the gold path, then visited, then seen ones.
+
+    The letters of ``sources`` if it has some, so that several maps share them.
+    """
     if sources.letters is not None:
         return sources.letters
     places = list(sources.gold(walks[0].episode_id))
@@ -84,8 +91,8 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
     for walk in walks:
         trials += [walk, *walk.earlier]
     for trial in trials:
-        poses = (*trial.start.values(), *(step.pose for step in trial.steps))
-        places += [place_of(pose) for pose in poses]
+        places += [place_of(pose) for pose in trial.start.values()]
+        places += [place_of(step.pose) for step in trial.steps]
     for trial in trials:
         for step in trial.steps:
             neighbors = listed(step.observation, "neighbors")
@@ -96,8 +103,11 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
 def _walk(
     trajectory: Trajectory, actor: str, positions: Mapping[str, Point]
 ) -> Iterator[Waypoint]:
-    """Return the actor's waypoints that have a position. Without ``positions``, a walk whose poses
-    have no coordinates is reckoned from its start."""
+    """Yield the actor's waypoints, up to the first pose that has no position.
+
+    Without ``positions``, a walk whose poses have no coordinates is reckoned from its
+    start, which is the origin.
+    """
 
     def point_of(pose: Mapping[str, Any]) -> Point | None:
         x = finite(pose.get("x"))
@@ -124,44 +134,50 @@ def _walk(
             return
         point = following
         pose = step.pose
-        blocked = step.feedback.status == "blocked"
         yield Waypoint(
-            number, place_of(pose), point, finite(pose.get("heading")), blocked
+            step=number,
+            place=place_of(pose),
+            point=point,
+            heading=finite(pose.get("heading")),
+            blocked=step.feedback.status == "blocked",
         )
 
 
 def _reckoned(point: Point, step: Step) -> Point:
-    """Return the end of the edge that a step took: one unit along the heading after it if the
-    observation before it does not list the edge."""
+    """Return the end of the edge that a step took from ``point``.
+
+    One unit along the heading after the step if the observation before it does not list
+    the edge.
+    """
     heading = finite(step.pose.get("heading")) or 0.0
     length = 1.0
     for neighbor in listed(step.observation, "neighbors"):
         if neighbor.get("viewpoint") == place_of(step.pose):
             heading, length = heading_and_length(neighbor)
-    return toward(point, heading, length)
+    return displaced(point, heading, length)
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
-    """Degrees, and metres over the ground, of an edge that may lead up or down."""
+    """Return the degrees, and metres over the ground, of an edge that may lead up or down."""
+    heading = finite(neighbor.get("heading")) or 0.0
+    distance = finite(neighbor.get("distance")) or 0.0
     slope = math.radians(finite(neighbor.get("elevation")) or 0.0)
-    length = (finite(neighbor.get("distance")) or 0.0) * math.cos(slope)
-    return finite(neighbor.get("heading")) or 0.0, length
-
-
-def toward(point: Point, heading: float, length: float) -> Point:
-    """Return the point at a distance in a direction (degrees clockwise from north)."""
-    turn = math.radians(heading)
-    return point[0] + length * math.sin(turn), point[1] + length * math.cos(turn)
+    return heading, distance * math.cos(slope)
 
 
 # The map of an episode, whatever its family.
 
 
 def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
-    """Return the family's map of an episode, or only the walks if the family has no map; None if
-    nothing has a position."""
+    """Return the family's map of an episode, or the walks alone if the family has no map.
+
+    None if nothing has a position. A family's map may be a drawing of its own, as
+    ``Html``.
+    """
     family = sources.family()
-    family_map = family.part("map") if family else None
+    family_map = None
+    if family is not None:
+        family_map = family.part("map")
     if family_map is not None:
         shown: Map | Html | None = family_map(trajectory, sources)
         return shown
@@ -172,7 +188,7 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
 
 
 def figure(drawn: Map | Html | None) -> Html | None:
-    """A map as a ``figure``."""
+    """Return a map as an HTML ``figure``; None for None."""
     if drawn is None:
         return None
     if isinstance(drawn, Map):
@@ -186,27 +202,23 @@ def together(
     divergence: int = 0,
     small: bool = False,
 ) -> Html | None:
-    """Draw walks of one episode, by run name, on one map, which marks where they diverge: before
-    step ``divergence`` (from 1; 0: nowhere). None if the family has no places.
+    """Draw walks of one episode, by run name, on one map, which marks where they diverge.
 
-    A ``small`` map has only the walks and, of several, the gold path; it needs no replay."""
+    ``divergence`` is the step (from 1) before which they do, 0 for none. A ``small``
+    map has only the walks and, of several, the gold path; it needs no replay. None if
+    the family has no places.
+    """
     first_walk = walks[0][1]
     # The map of a family without a graph replays the episode, which a small map cannot wait for.
-    only_walks = small and sources.graph(sources.scene(first_walk.episode_id)) is None
+    graph = sources.graph(sources.scene(first_walk.episode_id))
+    only_walks = small and graph is None
     maps = []
     for _, walk in walks:
         drawn = walked(walk) if only_walks else map_of(walk, sources)
         if not isinstance(drawn, Map):
             return None
         maps.append(drawn)
-    names = [name for name, _ in walks]
-    if len(set(names)) < len(names):
-        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
-    walked_by = {}
-    for name, each in zip(names, maps, strict=True):
-        for actor, waypoints in each.walks.items():
-            title = name if len(each.walks) == 1 else f"{name}, {actor}"
-            walked_by[title] = waypoints
+    walked_by = _walks_by_title([name for name, _ in walks], maps)
     first = maps[0]
     point = None
     if 0 < divergence <= len(first_walk.steps):
@@ -215,8 +227,10 @@ def together(
             if stop.step < divergence:
                 point = stop.point  # the last one before they diverge
     if small:
-        gold = first.gold if len(walks) > 1 else []
-        return render(Map(walked_by, gold=gold, divergence=point, small=True))
+        sketch = Map(walked_by, divergence=point, small=True)
+        if len(walks) > 1:
+            sketch.gold = first.gold
+        return render(sketch)
     # Where two maps differ on a place, the first one counts.
     places: dict[str, Point] = {}
     for each in reversed(maps):
@@ -226,9 +240,32 @@ def together(
         edges.update(dict.fromkeys(each.edges))
     lettered = first.lettered
     if lettered is not None:
-        lettered = lettered.union(*(each.lettered or () for each in maps))
+        for each in maps:
+            lettered |= each.lettered or set()
     both = replace(
-        first, walks=walked_by, divergence=point, places=places, edges=list(edges),
-        lettered=lettered, views={},
-    )  # fmt: skip
+        first,
+        walks=walked_by,
+        divergence=point,
+        places=places,
+        edges=list(edges),
+        lettered=lettered,
+        views={},
+    )
     return Html('<figure class="both">{}</figure>').format(render(both))
+
+
+def _walks_by_title(
+    names: Sequence[str], maps: Sequence[Map]
+) -> dict[str, list[Waypoint]]:
+    """Return the walks of several maps by run and, where there are several, actor.
+
+    Equal names get numbers, so that no walk replaces another.
+    """
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
+    walks = {}
+    for name, each in zip(names, maps, strict=True):
+        for actor, waypoints in each.walks.items():
+            title = name if len(each.walks) == 1 else f"{name}, {actor}"
+            walks[title] = waypoints
+    return walks

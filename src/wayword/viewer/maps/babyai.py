@@ -8,31 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from wayword.core.geometry import displaced
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.recorded import listed
 from wayword.viewer.data import Sources
-from wayword.viewer.maps import toward, walked
-from wayword.viewer.maps.content import Map, Point, Shape, spans, square
+from wayword.viewer.maps import walked
+from wayword.viewer.maps.content import Extent, Map, Point, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares
 
-GridObject = tuple[str, str, str, int, int]
-"""Kind, color, state, x to the east and y to the south, in squares."""
-
 MEANT = "meant by the instruction"
+"""Kind of the mark on a square that the instruction means, and its words in the legend."""
+# BabyAI's palette; the style sheet has a class for each.
 _COLORS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
 
 
+class GridItem(NamedTuple):
+    """An object on a grid, or the mark ``MEANT`` on a square of it.
+
+    ``x`` grows to the east and ``y`` to the south, in squares, as in BabyAI's states.
+    """
+
+    kind: str
+    color: str
+    state: str
+    x: int
+    y: int
+
+    @property
+    def point(self) -> Point:
+        """Its square on a map, where north is up: y is negated."""
+        return float(self.x), -float(self.y)
+
+
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Return the walk on its grid; None if no pose has a position."""
+    """Return the walk on its grid, with the objects at each step.
+
+    None if no pose has a position. A record without its grid gives the walk alone; one
+    that cannot be replayed gives the objects where they were at the end.
+    """
     drawn = walked(trajectory)
     if drawn is None:
         return None
-    for walk in drawn.walks.values():  # y grows to the south on a grid
-        walk[:] = [
-            replace(stop, point=(stop.point[0], -stop.point[1])) for stop in walk
-        ]
+    for walk in drawn.walks.values():
+        for number, stop in enumerate(walk):
+            x, y = stop.point
+            # y grows to the south on a grid
+            walk[number] = replace(stop, point=(x, -y))
     drawn.unit = "squares"
     rows = trajectory.state.get("walls")
     # A record without its grid, or with something else in its place, has the walk alone.
@@ -40,7 +63,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return drawn
     if not all(isinstance(row, str) for row in rows):
         return drawn
-    frames: list[list[GridObject]] = []
+    frames: list[list[GridItem]] = []
     seen: list[Shape] = []
 
     def take(world: Any, step: int, actor: str) -> None:
@@ -50,106 +73,150 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if level is None:
             frames.append(objects)
             return
-        named = {(x, y): f"{color} {kind}" for kind, color, _, x, y in objects}
-        marks = [
-            (MEANT, named.get((x, y), ""), "", x, y) for x, y in level.target_squares()
-        ]
+        named = {(item.x, item.y): f"{item.color} {item.kind}" for item in objects}
+        marks = []
+        for x, y in level.target_squares():
+            meant = named.get((x, y), "")
+            marks.append(GridItem(MEANT, meant, "", x, y))
         frames.append([*marks, *objects])
         if actor:
             squares = [(x, -y) for x, y in visible_squares(level)]
-            view = Shape("cells", squares, "inview", size=1, first=step, last=step)
+            view = Shape(
+                "cells",
+                squares,
+                "inview",
+                size=1,
+                first=step,
+                last=step,
+            )
             seen.append(view)
 
     drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
     if sources.played(trajectory, take) is None:
         drawn.legend = [("", "the grid at the end")]
-        frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
+        at_the_end = _objects(trajectory.state)
+        frames = [at_the_end] * (len(trajectory.steps) + 1)
     for y, row in enumerate(rows):
-        drawn.shapes += [cell((x, -y), mark == "#") for x, mark in enumerate(row)]
+        for x, mark in enumerate(row):
+            drawn.shapes.append(cell((x, -y), mark == "#"))
     drawn.shapes += seen
-    drawn.shapes += [object_shape(*span) for span in spans(frames)]
+    drawn.shapes += [item_shape(*span) for span in spans(frames)]
     return drawn
 
 
-def _objects(state: Mapping[str, Any]) -> list[GridObject]:
-    held = [each for each in listed(state, "things") if isinstance(each.get("x"), int)]
-    return [grid_object(each, int(each["x"]), int(each.get("y", 0))) for each in held]
+def _objects(state: Mapping[str, Any]) -> list[GridItem]:
+    """Return the objects that lie on the grid; a carried one has no position."""
+    items = []
+    for each in listed(state, "things"):
+        x = each.get("x")
+        if isinstance(x, int):
+            y = int(each.get("y", 0))
+            items.append(grid_item(each, x, y))
+    return items
 
 
-def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
-    """An object of a state or an observation, on its square."""
+def grid_item(item: Mapping[str, Any], x: int, y: int) -> GridItem:
+    """Return an object of a state or an observation, on square (x, y) of the grid."""
     # A state says ``colour``, an observation ``color``.
     color = item.get("color") or item.get("colour")
-    return (
-        str(item.get("kind") or ""),
-        str(color or ""),
-        str(item.get("state") or ""),
-        x,
-        y,
+    return GridItem(
+        kind=str(item.get("kind") or ""),
+        color=str(color or ""),
+        state=str(item.get("state") or ""),
+        x=x,
+        y=y,
     )
 
 
 def cell(middle: Point, wall: bool) -> Shape:
-    """A square of the floor."""
+    """Return the shape of a square: free floor or wall, with ``middle`` in map coordinates."""
     return square(middle, "cell wall-cell" if wall else "cell")
 
 
 def crop(drawn: Map) -> None:
-    """Crop a grid to its walk, the expert's path and the objects that the instruction means. One
-    that is not on the grid at the end is drawn on its first square."""
-    stops = drawn.stops
-    end = max(stop.step for stop in stops)
-    placed = [
-        (_middle(shape), shape) for shape in drawn.shapes if shape.form != "cells"
-    ]
-    meant = {at for at, shape in placed if shape.first == 1 and shape.title == MEANT}
-    gone = meant - {at for at, shape in placed if shape.last > end}
-    points = [*(stop.point for stop in stops), *meant]
+    """Crop a grid to its walk, the expert's path and the objects that the instruction means.
+
+    An object that is no longer on the grid at the end is drawn on its first square, at
+    every step. Changes ``drawn`` in place; it must have a walk.
+    """
+    placed = []
+    meant = set()
+    remaining = set()
+    for shape in drawn.shapes:
+        # A view covers many squares, and is left out.
+        if shape.form == "cells":
+            continue
+        at = _middle(shape)
+        placed.append((at, shape))
+        # Spans count steps from 1: what is shown from the first on was there at the start.
+        if shape.first == 1 and shape.title == MEANT:
+            meant.add(at)
+        if shape.last > drawn.last:
+            remaining.add(at)
+    gone = meant - remaining
+    points = [stop.point for stop in drawn.stops]
+    points += meant
     for path in drawn.expert:
         points += path
     # Two squares around it show what the walk passed.
-    xs, ys = zip(*points, strict=True)
-    west = min(xs) - 2
-    east = max(xs) + 2
-    south = min(ys) - 2
-    north = max(ys) + 2
+    kept = Extent.of(points).grown(2)
     drawn.shapes = []
-    for (x, y), shape in placed:
-        if not (west <= x <= east and south <= y <= north):
+    for at, shape in placed:
+        if not kept.contains(at):
             continue
-        if (x, y) in gone and shape.first == 1:
+        if at in gone and shape.first == 1:
             shape = replace(shape, first=0, last=0)
         drawn.shapes.append(shape)
 
 
 def _middle(shape: Shape) -> Point:
-    x, y = ((min(axis) + max(axis)) / 2 for axis in zip(*shape.points, strict=True))
+    """Return the square that a shape lies on: the middle of its extent, rounded."""
+    extent = Extent.of(shape.points)
+    x = (extent.west + extent.east) / 2
+    y = (extent.south + extent.north) / 2
     return float(round(x)), float(round(y))
 
 
-_KEY = ((-3, 0), (-1.5, 1.5), (0, 0.4), (3, 0.4), (3, -1.5), (1.8, -1.5), (1.8, -0.4), (0, -0.4),
-        (-1.5, -1.5))  # fmt: skip
+_KEY = (
+    (-3, 0),
+    (-1.5, 1.5),
+    (0, 0.4),
+    (3, 0.4),
+    (3, -1.5),
+    (1.8, -1.5),
+    (1.8, -0.4),
+    (0, -0.4),
+    (-1.5, -1.5),
+)
 """Corners of a key, tenths of a square."""
 
 
-def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
-    """Return an object on its square, shown from step ``first`` to step ``last``."""
-    kind, color, state, x, y = item
+def item_shape(item: GridItem, first: int = 0, last: int = 0) -> Shape:
+    """Return an object on its square, shown from step ``first`` to step ``last``.
+
+    Zeros show it at all steps. An object of unknown kind is drawn as a ball.
+    """
+    kind, color, state, *_ = item
     words = " ".join(part for part in (state, color, kind) if part)
     paint = f"c-{color}" if color in _COLORS else "c-grey"
     span: dict[str, Any] = {"title": words, "first": first, "last": last}
-    middle = float(x), -float(y)
+    middle = item.point
+    # Sides of less than a square keep what lies on neighboring ones apart.
     if kind == MEANT:
         span["title"] = MEANT
-        return square(middle, "meant goal-object", 0.47, label=color, **span)
+        return square(middle, "meant goal-object", 0.94, label=color, **span)
     if kind == "door":
         leaf = "open" if state == "open" else "closed"
-        return square(middle, f"griddoor {leaf} {paint}", 0.44, **span)
+        return square(middle, f"griddoor {leaf} {paint}", 0.88, **span)
     if kind == "box":
-        return square(middle, f"gridbox {paint}", 0.3, **span)
+        return square(middle, f"gridbox {paint}", 0.6, **span)
     if kind == "key":
-        corners = [(middle[0] + dx / 10, middle[1] + dy / 10) for dx, dy in _KEY]
-        return Shape("area", corners, f"gridkey {paint}", **span)
-    # A ball is an outline as well, so that it takes the class of its color like the others.
-    rim = [toward(middle, 20 * n, 0.3) for n in range(18)]
+        x, y = middle
+        outline = [
+            (x + dx / 10, y + dy / 10) for dx, dy in _KEY
+        ]  # in tenths of a square
+        return Shape("area", outline, f"gridkey {paint}", **span)
+    # A ball is an outline as well, so that it takes the class of its color like the others:
+    # 18 corners, one for each 20 degrees, look round.
+    rim = [displaced(middle, 20 * n, 0.3) for n in range(18)]
     return Shape("area", rim, f"gridball {paint}", **span)

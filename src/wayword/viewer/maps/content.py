@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from wayword.viewer.markup import Letters
 
 T = TypeVar("T", bound=Hashable)
 Point = tuple[float, float]
 """Metres, x to the east, y to the north; or units of the drawing."""
+Target = tuple[Point, str, Mapping[str, Any]]
+"""What can be pressed on a game's map: position, text, and attributes for the script."""
 At = Callable[[Point], Point]
 """From metres to the drawing's units."""
 
@@ -21,8 +31,12 @@ LANDMARK = "landmark"
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A point of an actor's walk. ``step`` is 0 at the start, else the step that led here;
-    ``blocked`` is True if something was in the way of that step, ``route`` the points between."""
+    """A point of an actor's walk.
+
+    ``step`` is 0 at the start, else the step that led here; ``blocked`` is True if
+    something was in the way of that step, ``route`` the points between, if the path was
+    not straight. ``heading`` is in degrees.
+    """
 
     step: int
     place: str
@@ -53,18 +67,62 @@ class Shape:
     last: int = 0
 
 
+class Extent(NamedTuple):
+    """A rectangle with sides along the axes, in metres."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+    @staticmethod
+    def of(points: Iterable[Point]) -> Extent:
+        """Return the smallest rectangle around points, of which there must be one."""
+        xs, ys = zip(*points, strict=True)
+        return Extent(min(xs), min(ys), max(xs), max(ys))
+
+    @staticmethod
+    def around(middle: Point, width: float, depth: float) -> Extent:
+        """Return the rectangle of a width (east) and depth (north) around its center."""
+        x, y = middle
+        half_width = width / 2
+        half_depth = depth / 2
+        return Extent(x - half_width, y - half_depth, x + half_width, y + half_depth)
+
+    @property
+    def corners(self) -> tuple[Point, Point]:
+        """The south-western and the north-eastern corner, as shapes have them."""
+        return (self.west, self.south), (self.east, self.north)
+
+    @property
+    def longest(self) -> float:
+        """The length of the longer side."""
+        return max(self.east - self.west, self.north - self.south)
+
+    def grown(self, margin: float) -> Extent:
+        """Return the rectangle with a margin on all sides."""
+        return Extent(
+            self.west - margin,
+            self.south - margin,
+            self.east + margin,
+            self.north + margin,
+        )
+
+    def contains(self, point: Point) -> bool:
+        """True if a point is inside or on a side."""
+        x, y = point
+        return self.west <= x <= self.east and self.south <= y <= self.north
+
+
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
     """Return a room's name, at the corners of its outline's box."""
     # The box, not the outline: the name is placed where there is room in it.
-    xs, ys = zip(*polygon, strict=True)
-    ends = [(min(xs), min(ys)), (max(xs), max(ys))]
-    return Shape("label", ends, "roomname", label=name)
+    return Shape("label", Extent.of(polygon).corners, "roomname", label=name)
 
 
-def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
-    """Return a square of a grid around its center; ``half`` is half its side."""
-    x, y = middle
-    corners = ((x - half, y - half), (x + half, y + half))
+def square(middle: Point, kind: str, side: float = 1.0, **fields: Any) -> Shape:
+    """Return a square around its center, by default one of a grid."""
+    corners = Extent.around(middle, side, side).corners
     return Shape("rect", corners, kind, **fields)
 
 
@@ -72,18 +130,24 @@ def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
 class Map:
     """Everything a map shows: each actor's walk over the places and edges of a graph.
 
-    ``region`` has the places where a stop counts as success. ``floors`` maps places to storeys,
-    from 0, if a walk or the gold path touches several. ``names`` describes places, for example by
-    room, and ``rooms`` has those that stand next to letters; ``letters`` has their short names,
-    drawn for all or for those in ``lettered``. ``scale`` is True if lengths are true, in ``unit``.
-    ``divergence`` is the point where compared walks diverge. ``failed`` marks the ends of the
-    walks, and ``mistake`` is the step before which a ring is drawn, 0 for none, ``departed`` is
-    True if it left the path for good; ``named`` are the
-    places in its sentence, ``missed`` objects in view that were left alone. ``shapes`` are below
-    the walks, ``legend`` has class and text of signs that only some maps have, and ``views``, for
-    each actor and step, the corners of the actor's view before it. ``targets`` can be pressed on a
-    game's map: position, text, and attributes for the page's script. ``expert`` has the paths of an
-    expert. A ``small`` map has no legend.
+    Ground: ``shapes`` are below the walks, ``places`` and ``edges`` the graph,
+    ``region`` the places where a stop counts as success, ``floors`` the storeys of
+    places, from 0, if a walk or the gold path touches several. ``scale`` is True if
+    lengths are true, in ``unit``.
+
+    Names: ``names`` describes places, for example by room, and ``rooms`` has those that
+    stand next to letters; ``letters`` has their short names, drawn for all or for those
+    in ``lettered``. ``legend`` has class and text of signs that only some maps have.
+
+    Events: ``divergence`` is the point where compared walks diverge. ``failed`` marks
+    the ends of the walks, ``mistake`` is the step before which a ring is drawn, 0 for
+    none, and ``departed`` is True if it left the path for good; ``named`` are the
+    places in its sentence, ``missed`` objects in view that were left alone. ``views``
+    has, for each actor and step, the corners of the actor's view before it. ``expert``
+    has the paths of an expert.
+
+    ``targets`` can be pressed on a game's map: position, text, and attributes for the
+    page's script. A ``small`` map has no legend.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -107,7 +171,7 @@ class Map:
     departed: bool = False
     named: frozenset[str] = frozenset()
     missed: Collection[str] = ()
-    targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
+    targets: Sequence[Target] | None = None
     expert: Sequence[Sequence[Point]] = ()
     small: bool = False
 
@@ -116,15 +180,24 @@ class Map:
         """The waypoints of all walks."""
         return list(chain.from_iterable(self.walks.values()))
 
+    @property
+    def last(self) -> int:
+        """The last step of any walk, 0 if there is only a start."""
+        return max(stop.step for stop in self.stops)
+
     def title(self, place: str) -> str:
         """Return letter, id and name of a place: ``B, 545da9c1…, bedroom``."""
+        title = self.letters.title(place)
         name = self.names.get(place)
-        return ", ".join(filter(None, (self.letters.title(place), name)))
+        return ", ".join(filter(None, (title, name)))
 
 
 def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
-    """Return each item with the numbers (from 1) of the first and last frame that contain it: one
-    frame per step, and the end."""
+    """Yield each item with the numbers (from 1) of the first and last frame that contain it.
+
+    One frame per step, and one for the end. An item that leaves and returns is yielded
+    once for each stay; equal items in one frame count once.
+    """
     since: dict[T, int] = {}
     for number, frame in enumerate(frames, 1):
         now = set(frame)

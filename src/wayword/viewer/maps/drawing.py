@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.viewer.maps.content import LANDMARK, Map, Point
+from wayword.viewer.maps.content import LANDMARK, Extent, Map, Point
 from wayword.viewer.maps.walks import Marker, draw_walk, ring
 from wayword.viewer.markup import Html, template_function
 from wayword.viewer.markup import render as template
@@ -22,12 +22,16 @@ TALLEST = 620.0
 _MARGIN = 2.2  # metres around a walk on nothing: room for its markers
 _SMALLEST = 7.0  # metres that such a map shows at least: two viewpoints do not fill it
 _ROOM_MARGIN = 0.4  # metres around walls and furniture, which bring their own room
-_SMALL_ROOM = 3.0
+_SMALL_ROOM = 3.0  # the same on a map with walls, where one small room is enough
 _MOST_EDGES = 4000  # of a city: more would slow a browser down
 
 
 class _Paper:
-    """Transform from metres to the drawing's units, north up, that fits the whole map."""
+    """Transform from metres to the drawing's units, north up, that fits the whole map.
+
+    A map with a ground ends at its walls, one without has room around the walk. The
+    longer side is ``WIDTH`` or ``TALLEST`` units, whichever is reached first.
+    """
 
     def __init__(self, where: Map) -> None:
         points = [stop.point for stop in where.stops]
@@ -45,43 +49,56 @@ class _Paper:
             margin = _ROOM_MARGIN
             least = _SMALL_ROOM
         else:
-            xs, ys = zip(*points, strict=True)
-            extent = max(max(xs) - min(xs), max(ys) - min(ys))
-            margin = max(_MARGIN, 0.12 * extent)
+            margin = max(_MARGIN, 0.12 * Extent.of(points).longest)
             least = _SMALLEST
         sides = []
         for axis in zip(*points, *corners, strict=True):
             low = min(axis)
             high = max(axis)
-            more = margin + max(0.0, least - (high - low + 2 * margin)) / 2
+            lacks = max(0.0, least - (high - low + 2 * margin))
+            more = margin + lacks / 2
             sides.append((low - more, high + more))
         (west, east), (south, north) = sides
-        self.low = (west, south)
-        self.high = (east, north)
-        self.unit = min(WIDTH / (east - west), TALLEST / (north - south))
-        self.size = (east - west) * self.unit, (north - south) * self.unit
+        self.west = west
+        self.north = north
+        wide = east - west
+        tall = north - south
+        self.unit = min(WIDTH / wide, TALLEST / tall)
+        self.size = wide * self.unit, tall * self.unit
 
     def at(self, point: Point) -> Point:
-        x = (point[0] - self.low[0]) * self.unit
-        y = (self.high[1] - point[1]) * self.unit
-        return round(x, 1), round(y, 1)
+        """Return a point in units from the upper left corner, to a tenth."""
+        x, y = point
+        right = (x - self.west) * self.unit
+        down = (self.north - y) * self.unit
+        return round(right, 1), round(down, 1)
 
     def path(self, corners: Sequence[Point]) -> str:
-        return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(self.at, corners)) + "Z"
+        """Return the closed outline of an area, as the data of an SVG path."""
+        steps = [f"{x:g} {y:g}" for x, y in map(self.at, corners)]
+        return f"M{'L'.join(steps)}Z"
 
     def cells(self, middles: Sequence[Point], size: float) -> str:
+        """Return squares of ``size`` metres around centers, as data of one SVG path."""
+        half = size / 2
         side = f"{size * self.unit:.1f}"
-        corners = (self.at((x - size / 2, y + size / 2)) for x, y in middles)
-        return "".join(f"M{x:g} {y:g}h{side}v{side}h-{side}z" for x, y in corners)
+        squares = []
+        for x, y in middles:
+            left, top = self.at((x - half, y + half))
+            squares.append(f"M{left:g} {top:g}h{side}v{side}h-{side}z")
+        return "".join(squares)
 
 
 def render(where: Map) -> Html:
-    """Render the map with its legend. Steps have ``data-step`` for the page's script."""
+    """Render the map with its legend. Steps have ``data-step`` for the page's script.
+
+    The map must have a walk. Of a city with more than ``_MOST_EDGES`` places or edges
+    the rest is left out.
+    """
     paper = _Paper(where)
     at = paper.at
     numbered: list[Marker] = []
-    stops = where.stops
-    last = max(stop.step for stop in stops)
+    last = where.last
     walks = [
         draw_walk(where, actor, number, at, numbered)
         for number, actor in enumerate(where.walks)
@@ -92,7 +109,8 @@ def render(where: Map) -> Html:
         if shape.label in where.missed and is_there:
             left, bottom = shape.points[0]
             right, top = shape.points[-1]
-            missed.append(at(((left + right) / 2, (bottom + top) / 2)))
+            middle = ((left + right) / 2, (bottom + top) / 2)
+            missed.append(at(middle))
     rings = []
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
         marked = ring(where, walk, drawn)
@@ -102,14 +120,17 @@ def render(where: Map) -> Html:
     gold = [at(point) for _, point in where.gold]
     on_path = {name for name, _ in where.gold}
     points = {name: at(point) for name, point in where.places.items()}
-    stood = {stop.place: at(stop.point) for stop in stops}
-    spots = points | {name: at(point) for name, point in where.gold} | stood
+    stood = {stop.place: at(stop.point) for stop in where.stops}
+    spots = dict(points)
+    spots |= {name: at(point) for name, point in where.gold}
+    spots |= stood
     goal = {name for name, _ in where.gold[-1:]}
+    lettered = where.lettered
+    if lettered is None:
+        lettered = frozenset(spots)
     letters = []
     for name in where.letters.by_place:
-        if name not in spots:
-            continue
-        if where.lettered is not None and name not in where.lettered | where.named:
+        if name not in spots or name not in lettered | where.named:
             continue
         # Letters keep clear of the goal's star and of numbered stops.
         gap = 4.0
@@ -121,10 +142,21 @@ def render(where: Map) -> Html:
     # Those that the mistake's sentence names are placed first.
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
-        "map.html", drawn=where, last=last, paper=paper, at=at, gold=gold, walks=walks, rings=rings,
-        missed=missed, size=paper.size, letters=letters, visited={*on_path, *stood},
-        points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
-    )  # fmt: skip
+        "map.html",
+        drawn=where,
+        last=last,
+        paper=paper,
+        at=at,
+        gold=gold,
+        walks=walks,
+        rings=rings,
+        missed=missed,
+        size=paper.size,
+        letters=letters,
+        visited={*on_path, *stood},
+        points=dict([*points.items()][:_MOST_EDGES]),
+        edges=where.edges[:_MOST_EDGES],
+    )
 
 
 @template_function

@@ -21,12 +21,23 @@ from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import Map, Point, Shape, Waypoint, room_label, spans
+from wayword.viewer.maps.content import (
+    Extent,
+    Map,
+    Point,
+    Shape,
+    Waypoint,
+    room_label,
+    spans,
+)
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
+FrameItem = tuple[int, Any]
+"""An entity's index with True or False for a door that is open or closed, or with (x, y) in
+metres for an object."""
 START = ("", "the house at the start")
 """In the legend where the recording could not be played again."""
 RAYS = 41
@@ -43,9 +54,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn = walked(trajectory)
     if drawn is None:
         return None
-    # A frame for the state before each step, and one for the end. Its items are an entity's index
-    # with True or False for a door that is open or closed, or (x, y) in metres for an object.
-    frames: list[list[tuple[int, Any]]] = []
+    # A frame for the state before each step, and one for the end.
+    frames: list[list[FrameItem]] = []
     views: dict[str, dict[int, list[Point]]] = {}
 
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
@@ -58,12 +68,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             for hand in holder.hands:
                 held.update(state.with_contents(hand))
         # To millimetres: positions that differ by rounding alone are one shape.
-        places = np.round((state.x, state.y), 3).T[: state.objects].tolist()
-        frame: list[tuple[int, Any]] = [(i, bool(state.open[i])) for i in doors]
-        frame += [(i, (x, y)) for i, (x, y) in enumerate(places) if i not in held]
+        rounded = np.round((state.x, state.y), 3).T
+        places = rounded[: state.objects].tolist()
+        frame: list[FrameItem] = [(i, bool(state.open[i])) for i in doors]
+        frame += [
+            (number, (x, y))
+            for number, (x, y) in enumerate(places)
+            if number not in held
+        ]
         frames.append(frame)
         if actor:
-            views.setdefault(actor, {})[step] = view(world, house.actors[actor])
+            seen = view(world, house.actors[actor])
+            views.setdefault(actor, {})[step] = seen
 
     name = trajectory.episode_id
     try:
@@ -90,14 +106,23 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.views = views
     for actor, walk in drawn.walks.items():
         body = (played or world).house.actors[actor].body
-        walk[1:] = [
-            replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
-            for before, after in pairwise(walk)
-        ]
-    # The legend has the signs that occur. A kind may have several words, such as "furniture
-    # destination".
+        routed = []
+        for before, after in pairwise(walk):
+            route = _route(before, trajectory.steps[after.step - 1], body)
+            routed.append(replace(after, route=route))
+        walk[1:] = routed
+    legend = _legend(drawn.shapes, goal)
+    if played is None:
+        legend.append(START)
+    drawn.legend = legend
+    return drawn
+
+
+def _legend(shapes: Sequence[Shape], goal: str) -> list[tuple[str, str]]:
+    """Return the signs that occur among the shapes, with ``goal`` as the words for goals."""
+    # A kind may have several words, such as "furniture destination".
     kinds = set()
-    for shape in drawn.shapes:
+    for shape in shapes:
         kinds.add(shape.kind)
         kinds.update(shape.kind.split()[1:])
     # Goal objects are dots, or frames where they are furniture. The legend shows one sign.
@@ -106,23 +131,30 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     goal_sign = "goal-object" if has_dots else "furniture goal-object"
     if has_dots and has_frames:
         goal += ", dot or frame"
-    signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
-    signs += [(goal_sign, goal), ("destination", "→ where to")]
-    legend = [sign for sign in signs if sign[0] in kinds]
-    if played is None:
-        legend.append(START)
-    drawn.legend = legend
-    return drawn
+    signs = [
+        ("leaf closed", "closed door"),
+        ("leaf open", "open door"),
+        (goal_sign, goal),
+        ("destination", "→ where to"),
+    ]
+    return [sign for sign in signs if sign[0] in kinds]
 
 
 def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
-    """Return the corners of a high-level action's path, by its low-level actions; empty for other
-    actions, and if they do not lead to its end."""
+    """Return the corners of a high-level action's path, by its low-level actions.
+
+    Empty for other actions, and if the low-level actions do not lead to the recorded
+    end.
+    """
     x, y = before.point
     heading = before.heading or 0.0
     route: list[Point] = []
-    pan = body.pan_degrees
-    turns = {"turn_left": -90.0, "turn_right": 90.0, "pan_left": -pan, "pan_right": pan}
+    turns = {
+        "turn_left": -90.0,
+        "turn_right": 90.0,
+        "pan_left": -body.pan_degrees,
+        "pan_right": body.pan_degrees,
+    }
     verbs = step.feedback.details.get("low_level")
     if not isinstance(verbs, list | tuple):
         return []
@@ -138,19 +170,20 @@ def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
             route.append((x, y))
         last = verb
     # Where the actions do not lead to the recorded end, the path is unknown.
-    end = as_mapping(step.pose)
-    if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step:
+    pose = as_mapping(step.pose)
+    end = (pose.get("x", x), pose.get("y", y))
+    if math.dist((x, y), end) < body.step:
         return route
     return []
 
 
 def _shapes(
-    world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: Mapping[str, str]
+    world: HouseholdWorld, frames: list[list[FrameItem]], goals: Mapping[str, str]
 ) -> list[Shape]:
     """Return floors, furniture, walls, doors, small objects and room names, in drawing order.
 
-    ``frames`` are those of :func:`map`; ``goals`` maps ids of the scene to the class of a mark.
-    Furniture is drawn where the scene has it.
+    ``frames`` are those of :func:`map`; ``goals`` maps ids of the scene to the class of
+    a mark. Furniture does not move, so it is drawn where the scene has it.
     """
     scene = world.scene
     furniture = []
@@ -160,14 +193,12 @@ def _shapes(
         if "pickupable" in item.affordances:
             continue
         title = _title(world, item.id, item.type)
-        dx = item.width / 2
-        dy = item.depth / 2
-        corners = (item.x - dx, item.y - dy), (item.x + dx, item.y + dy)
+        extent = Extent.around((item.x, item.y), item.width, item.depth)
         kind = "furniture"
         if item.id in goals:
             kind = f"furniture {goals[item.id]}"
         label = title.partition(" (")[0]
-        furniture.append(Shape("rect", corners, kind, title, label))
+        furniture.append(Shape("rect", extent.corners, kind, title, label))
 
     def area(box: Shape) -> float:
         (west, south), (east, north) = box.points
@@ -175,16 +206,27 @@ def _shapes(
 
     # What stands on another piece is drawn later.
     furniture.sort(key=lambda box: -area(box))
-    # By entity, then by time: an order that does not depend on when a span ended.
-    shown = sorted(spans(frames), key=lambda span: (span[0][0], span[1]))
+
+    def entity_and_time(span: tuple[FrameItem, int, int]) -> tuple[int, int]:
+        item, first, _ = span
+        return item[0], first
+
+    # In this order, shapes do not depend on when a span ended.
+    shown = sorted(spans(frames), key=entity_and_time)
     for (i, value), first, last in shown:
         # Doors are numbered after the objects.
         if i >= len(scene.objects):
             door = scene.doors[i - len(scene.objects)]
             state = "open" if value else "closed"
             title = f"{_title(world, door.id, 'door')}, {state}"
-            ends = (door.a, door.b)
-            leaf = Shape("line", ends, f"leaf {state}", title, first=first, last=last)
+            leaf = Shape(
+                "line",
+                (door.a, door.b),
+                f"leaf {state}",
+                title,
+                first=first,
+                last=last,
+            )
             doors.append(leaf)
             continue
         item = scene.objects[i]
@@ -199,7 +241,17 @@ def _shapes(
             kind = f"object {goals[item.id]}"
             label = title.partition(" (")[0]
             size = 4.5
-        objects.append(Shape("dot", [value], kind, title, label, size, first, last))
+        dot = Shape(
+            "dot",
+            [value],
+            kind,
+            title,
+            label,
+            size,
+            first,
+            last,
+        )
+        objects.append(dot)
     floors = [Shape("area", room.polygon, "floor") for room in scene.rooms]
     walls = [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
     names = [room_label(room.name, room.polygon) for room in scene.rooms]
@@ -207,15 +259,24 @@ def _shapes(
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:
-    """Return the corners of an actor's view, its position first, up to the next obstacle."""
+    """Return the corners of an actor's view, its position first, up to the next obstacle.
+
+    Points are in metres. Obstacles are walls, closed doors and furniture higher than
+    the eye; without one, a look ends at the body's ``view_distance``.
+    """
     body = me.body
-    half = np.radians(me.body.view_angle / 2)
+    half = np.radians(body.view_angle / 2)
     turns = np.radians(me.heading) + np.linspace(-half, half, RAYS)
     dx = np.sin(turns)[:, None]
     dy = np.cos(turns)[:, None]
-    closed = world.house.entities.closed_doors
     # Walls, closed doors and furniture higher than the eye.
-    panes = world.layout.panels_near(me.x, me.y, body.view_distance, body.eye, closed)
+    panes = world.layout.panels_near(
+        me.x,
+        me.y,
+        body.view_distance,
+        body.eye,
+        world.house.entities.closed_doors,
+    )
     ax, ay, bx, by = panes.ends.T
     px = ax - me.x
     py = ay - me.y
@@ -229,13 +290,20 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
         across = (px * dy - py * dx) / cross
     # Rounding may put the eye itself on an obstacle; it would hide everything.
     met = (along > 1e-6) & (across >= 0) & (across <= 1)
-    far = np.where(met, along, np.inf).min(axis=1, initial=body.view_distance)
-    rim = np.stack((me.x + far * dx[:, 0], me.y + far * dy[:, 0]), axis=1)
-    return [(me.x, me.y), *((x, y) for x, y in rim.tolist())]
+    blocked_at = np.where(met, along, np.inf)
+    far = blocked_at.min(axis=1, initial=body.view_distance)
+    xs = me.x + far * dx[:, 0]
+    ys = me.y + far * dy[:, 0]
+    rim = zip(xs.tolist(), ys.tolist(), strict=True)
+    return [(me.x, me.y), *rim]
 
 
 def _title(world: HouseholdWorld, name: str, kind: str) -> str:
-    """Return an object's name for the actors, and its id in the scene."""
+    """Return an object's name for the actors, and its id in the scene.
+
+    Actors may know an object by different names; then each is given with its actor. One
+    that no actor has seen has its kind instead.
+    """
     called = {}
     for actor in world.actors:
         actor_name = world.name(actor, name)
@@ -255,13 +323,15 @@ _PLACES = ("receptacles", "movables", "others")
 
 
 def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
-    """Return the ids that the goals have under some keys; none of those that are many, because any
-    of them then counts."""
+    """Return the ids that the goals have under some keys, ``_OBJECTS`` or ``_PLACES``.
+
+    Left out are lists of more than ``_MOST_GOALS`` objects, because any of them then
+    counts.
+    """
     goals: list[Any] = []
     for goal in getattr(reference, "goals", ()):
-        goals += getattr(
-            goal, "dishes", (goal,)
-        )  # a meal is one goal for each of its dishes
+        # A meal is one goal for each of its dishes.
+        goals += getattr(goal, "dishes", (goal,))
     named: list[Any] = []
     if keys == _OBJECTS:
         named += getattr(reference, "look", ())

@@ -11,7 +11,7 @@ from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.content import Map, Point, Shape, room_label
+from wayword.viewer.maps.content import Extent, Map, Point, Shape, room_label
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.world import ObjectReference
 
@@ -24,8 +24,11 @@ _LANDING = 3  # viewpoints of a level part below which it belongs to the nearest
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Return the walks on the scene's graph, or by dead reckoning without one; None if no pose
-    names a viewpoint."""
+    """Return the walks on the scene's graph, or by dead reckoning without one.
+
+    Shows the floors that the walks and the gold path touch. None if no pose names a
+    viewpoint.
+    """
     scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     positions = sources.layout(scene, lambda: _points(graph))
@@ -35,7 +38,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.region = goal_region(graph, sources.reference(trajectory.episode_id))
     # The floors that the walks and the gold path touch.
     gold = [name for name, _ in drawn.gold]
-    touched = [*(stop.place for stop in drawn.stops), *gold]
+    touched = [stop.place for stop in drawn.stops]
+    touched += gold
     storeys = floors(graph)
     levels = sorted({storeys[place] for place in touched if place in storeys})
     drawn.places = {
@@ -45,31 +49,33 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     }
     if len(levels) > 1:
         drawn.floors = {name: levels.index(storeys[name]) for name in drawn.places}
-    pairs = ((graph.ids[a], graph.ids[b]) for a, b in graph.edges.tolist() if a < b)
-    drawn.edges = [(a, b) for a, b in pairs if a in drawn.places and b in drawn.places]
+    for a, b in graph.edges.tolist():
+        ends = (graph.ids[a], graph.ids[b])
+        # An edge of both directions is drawn once.
+        if a < b and drawn.places.keys() >= set(ends):
+            drawn.edges.append(ends)
     for place in dict.fromkeys(touched):
         percept = sources.percept(scene, place)
-        if percept:
-            drawn.names[place] = room_in(percept.summary)
-    drawn.names = {place: room for place, room in drawn.names.items() if room}
+        room = room_in(percept.summary) if percept else ""
+        if room:
+            drawn.names[place] = room
     plan = sources.plan(scene)
     if plan is None:
         _name_rooms(drawn, dict.fromkeys([*gold, *touched]))
         return drawn
-    rooms = [
-        (room.name, ((room.x0, room.y0), (room.x1, room.y1))) for room in plan.rooms
-    ]
-    drawn.shapes = [Shape("rect", corners, "room") for _, corners in rooms]
+    labels = []
+    for part in plan.rooms:
+        extent = Extent(part.x0, part.y0, part.x1, part.y1)
+        drawn.shapes.append(Shape("rect", extent.corners, "room"))
+        labels.append(room_label(part.name, extent.corners))
     for door in plan.doors:
-        dx = 0.0
-        dy = 0.0
+        middle = (door.x, door.y)
         if door.vertical:
-            dy = door.width / 2
+            opening = Extent.around(middle, 0.0, door.width)
         else:
-            dx = door.width / 2
-        ends = (door.x - dx, door.y - dy), (door.x + dx, door.y + dy)
-        drawn.shapes.append(Shape("line", ends, "door"))
-    drawn.shapes += [room_label(name, corners) for name, corners in rooms]
+            opening = Extent.around(middle, door.width, 0.0)
+        drawn.shapes.append(Shape("line", opening.corners, "door"))
+    drawn.shapes += labels
     return drawn
 
 
@@ -88,21 +94,28 @@ def _name_rooms(drawn: Map, places: Iterable[str]) -> None:
 
 
 def goal_region(graph: Any, reference: Any) -> frozenset[str]:
-    """Return the viewpoints where a stop counts as success: less than 3 m from the goal by the
-    shortest path or, if the goal is an object, with a view of it."""
+    """Return the viewpoints where a stop counts as success.
+
+    Those less than ``SUCCESS_METRES`` from the goal by the shortest path or, if the
+    goal is an object, those with a view of it. Empty without a goal on this graph.
+    """
     if isinstance(reference, ObjectReference):
         return reference.visible_from
     if not isinstance(reference, PathReference) or reference.goal not in graph.index:
         return frozenset()
     # To the goal, as walks are scored; a graph's edges may be one-way.
-    lengths = graph.distances[:, graph.index[reference.goal]].tolist()
+    goal = graph.index[reference.goal]
+    lengths = graph.distances[:, goal].tolist()
     pairs = zip(graph.ids, lengths, strict=True)
     return frozenset(name for name, length in pairs if length < SUCCESS_METRES)
 
 
 def floors(graph: Any) -> dict[str, int]:
-    """Return the storey of each viewpoint, from 0: level parts of the graph, merged if at about the
-    same height; viewpoints between storeys belong to the nearest one."""
+    """Return the storey of each viewpoint, from 0.
+
+    Level parts of the graph, joined by edges of slope up to ``_SLOPE``, are one storey
+    if at about the same height; viewpoints between storeys belong to the nearest one.
+    """
     heights: list[float] = graph.positions[:, 2].tolist()
     # The lowest number of a viewpoint that is level with each
     part = list(range(len(heights)))
@@ -118,8 +131,9 @@ def floors(graph: Any) -> dict[str, int]:
             part[other] = one
     # Small level parts are landings of stairs, no storeys.
     sizes = Counter(root(n) for n in range(len(heights)))
+    level_parts = [heights[n] for n, size in sizes.items() if size >= _LANDING]
     levels: list[float] = []
-    for height in sorted(heights[n] for n, size in sizes.items() if size >= _LANDING):
+    for height in sorted(level_parts):
         if not levels or height - levels[-1] > STOREY_METRES:
             levels.append(height)
     if not levels:
@@ -150,6 +164,7 @@ def room_in(summary: str) -> str:
 
 
 def _points(graph: Any) -> dict[str, Point]:
+    """Return the places of a graph seen from above; empty without positions for all."""
     positions = getattr(graph, "positions", None)
     ids = getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids):

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from wayword.agents.search.costmap import CELL, Costmap, frontiers
+from wayword.core.geometry import displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.metrics.recorded import as_mapping, finite
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
-from wayword.viewer.maps import toward, walked
-from wayword.viewer.maps.content import Map, Point, Shape, room_label
+from wayword.viewer.maps import walked
+from wayword.viewer.maps.content import Extent, Map, Point, Shape, room_label
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
@@ -29,9 +30,8 @@ _LARGE = 0.25  # square metres of floor from which an object is drawn though it 
 # Metres up to which a target is a dot: its outline would be too small to see
 _SMALL = 0.25
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
-_ALWAYS = (
-    9_999_999  # a step after the last one of any walk: what was seen stays in view
-)
+# A step after the last one of any walk: what was seen stays in view
+_ALWAYS = 9_999_999
 
 _KINDS = {
     "seenfree": "seen free",
@@ -43,7 +43,11 @@ _KINDS = {
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Return the walk over the floor that was seen; None if no pose has a position."""
+    """Return the walk over the floor that was seen; None if no pose has a position.
+
+    The scene's rooms and objects are drawn if the dataset has them, else the positions
+    of the targets alone.
+    """
     drawn = walked(trajectory)
     if drawn is None:
         return None
@@ -61,21 +65,20 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     scene = _scene(trajectory, sources)
     reference = sources.reference(trajectory.episode_id)
     # The only room of a scene is the box of its walls.
-    rooms = scene.rooms if scene and len(scene.rooms) > 1 else ()
+    rooms: Sequence[Any] = ()
+    if scene and len(scene.rooms) > 1:
+        rooms = scene.rooms
     drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
     drawn.shapes += seen
     if scene is not None:
         targets = frozenset(getattr(reference, "targets", ()) or ())
         drawn.shapes += _objects(scene, targets)
-        drawn.shapes += [
-            Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls
-        ]
+        for wall in scene.walls:
+            drawn.shapes.append(Shape("line", (wall.a, wall.b), "wall"))
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     else:
-        drawn.shapes += [
-            Shape("dot", [middle], "object goal-object", "target", "target", 5)
-            for middle in getattr(reference, "middles", ()) or ()
-        ]
+        for middle in getattr(reference, "middles", ()) or ():
+            drawn.shapes.append(_target(middle, "target"))
     shown = {shape.kind for shape in drawn.shapes}
     for kind in ("object goal-object", "furniture goal-object"):
         if kind in shown:
@@ -83,10 +86,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     return drawn
 
 
+def _target(middle: Point, name: str) -> Shape:
+    """Return the dot of a target object, five units of the drawing in radius."""
+    return Shape("dot", [middle], "object goal-object", name, name, size=5)
+
+
 def _seen(
     trajectory: Trajectory, views: Mapping[str, Mapping[int, list[Point]]]
 ) -> list[Shape]:
-    """Return the floor as it became known: the actors' costmaps or, without one, their views."""
+    """Return the floor as it became known: the actors' costmaps or, without one, their views.
+
+    In drawing order, which is that of ``_KINDS``.
+    """
     seen: list[Shape] = []
     for actor in views:
         seen += _costmap(trajectory, actor)
@@ -102,23 +113,22 @@ def _seen(
 
 def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
     """Return the targets and the large objects; targets on top, small ones on large ones."""
-    large = [
-        item
-        for item in scene.objects
-        if item.id in targets or item.width * item.depth >= _LARGE
-    ]
-    large.sort(key=lambda item: (item.id in targets, -item.width * item.depth))
+    drawn = []
+    for item in scene.objects:
+        area = item.width * item.depth
+        is_target = item.id in targets
+        if is_target or area >= _LARGE:
+            drawn.append((is_target, -area, item))
+    drawn.sort(key=lambda each: each[:2])
     shapes = []
-    for item in large:
-        dx = item.width / 2
-        dy = item.depth / 2
+    for is_target, _, item in drawn:
+        middle = (item.x, item.y)
+        corners = Extent.around(middle, item.width, item.depth).corners
         name = item.type.replace("_", " ")
-        corners = ((item.x - dx, item.y - dy), (item.x + dx, item.y + dy))
-        if item.id not in targets:
+        if not is_target:
             shapes.append(Shape("rect", corners, "furniture", name, name))
         elif max(item.width, item.depth) < _SMALL:
-            middle = (item.x, item.y)
-            shapes.append(Shape("dot", [middle], "object goal-object", name, name, 5))
+            shapes.append(_target(middle, name))
         else:
             kind = "furniture goal-object"
             shapes.append(Shape("rect", corners, kind, name, name))
@@ -131,34 +141,37 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     Empty for an agent without full turns, which has no costmap, and if a step has no readable
     depth image. The map is built from the recorded images.
     """
-    numbered = enumerate(trajectory.steps, 1)
-    steps = [(number, step) for number, step in numbered if step.actor == actor]
-    turns = [
-        number
-        for number, step in steps
-        if any(note.kind == TURN for note in step.notes)
-    ]
-    if not turns:
-        return
-    # A frontier is shown until the next turn draws another one.
-    until = [*(turn - 1 for turn in turns[1:]), _ALWAYS]
-    ends = dict(zip(turns, until, strict=True))
+    turns = []
     views = {}
-    for number, step in steps:
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.actor != actor:
+            continue
         view = _view(step)
         if view is None:
             return
         views[number] = view
-    first = views[steps[0][0]]
+        if any(note.kind == TURN for note in step.notes):
+            turns.append(number)
+    if not turns:
+        return
+    # A frontier is shown until the next turn draws another one.
+    until = [turn - 1 for turn in turns[1:]]
+    ends = dict(zip(turns, [*until, _ALWAYS], strict=True))
+    first = next(iter(views.values()))
     start = (first.x, first.y)
     # Metres from the center: the farthest step and the range of the depth images, plus a margin of
     # one metre.
     away = max(math.dist(start, (view.x, view.y)) for view in views.values())
-    costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
+    half = away + first.depth.reach + 1
+    costmap = Costmap(first.x, first.y, half=half)
 
     def cells(
-        kind: str, indices: Sequence[Any], number: int, last: int = _ALWAYS
+        kind: str,
+        indices: Sequence[Any],
+        number: int,
+        last: int = _ALWAYS,
     ) -> Shape:
+        """Return cells by their (row, column), shown from a step on."""
         points = [costmap.point(row, column) for row, column in indices]
         return Shape("cells", points, kind, size=CELL, first=number, last=last)
 
@@ -167,9 +180,11 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     occupied = costmap.occupied
     for number, view in views.items():
         costmap.add(view)
-        newly_free = costmap.free & ~free
-        newly_occupied = costmap.occupied & ~occupied
-        for kind, new in (("knownfree", newly_free), ("occupied", newly_occupied)):
+        added = {
+            "knownfree": costmap.free & ~free,
+            "occupied": costmap.occupied & ~occupied,
+        }
+        for kind, new in added.items():
             if new.any():
                 yield cells(kind, np.argwhere(new).tolist(), number)
         free = costmap.free.copy()
@@ -183,17 +198,25 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
 
 
 def _view(step: Step) -> View | None:
-    """Return the recorded view; None if its depth image is unreadable."""
+    """Return a step's recorded view; None if its pose or depth image is unreadable."""
     observation = as_mapping(step.observation)
-    x, y, heading, eye = (
-        finite(observation.get(key)) for key in ("x", "y", "heading", "eye")
-    )
+    x = finite(observation.get("x"))
+    y = finite(observation.get("y"))
+    heading = finite(observation.get("heading"))
+    eye = finite(observation.get("eye"))
     depth = as_mapping(observation.get("depth") or {})
-    if x is None or y is None or heading is None or eye is None or not free_rays(depth):
+    if x is None or y is None or heading is None or eye is None:
+        return None
+    if not free_rays(depth):
         return None
     bearings = tuple(finite(angle) or 0.0 for angle in depth["bearings"])
     elevations = tuple(finite(angle) or 0.0 for angle in depth["elevations"])
-    image = DepthImage(bearings, elevations, depth["reach"], depth["levels"])
+    image = DepthImage(
+        bearings,
+        elevations,
+        depth["reach"],
+        depth["levels"],
+    )
     floor = None
     recorded = observation.get("floor")
     if recorded:
@@ -204,6 +227,7 @@ def _view(step: Step) -> View | None:
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
+    """Return the scene of an episode; None if the dataset does not have it."""
     world = None
     with suppress(*UNPLAYABLE):
         world = sources.world(trajectory.episode_id)
@@ -215,12 +239,15 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
 
 
 def fan(observation: Mapping[str, Any]) -> list[Point]:
-    """Return the corners of the free floor in view, the camera first; empty without depth."""
-    x, y, heading = (finite(observation.get(key)) for key in ("x", "y", "heading"))
-    if x is None or y is None or heading is None:
-        return []
+    """Return the corners of the free floor in view, the camera first; empty without depth.
+
+    ``observation`` has the camera's ``x``, ``y`` (metres), ``heading`` and ``depth``.
+    """
+    x = finite(observation.get("x"))
+    y = finite(observation.get("y"))
+    heading = finite(observation.get("heading"))
     free = free_rays(as_mapping(observation.get("depth") or {}))
-    rim = [toward((x, y), heading + bearing, far) for bearing, far in free]
-    if not rim:
+    if x is None or y is None or heading is None or not free:
         return []
+    rim = [displaced((x, y), heading + bearing, far) for bearing, far in free]
     return [(x, y), *rim]

@@ -16,8 +16,10 @@ METRES_PER_DEGREE = 111_320.0
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Return the walks on the street graph, with blocks of equal length if it has no coordinates;
-    None if no pose names a panorama."""
+    """Return the walks on the street graph, with blocks of equal length if it has no coordinates.
+
+    None if no pose names a panorama.
+    """
     scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     positions = sources.layout(scene, lambda: _points(graph))
@@ -29,53 +31,65 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     ends = {name for name, _ in drawn.gold[-1:]}
     for walk in drawn.walks.values():
         ends |= {walk[0].place, walk[-1].place}
-    corners = set()
     for name in drawn.letters.by_place:
-        if name in graph.index:
-            neighbors = {end for _, end in graph.exits(graph.index[name])}
-            if len(neighbors) != 2:
-                corners.add(name)
-    drawn.lettered = frozenset(ends | corners)
+        if name in graph.index and len(set(_exits(graph, name))) != 2:
+            ends.add(name)
+    drawn.lettered = frozenset(ends)
     if drawn.gold:
-        drawn.region = goal_region(graph, drawn.gold[-1][0], drawn.places)
+        goal, _ = drawn.gold[-1]
+        drawn.region = goal_region(graph, goal, drawn.places)
     for name in drawn.places:
-        ids = [graph.ids[end] for _, end in graph.exits(graph.index[name])]
-        drawn.edges += [(name, end) for end in ids if end in drawn.places]
-    # Traffic lights are shown at the places of the walk alone.
+        for end in _exits(graph, name):
+            if end in drawn.places:
+                drawn.edges.append((name, end))
+    # A town has many traffic lights: they are shown at the places of the walk alone.
     passed = {name for name, _ in drawn.gold}
     passed |= {stop.place for stop in drawn.stops}
-    drawn.shapes = [
-        Shape("dot", [(each.x, each.y)], LANDMARK, each.name, each.name, 4)
-        for each in sources.landmarks(trajectory.episode_id)
-        if each.where != "light"
-        or graph.ids[each.home] in passed  # a town has many lights
-    ]
+    for each in sources.landmarks(trajectory.episode_id):
+        if each.where != "light" or graph.ids[each.home] in passed:
+            at = (each.x, each.y)
+            sign = Shape("dot", [at], LANDMARK, each.name, each.name, size=4)
+            drawn.shapes.append(sign)
     if drawn.shapes:
         drawn.legend = [(LANDMARK, "named in the instruction")]
     return drawn
 
 
 def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
-    """Return those of the panoramas where a stop counts as success: the goal and its neighbors."""
-    goal_number = graph.index[goal]
+    """Return the panoramas of ``places`` where a stop counts as success.
 
-    def leads_there(name: str) -> bool:
-        return any(end == goal_number for _, end in graph.exits(graph.index[name]))
-
-    near = {goal, *(graph.ids[end] for _, end in graph.exits(goal_number))}
-    near |= {name for name in places if leads_there(name)}
+    The goal and its neighbors, in either direction of a one-way street.
+    """
+    near = {goal, *_exits(graph, goal)}
+    for name in places:
+        if goal in _exits(graph, name):
+            near.add(name)
     return frozenset(near)
 
 
+def _exits(graph: Any, name: str) -> list[str]:
+    """Return the panoramas that the exits of one lead to."""
+    number = graph.index[name]
+    return [graph.ids[end] for _, end in graph.exits(number)]
+
+
 def _points(graph: Any) -> dict[str, Point]:
-    """Convert latitudes and longitudes to metres, with the longitude scale at the center."""
+    """Convert latitudes and longitudes to metres, with the longitude scale at the center.
+
+    Over the few kilometres of a street dataset the error is below the width of a line.
+    Empty for a graph without coordinates.
+    """
     positions = getattr(graph, "positions", None)
     ids = getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids) or not positions.any():
         return {}
     # Degrees of longitude are shorter away from the equator.
-    shrink = math.cos(math.radians(float(positions[:, 0].mean())))
-    return {
-        name: (row[1] * METRES_PER_DEGREE * shrink, row[0] * METRES_PER_DEGREE)
-        for name, row in zip(ids, positions.tolist(), strict=True)
-    }
+    center = float(positions[:, 0].mean())
+    shrink = math.cos(math.radians(center))
+    points = {}
+    for name, row in zip(ids, positions.tolist(), strict=True):
+        latitude, longitude = row[:2]
+        east = longitude * METRES_PER_DEGREE * shrink
+        north = latitude * METRES_PER_DEGREE
+        points[name] = (east, north)
+    return points

@@ -29,50 +29,62 @@ _BESIDE = 1.5  # squares from a player up to which numbers would hide what is ne
 
 
 def draw_walk(
-    where: Map, actor: str, number: int, at: At, numbered: list[Marker]
+    where: Map,
+    actor: str,
+    number: int,
+    at: At,
+    numbered: list[Marker],
 ) -> dict[str, Any]:
-    """Draw an actor's walk: ``moves`` are lines with an arrow, if there is room, and their step,
-    ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
+    """Return the values that the template draws an actor's walk from.
 
-    A dart shows where the actor is ``facing`` at the end. ``numbered`` has all markers numbered so
-    far, and gets those of this walk."""
+    ``moves`` are lines with an arrow, if there is room, and their step, ``poses`` the
+    position and heading before each step, and ``stops`` the markers of its visits. A
+    dart shows where the actor is ``facing`` at the end. ``number`` is that of the walk,
+    from 0. ``numbered`` has all markers numbered so far, and gets those of this walk.
+    """
     waypoints = where.walks[actor]
     steps = list(pairwise(waypoints))
-    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
+    blocked: dict[tuple[Point, float], None] = {}
+    for stop in waypoints:
+        if stop.blocked and stop.heading is not None:
+            blocked[at(stop.point), stop.heading] = None
     facing = _facing(where, waypoints[-1], at)
     numbered += [(*point, _RING) for point, _ in facing]
     # A view says where an actor faced; on a grid, squares in view do.
     shows_poses = where.unit == "m" and not where.views.get(actor)
     poses = []
-    if shows_poses:
-        poses = [
-            (after.step, at(before.point), before.heading)
-            for before, after in steps
-            if before.heading is not None
-        ]
-    floors = {
-        after.step: where.floors.get(after.place)
-        for before, after in steps
-        if where.floors.get(before.place) == where.floors.get(after.place)
-    }
+    floors = {}
+    moves = []
+    for leg in steps:
+        before, after = leg
+        # A step that did not move has no line.
+        if _length(leg, at) > 1:
+            moves.append(_move(leg, at))
+        if shows_poses and before.heading is not None:
+            poses.append((after.step, at(before.point), before.heading))
+        floor = where.floors.get(after.place)
+        if where.floors.get(before.place) == floor:
+            floors[after.step] = floor
+    stops = _Stops(where, waypoints, at, numbered, has_dart=bool(facing))
     return {
         "number": number,
-        "moves": [_move(leg, at) for leg in steps if _length(leg, at) > 1],
+        "moves": moves,
         "poses": poses,
         "views": where.views.get(actor) or {},
-        "stops": _Stops(where, waypoints, at, numbered, bool(facing)).draw(),
+        "stops": stops.draw(),
         "wrong": (),
         "facing": facing,
         "floors": floors,
-        "blocked": list(
-            dict.fromkeys((at(stop.point), stop.heading) for stop in barred)
-        ),
+        "blocked": list(blocked),
     }
 
 
 def _facing(where: Map, final: Waypoint, at: At) -> list[tuple[Point, float]]:
-    """Return the dart at the end: where the view decides what happened, on small maps, in games,
-    and in failed walks without a gold path."""
+    """Return the dart at the end, its point and heading, or an empty list.
+
+    It is drawn where the view decides what happened: on small maps, in games, and in
+    failed walks without a gold path.
+    """
     is_pointed = where.small or where.targets is not None
     if where.failed and not where.gold:
         is_pointed = True
@@ -82,11 +94,14 @@ def _facing(where: Map, final: Waypoint, at: At) -> list[tuple[Point, float]]:
 
 
 def _line(leg: tuple[Waypoint, Waypoint], at: At) -> list[Point]:
+    """Return the points of a leg on the drawing, from one waypoint over its route to the next."""
     before, after = leg
-    return [at(point) for point in (before.point, *after.route, after.point)]
+    points = (before.point, *after.route, after.point)
+    return [at(point) for point in points]
 
 
 def _longest(line: Sequence[Point]) -> tuple[Point, Point]:
+    """Return the ends of the longest part of a line."""
     return max(pairwise(line), key=lambda ends: math.dist(*ends))
 
 
@@ -96,18 +111,21 @@ def _length(leg: tuple[Waypoint, Waypoint], at: At) -> float:
 
 
 def _move(leg: tuple[Waypoint, Waypoint], at: At) -> tuple[Any, ...]:
-    """Return a leg's line, its arrow (None if there is no room) and its step."""
+    """Return a leg's line, its arrow (x, y, degrees; None without room) and its step."""
     line = _line(leg, at)
+    step = leg[1].step
     (x1, y1), (x2, y2) = _longest(line)
-    turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
-    arrow = x1 + 0.6 * (x2 - x1), y1 + 0.6 * (y2 - y1), turn
     if math.dist((x1, y1), (x2, y2)) <= _SHORT:
-        return line, None, leg[1].step
-    return line, arrow, leg[1].step
+        return line, None, step
+    # Past the middle, where two arrows of a path that is walked both ways do not meet.
+    x = x1 + 0.6 * (x2 - x1)
+    y = y1 + 0.6 * (y2 - y1)
+    turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
+    return line, (x, y, turn), step
 
 
 class _Stops:
-    """The markers of a walk."""
+    """The markers of a walk: stops at the same point share one."""
 
     def __init__(
         self,
@@ -143,28 +161,38 @@ class _Stops:
             self._dot = _DOT / 2  # a quarter of a metre apart, they would hide the line
 
     def draw(self) -> list[dict[str, Any]]:
+        """Return the markers in the order in which they get their numbers."""
         return [self._marker(group) for group in self._groups()]
 
     def _groups(self) -> list[list[Waypoint]]:
-        """Return the stops by their point, the start first, then the end and the mistake."""
+        """Return the stops by their point (to a centimetre): the start first, then the
+        end and the mistake, then the others in order.
+        """
         by_point: dict[Point, list[Waypoint]] = {}
         for stop in self._waypoints:
-            point = (round(stop.point[0], 2), round(stop.point[1], 2))
+            x, y = stop.point
+            point = (round(x, 2), round(y, 2))
             by_point.setdefault(point, []).append(stop)
         start, *others = by_point.values()
         if others and self._where.failed and not self._is_grid:
-            gap = math.dist(self._at(start[0].point), self._at(others[-1][0].point))
-            if gap < _NEAR:  # the end would be hidden below the start's number
+            first_point = self._at(start[0].point)
+            last_point = self._at(others[-1][0].point)
+            if math.dist(first_point, last_point) < _NEAR:
+                # The end would be hidden below the start's number.
                 start += others.pop()
-        others.sort(
-            key=lambda group: (self._final not in group, self._left not in group)
-        )
+
+        def rank(group: list[Waypoint]) -> tuple[bool, bool]:
+            return self._final not in group, self._left not in group
+
+        others.sort(key=rank)
         return [start, *others]
 
     def _marker(self, group: Sequence[Waypoint]) -> dict[str, Any]:
-        """Return a marker: its words, place on the drawing, and its number if there is room. It is
-        ``aside`` its point if the number is long or the point has a dart. The page's script goes to
-        its ``first`` step, None if it cannot be pressed."""
+        """Return a marker: its words, place on the drawing, and its number if there is room.
+
+        It is ``aside`` its point if the number is long or the point has a dart. The
+        page's script goes to its ``first`` step, None if it cannot be pressed.
+        """
         is_last = self._final in group
         steps = [stop.step for stop in group]
         place = group[0].place
@@ -185,7 +213,9 @@ class _Stops:
             text = ""
         elif not aside:
             # The ring around the mistake needs room as well.
-            space = half + 8 if self._left in group else half
+            space = half
+            if self._left in group:
+                space += 8
             self._numbered.append((x, y, space))
         elif not is_dart:
             self._numbered.append((x, y, 6.0))
@@ -209,20 +239,22 @@ class _Stops:
         }
 
     def _number(self, steps: Sequence[int]) -> str:
-        """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``; empty if none of them is
-        numbered."""
+        """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``.
+
+        Empty if none of them is numbered.
+        """
         shown = [step for step in steps if step in self._chosen]
         names = ["S" if step == 0 else str(step) for step in shown]
-        is_stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
-        if is_stay:
-            return f"{names[0]}–{names[-1]}"
+        if len(names) > 2 and shown[-1] - shown[0] == len(names) - 1:
+            return f"{names[0]}–{names[-1]}"  # a stay
         if len(names) > 3:
             return f"{names[0]}…{names[-1]}"
         return "·".join(names)
 
     def _is_hidden_in_game(self, group: Sequence[Waypoint], is_last: bool) -> bool:
-        """True in a game where a number would hide doors and names: it has every fifth one, and
-        none near the player."""
+        """True in a game where a number would hide doors and names: it has every fifth
+        one, and none near the player.
+        """
         if self._where.targets is None:
             return False
         gap = math.dist(group[0].point, self._final.point)
@@ -230,31 +262,40 @@ class _Stops:
         return is_last or is_beside or all(stop.step % _EVERY for stop in group)
 
     def _is_taken(self, x: float, y: float, half: float) -> bool:
-        """True if another number is in the way."""
-        return any(
-            abs(x - other_x) < half + other + 2 and abs(y - other_y) < 19
-            for other_x, other_y, other in self._numbered
-        )
+        """True if another number is in the way: markers are about 17 units high, with a
+        gap of 2.
+        """
+        for other_x, other_y, other_half in self._numbered:
+            is_beside = abs(x - other_x) < half + other_half + 2
+            is_level = abs(y - other_y) < 19
+            if is_beside and is_level:
+                return True
+        return False
 
 
 def ring(
     where: Map, walk: Sequence[Waypoint], drawn: Mapping[str, Any]
 ) -> tuple[Marker, list[int]] | None:
-    """Return the ring around the stop before the mistake, and the steps walked after it: up to the
-    return to the gold path, without one only the first. None if this walk has no mistake."""
+    """Return the ring around the stop before the mistake, and the steps walked after it.
+
+    The steps up to the return to the gold path; without a path only the first. None if
+    this walk has no mistake. ``drawn`` is the result of ``draw_walk``.
+    """
     before = [stop for stop in walk if stop.step < where.mistake]
     places = {stop.step: stop.place for stop in walk}
     if not where.failed or where.mistake not in places or not before:
         return None
     on_path = {name for name, _ in where.gold}
-    after = [move[-1] for move in drawn["moves"] if move[-1] >= where.mistake]
     wrong = []
-    for step in after:
+    for *_, step in drawn["moves"]:
+        if step < where.mistake:
+            continue
         wrong.append(step)
         if not on_path or places[step] in on_path:
             break
-    stop = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
+    last = before[-1].step
+    marker = next(each for each in drawn["stops"] if last in each["steps"])
     half = _RING
-    if not stop["aside"]:  # around the number, not only around the point
-        half = max(_RING, stop["half"] + 6)
-    return (stop["x"], stop["y"], half), wrong
+    if not marker["aside"]:  # around the number, not only around the point
+        half = max(_RING, marker["half"] + 6)
+    return (marker["x"], marker["y"], half), wrong

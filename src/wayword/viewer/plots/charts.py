@@ -39,18 +39,23 @@ LINE = 0.17
 
 
 def metric_of(rows: Sequence[Row], wanted: str) -> Metric:
-    """Return the metric with that key or column head that all rows have, by default the first row's
-    success. Raises ``UsageError`` for another name."""
+    """Return the metric that a figure of these rows shows.
+
+    ``wanted`` is a key or a column head; by default the first row's success. Raises
+    ``UsageError`` for a name that not all rows have, and for rows of several families.
+    """
     shared = [
         metric
         for metric in tables.metrics_of(rows)
         if all(metric.key in row.values for row in rows)
     ]
     first = rows[0]
-    other = next((row for row in rows if row.family != first.family), None)
-    if other is not None:
-        families = f"{first.name} is {first.family} and {other.name} is {other.family}"
-        raise UsageError(f"{families}; plot runs of one family of worlds")
+    for row in rows:
+        if row.family != first.family:
+            raise UsageError(
+                f"{first.name} is {first.family} and {row.name} is {row.family}; "
+                "plot runs of one family of worlds"
+            )
     key = wanted or first.success
     for metric in shared:
         if key == metric.key or key.lower() == metric.label.lower():
@@ -90,11 +95,16 @@ def error_bars(
     horizontal: bool = False,
     line: bool = True,
 ) -> None:
-    """Draw means with intervals, where there are any, in the look of series ``number``."""
+    """Draw means with intervals, where there are any, in the look of series ``number``.
+
+    ``at`` are the positions on the other axis, as many as ``values``, which are in the
+    axis's unit. ``horizontal`` puts the values on the x axis; ``line`` joins the marks.
+    """
     # matplotlib takes lengths to both sides; a mean without an interval gets none.
     means = np.array([each.mean for each in values])
-    ends = np.array([(each.low, each.high) for each in values]).reshape(-1, 2)
-    spread = np.nan_to_num(np.abs(ends.T - means))
+    lows = np.array([each.low for each in values])
+    highs = np.array([each.high for each in values])
+    spread = np.nan_to_num(np.abs([lows - means, highs - means]))
     color, dashes, marker = look(number)
     data: dict[str, Any] = {"x": at, "y": means, "yerr": spread}
     if horizontal:
@@ -116,49 +126,58 @@ def error_bars(
 
 
 def draw_lengths(request: FigureRequest) -> Drawing:
-    """Draw a metric by range of reference lengths: a line for each run, and n below each range."""
+    """Draw a metric by range of reference lengths: a line for each run, and n below each range.
+
+    All runs share the ranges. Raises ``UsageError`` as :func:`metric_of` and
+    :func:`~wayword.runs.reports.rows_by_length` do.
+    """
     by_length = reports.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted
     )
-    found = by_length.runs
-    rows = [row for row, _ in found]
+    rows = [row for row, _ in by_length.runs]
     require_rows(rows)
     metric = metric_of(rows, request.metric)
     factor = scale_of(metric)
     names = request.names([row.name for row in rows])
+    runs = [parts for _, parts in by_length.runs]
     ranges: dict[str, None] = {}
-    for _, parts in found:
-        ranges.update(dict.fromkeys(parts))
+    for parts in runs:
+        ranges |= dict.fromkeys(parts)
     # A label begins with the shortest length that it holds.
-    labels = sorted(ranges, key=lambda label: float(label.split()[0]))
+    labels = sorted(
+        ranges,
+        key=lambda label: float(label.split()[0]),
+    )
     figure, axes = new_figure(request.width, min(2.3, 0.66 * request.width))
     # Side by side, so that intervals at one length do not hide each other.
-    shift = min(0.12, 0.5 / len(found))
-    for number, (_, parts) in enumerate(found):
-        aside = shift * (number - (len(found) - 1) / 2)
-        present = [
-            (n + aside, parts[label].values[metric.key].times(factor))
-            for n, label in enumerate(labels)
-            if label in parts and metric.key in parts[label].values
-        ]
-        at = [x for x, _ in present]
-        error_bars(axes, at, [value for _, value in present], number, names[number])
+    shift = min(0.12, 0.5 / len(runs))
+    for number, parts in enumerate(runs):
+        aside = shift * (number - (len(runs) - 1) / 2)
+        at = []
+        values = []
+        for n, label in enumerate(labels):
+            if label in parts and metric.key in parts[label].values:
+                at.append(n + aside)
+                value = parts[label].values[metric.key]
+                values.append(value.times(factor))
+        error_bars(axes, at, values, number, names[number])
     ticks = []
     for label in labels:
-        numbers = [parts[label].n for _, parts in found if label in parts]
+        numbers = [parts[label].n for parts in runs if label in parts]
         ticks.append(f"{label.replace(' to ', '–')}\nn = {_span(numbers)}")
     axes.set_xticks(range(len(labels)), ticks)
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_xlabel(f"Length of the reference ({by_length.unit})")
     metric_axis(axes, metric)
     legend_above(axes, names)
-    caption = f"{metric.label} by length of the reference, on {splits(rows)}."
     parts_of_all: list[Row] = []
-    for _, parts in found:
+    for parts in runs:
         parts_of_all += parts.values()
-    return Drawing(
-        figure, f"{caption} {interval_note(parts_of_all)} n: episodes of a range."
+    caption = (
+        f"{metric.label} by length of the reference, on {splits(rows)}. "
+        f"{interval_note(parts_of_all)} n: episodes of a range."
     )
+    return Drawing(figure, caption)
 
 
 def metric_axis(axes: Axes, metric: Metric) -> None:
@@ -172,6 +191,7 @@ def metric_axis(axes: Axes, metric: Metric) -> None:
 
 
 def _span(numbers: Sequence[int]) -> str:
+    """Return the least and the greatest of some numbers: ``12–40``, or ``12``."""
     low = min(numbers)
     high = max(numbers)
     if low == high:
@@ -188,8 +208,12 @@ def splits(rows: Sequence[Row]) -> str:
 
 
 def draw_costs(request: FigureRequest) -> Drawing:
-    """Draw a metric against dollars per episode or, if no run has a price, against tokens. Runs
-    without a model are horizontal lines: they cost nothing."""
+    """Draw a metric against dollars per episode or, if no run has a price, against tokens.
+
+    Runs without a model are horizontal lines: they cost nothing. A run without a price,
+    where others have one, is left out with a notice. Raises ``UsageError`` if no run
+    used a model.
+    """
     rows = reports.pooled_rows(request.runs, request.cluster, request.data)
     require_rows(rows)
     metric = metric_of(rows, request.metric)
@@ -214,10 +238,17 @@ def draw_costs(request: FigureRequest) -> Drawing:
         each = spent[number]
         value = row.values[metric.key].times(scale_of(metric))
         if not row.totals.get("calls") or each == 0.0:
-            style = {"color": look(number).color, "linestyle": look(number).dashes}
+            style = look(number)
             reason = "$0" if row.totals.get("calls") else "no model"
             text = f"{name} ({reason})"
-            axes.axhline(value.mean, linewidth=0.8, label=text, zorder=1, **style)
+            axes.axhline(
+                value.mean,
+                linewidth=0.8,
+                label=text,
+                zorder=1,
+                color=style.color,
+                linestyle=style.dashes,
+            )
         elif each is None:
             notices.append(f"{name}: left out, because its price is unknown")
             continue
@@ -247,6 +278,7 @@ def _spent(row: Row, key: str) -> float | None:
 
 
 def _tokens(row: Row) -> float | None:
+    """Return tokens per episode, prompts and answers together; None if they are unknown."""
     prompt = _spent(row, "prompt_tokens")
     completion = _spent(row, "completion_tokens")
     if prompt is None or completion is None:
@@ -255,6 +287,8 @@ def _tokens(row: Row) -> float | None:
 
 
 def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
+    """Label the axis of dollars or tokens, and leave room around the values ``present``."""
+
     def text(value: float, position: float) -> str:
         return f"${value:.3g}" if priced else f"{value:,.0f}"
 
@@ -298,7 +332,11 @@ def draw_causes(request: FigureRequest) -> Drawing:
         shares.append(share)
         given.append(f"{path.name} (n = {len(unsolved)})")
     names = request.names(given)
-    present = [c for c in CAUSES if any(share[c].mean > 0 for share in shares)]
+
+    def occurs(cause: str) -> bool:
+        return any(share[cause].mean > 0 for share in shares)
+
+    present = list(filter(occurs, CAUSES))
     # The most frequent cause of the first run is at the top: the axis points up.
     present.sort(key=lambda cause: shares[0][cause].mean)
     each_height = LINE * max(1.0, 0.62 * len(shares))
@@ -343,7 +381,9 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     metric = lines[0].metric
     factor = scale_of(metric)
     folders = [compared[0].first, *(result.second for result in compared)]
-    names = request.names([folder.rstrip("/").split("/")[-1] for folder in folders])
+    # The last part of each path
+    given = [folder.rstrip("/").rpartition("/")[2] for folder in folders]
+    names = request.names(given)
     figure, axes = new_figure(request.width, 0.6 + 1.4 * LINE * len(lines))
     for number, line in enumerate(lines):
         # The axis points up: the first difference is at the top.
@@ -390,6 +430,7 @@ def _line_of(result: Comparison, wanted: str) -> MetricDifference:
 
 
 def _chance(p: float) -> str:
+    """Return a p-value in words; there is none where no test could be made (NaN)."""
     if math.isnan(p):
         return "no test"
     if p < 0.001:
@@ -398,6 +439,7 @@ def _chance(p: float) -> str:
 
 
 def _pair_note(compared: Sequence[Comparison]) -> str:
+    """Return what the error bars of paired differences are."""
     units = plural(compared[0].unit or "episode")
     number = min(result.clusters for result in compared)
     note = f"Error bars: 95% intervals with {number:,} {units} as units"

@@ -25,11 +25,32 @@ from wayword.viewer.plots import charts
 from wayword.viewer.plots.request import Drawing, FigureRequest, interval_note
 from wayword.viewer.plots.style import faint_grid, legend_above, look, new_figure
 
-STEPS = ("step", "steps", "global_step", "time/total_timesteps", "total_timesteps", "timesteps",
-         "num_timesteps", "episode", "iteration", "epoch")  # fmt: skip
+STEPS = (
+    "step",
+    "steps",
+    "global_step",
+    "time/total_timesteps",
+    "total_timesteps",
+    "timesteps",
+    "num_timesteps",
+    "episode",
+    "iteration",
+    "epoch",
+)
 """Columns that count training steps, the first of a file that has any."""
-VALUES = ("success", "success_rate", "rollout/success_rate", "eval/mean_reward", "reward",
-          "rollout/ep_rew_mean", "episodic_return", "return", "r", "eval_loss", "loss")  # fmt: skip
+VALUES = (
+    "success",
+    "success_rate",
+    "rollout/success_rate",
+    "eval/mean_reward",
+    "reward",
+    "rollout/ep_rew_mean",
+    "episodic_return",
+    "return",
+    "r",
+    "eval_loss",
+    "loss",
+)
 """Columns that are drawn without ``--metric``, the first of a file that has any."""
 LOGS = ("trainer_state.json", "progress.csv", "monitor.csv")
 """Files that are looked for in a folder."""
@@ -38,8 +59,11 @@ _BINS = 25
 
 
 class TrainingLog(NamedTuple):
-    """Steps (points,) and values (points,) of a training log; ``series`` is the name without a
-    seed, which several logs may share."""
+    """Steps (points,) and values (points,) of a training log.
+
+    ``series`` is the log's name without a seed, which several logs may share;
+    ``metric`` and ``counts`` are the names of the columns of values and of steps.
+    """
 
     series: str
     steps: Floats
@@ -51,7 +75,9 @@ class TrainingLog(NamedTuple):
 def draw_curves(request: FigureRequest) -> Drawing:
     """Draw learning curves, from training logs or from run folders of checkpoints.
 
-    Logs that differ in their seeds alone are one curve, their mean, over a thin line for each seed.
+    Logs that differ in their seeds alone are one curve, their mean, over a thin line
+    for each seed. Raises ``UsageError`` for a path that is neither, ``DataError`` for a
+    damaged log.
     """
     if all(is_run(path) for path in _expanded(request.runs)):
         return _draw_checkpoints(request)
@@ -72,8 +98,17 @@ def draw_curves(request: FigureRequest) -> Drawing:
         steps, mean = _mean_of([(x, y) for x, y, _ in each_binned])
         # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)
-        axes.plot(steps, mean, color=color, linestyle=dashes, marker=marker, markevery=every,
-                  markeredgewidth=0, label=names[number], clip_on=False)  # fmt: skip
+        axes.plot(
+            steps,
+            mean,
+            color=color,
+            linestyle=dashes,
+            marker=marker,
+            markevery=every,
+            markeredgewidth=0,
+            label=names[number],
+            clip_on=False,
+        )
     axes.set_xlabel(_sentence(logs[0].counts))
     axes.set_ylabel(_sentence(logs[0].metric))
     axes.margins(x=0.02)
@@ -89,6 +124,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
 
 
 def _expanded(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths, with folders of run folders replaced by the runs in them."""
     expanded: list[Path] = []
     for path in paths:
         if path.is_dir() and any(path.glob("*/run.json")):
@@ -115,8 +151,9 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
                 f"{row.name}: a curve needs training logs, or runs of checkpoints whose names "
                 "end in the step, such as runs/step-200"
             )
+        name, step = numbered.groups()
         value = row.values[metric.key].times(charts.scale_of(metric))
-        series.setdefault(numbered[1], []).append((float(numbered[2]), value))
+        series.setdefault(name, []).append((float(step), value))
     names = request.names(list(series))
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
     for number, points in enumerate(series.values()):
@@ -162,11 +199,13 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     if None in steps or not values:
         raise DataError(file, f"column {counts!r}", "has no number in some row")
     # Logs that differ in their seeds alone are one curve.
-    series = (
-        re.sub(r"[-_/.]?seed[-_=]?\d+", "", _title(path)).strip("-_/ ") or "training"
-    )
+    series = re.sub(r"[-_/.]?seed[-_=]?\d+", "", _title(path))
     return TrainingLog(
-        series, np.array(steps, float), np.array(values), metric, counts or "line"
+        series=series.strip("-_/ ") or "training",
+        steps=np.array(steps, float),
+        values=np.array(values),
+        metric=metric,
+        counts=counts or "line",
     )
 
 
@@ -194,7 +233,8 @@ def _rows_of(file: Path) -> list[Mapping[str, Any]]:
             # A monitor file of Stable-Baselines3 starts with a comment.
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             return list(csv.DictReader(lines))
-        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines = [line for line in text.splitlines() if line.strip()]
+        rows = [json.loads(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = " ".join(str(error).split())[:80]
         raise DataError(file, "", f"is not a training log: {problem}") from None
@@ -211,6 +251,7 @@ def _title(path: Path) -> str:
 
 
 def _number(value: Any) -> float | None:
+    """Return a finite number; None for anything else that a log may contain."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -221,14 +262,20 @@ def _number(value: Any) -> float | None:
 
 
 def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:
-    """Return steps and values as means of consecutive points, and the points in each."""
+    """Return steps and values as means of consecutive points, and the points in each.
+
+    At most ``_BINS`` points; the last may be the mean of fewer values.
+    """
     size = -(-len(log.values) // _BINS)
     if size == 1:
         return log.steps, log.values, 1
-    starts = range(0, len(log.values), size)
-    steps = np.array([log.steps[at : at + size].mean() for at in starts])
-    values = np.array([log.values[at : at + size].mean() for at in starts])
-    return steps, values, size
+
+    def means(numbers: Floats) -> Floats:
+        """Return the means of ``size`` numbers each; the last part may be shorter."""
+        starts = range(0, len(numbers), size)
+        return np.array([numbers[at : at + size].mean() for at in starts])
+
+    return means(log.steps), means(log.values), size
 
 
 def _mean_of(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
@@ -236,8 +283,9 @@ def _mean_of(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     steps, _ = curves[0]
     end = min(x[-1] for x, _ in curves)
     steps = steps[steps <= end]
-    means = np.mean([np.interp(steps, x, y) for x, y in curves], axis=0)
-    return steps, means
+    # Logs may count at other steps: values in between are interpolated.
+    values = [np.interp(steps, x, y) for x, y in curves]
+    return steps, np.mean(values, axis=0)
 
 
 def _sentence(name: str) -> str:

@@ -53,16 +53,21 @@ def format_of(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its caption. ``figure`` is matplotlib's, to be changed at will; ``notices`` say
-    what it leaves out."""
+    """A figure with its caption.
+
+    ``figure`` is matplotlib's, to be changed at will; ``notices`` say what it leaves
+    out. A notebook shows it as SVG.
+    """
 
     figure: Figure = field(repr=False)
     caption: str
     notices: tuple[str, ...] = ()
 
     def save(self, path: Path | str) -> Path:
-        """Write the figure as PDF, SVG or PNG, by the name's ending. The same figure has the same
-        bytes. Raises ``UsageError`` for another ending, ``RecordingError`` if it cannot be written.
+        """Write the figure as PDF, SVG or PNG, by the name's ending.
+
+        The same figure has the same bytes. Raises ``UsageError`` for another ending,
+        ``RecordingError`` if it cannot be written.
         """
         file = Path(path)
         # Before the folder is made: an unknown ending must leave nothing behind.
@@ -75,13 +80,19 @@ class Plot:
         return file
 
     def _render(self, form: str) -> bytes:
+        """Return the bytes of the figure in a format of ``FORMATS``."""
         import matplotlib
 
         # Dates would make every file differ.
         dated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
         out = io.BytesIO()
         with matplotlib.rc_context(RC):
-            self.figure.savefig(out, format=form, dpi=_DPI, metadata=dated.get(form))
+            self.figure.savefig(
+                out,
+                format=form,
+                dpi=_DPI,
+                metadata=dated.get(form),
+            )
         return out.getvalue()
 
     def _repr_svg_(self) -> str:
@@ -100,22 +111,25 @@ def plot(
     trusted: Sequence[Path] = (),
     cluster: str = "",
 ) -> Plot:
-    """Draw a figure of runs. ``kind`` is one of ``KINDS``, ``width`` is ``column``, ``page`` or
-    inches; the other options are those of :class:`~wayword.viewer.plots.request.FigureRequest`.
-    Raises ``UsageError`` for options that do not fit the runs, and without matplotlib."""
+    """Draw a figure of runs.
+
+    ``kind`` is one of ``KINDS``, ``width`` is ``column``, ``page`` or inches; the other
+    options are those of :class:`~wayword.viewer.plots.request.FigureRequest`. Raises
+    ``UsageError`` for options that do not fit the runs, and without matplotlib.
+    """
     if kind not in KINDS:
         raise UsageError(f"--kind {kind}: {suggest(kind, list(KINDS))}")
     if isinstance(runs, Path | str):
         runs = [runs]
     request = FigureRequest(
         [Path(path) for path in runs],
-        width_of(str(width)),
-        metric,
-        labels,
-        episode,
-        data,
-        trusted,
-        cluster,
+        width=width_of(str(width)),
+        metric=metric,
+        labels=labels,
+        episode=episode,
+        data=data,
+        trusted=trusted,
+        cluster=cluster,
     )
     with needing("figures need matplotlib", "plot"):
         import matplotlib

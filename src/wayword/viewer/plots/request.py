@@ -33,8 +33,11 @@ class FigureRequest:
     cluster: str = ""
 
     def names(self, given: Sequence[str]) -> list[str]:
-        """Return the legend's names: ``labels``, else ``given`` made distinct. Raises
-        ``UsageError`` unless there is a label for each series or none."""
+        """Return the legend's names: ``labels``, else ``given`` made distinct.
+
+        ``given`` has a name for each series. Raises ``UsageError`` unless there is a
+        label for each series or none.
+        """
         if self.labels:
             if len(self.labels) != len(given):
                 series = ", ".join(given)

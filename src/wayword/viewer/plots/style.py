@@ -65,14 +65,25 @@ class SeriesStyle(NamedTuple):
 
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#1a1a1a")
 """Okabe and Ito 2008: distinct for people with any of the common color deficiencies."""
-_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)), (0, (2, 1)))
+# Each as its offset and the lengths of strokes and gaps, in line widths
+_DASHES = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (1, 1.2)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (2, 1)),
+)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MOST = len(_COLORS) * len(_DASHES)
 """Series of a figure, at most: more could not be told apart."""
 
 
 def look(number: int) -> SeriesStyle:
-    """Return the look of a series; no two of ``MOST`` have the same color and dashes."""
+    """Return the look of a series; no two of ``MOST`` have the same color and dashes.
+
+    Seven colors and five dashes have no common divisor, so counting both on gives every
+    pair.
+    """
     return SeriesStyle(
         _COLORS[number % len(_COLORS)],
         _DASHES[number % len(_DASHES)],
@@ -97,7 +108,11 @@ def width_of(text: str) -> float:
 
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure of ``width`` by ``height`` inches and its axes; it is known to no window."""
+    """Return a figure of ``width`` by ``height`` inches and its axes.
+
+    No window and no ``pyplot`` state knows it, so it is freed like any object. Raises
+    ``UsageError`` without matplotlib.
+    """
     with needing("figures need matplotlib", "plot"):
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine

@@ -16,7 +16,14 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.figures import spaced
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.content import LANDMARK, Map, Point, Shape, Waypoint
+from wayword.viewer.maps.content import (
+    LANDMARK,
+    Extent,
+    Map,
+    Point,
+    Shape,
+    Waypoint,
+)
 from wayword.viewer.plots.request import Drawing, FigureRequest
 from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
 
@@ -66,8 +73,12 @@ _PAINTS = ("red", "green", "blue", "purple", "yellow", "grey")
 
 
 def draw_map(request: FigureRequest) -> Drawing:
-    """Draw an episode of one or several runs on its map: by default the first one without success
-    or, of several runs, the first one with different outcomes."""
+    """Draw an episode of one or several runs on its map.
+
+    By default the first episode without success or, of several runs, the first one with
+    different outcomes. Of a single run the mistake is marked. Raises ``UsageError`` if
+    the runs share no finished episode, or if it has no map.
+    """
     runs = [RunFolder.read(path) for path in reports.run_folders(request.runs)]
     episode = request.episode or _telling_episode(runs)
     sources = open_sources(runs[0], [episode], request.data, request.trusted)
@@ -75,13 +86,13 @@ def draw_map(request: FigureRequest) -> Drawing:
     records = [run.record(episode) for run in runs]
     document = Document.of(records[0], sources)
     drawn = document.drawn
-    if isinstance(drawn, Map) and drawn.unit == "squares":
-        crop(drawn)
     if not isinstance(drawn, Map):
         problem = f"episode {episode!r} has no map"
         if sources.notice:
             problem += f": {sources.notice}"
         raise UsageError(problem)
+    if drawn.unit == "squares":
+        crop(drawn)
     walks = _walks(names, records, sources, drawn)
     shapes = _shapes_at_the_end(drawn)
     west, south, east, north = _box(walks, drawn, shapes)
@@ -124,22 +135,29 @@ def draw_map(request: FigureRequest) -> Drawing:
 
 
 def _telling_episode(runs: Sequence[RecordedRun]) -> str:
-    """Return the first episode of all runs with different outcomes; of one run, that failed."""
+    """Return the first episode of all runs with different outcomes; of one run, that failed.
+
+    The first one that all have finished if there is no such episode.
+    """
     outcomes = []
     for run in runs:
         success = success_of(run.config)
-        outcomes.append(
-            {name: scores.get(success, 0.0) > 0.5 for name, scores in run.scores()}
-        )
+        solved = {}
+        for name, scores in run.scores():
+            solved[name] = scores.get(success, 0.0) > 0.5
+        outcomes.append(solved)
     # Only what all runs have played can be drawn for all.
-    shared = [name for name in outcomes[0] if all(name in each for each in outcomes)]
+    first = outcomes[0]
+    shared = [name for name in first if all(name in each for each in outcomes)]
     if not shared:
         raise UsageError("the runs have no finished episode in common; give --episode")
-    if len(runs) == 1:
-        chosen = [name for name in shared if not outcomes[0][name]]
-    else:
-        chosen = [name for name in shared if len({each[name] for each in outcomes}) > 1]
-    return (chosen or shared)[0]
+    for name in shared:
+        solved_in = {each[name] for each in outcomes}
+        # Of one run, the first that failed; of several, the first that tells them apart.
+        tells = len(solved_in) > 1 or (len(runs) == 1 and False in solved_in)
+        if tells:
+            return name
+    return shared[0]
 
 
 Walk = tuple[str, Sequence[Waypoint], bool]
@@ -152,7 +170,11 @@ def _walks(
     sources: Sources,
     first: Map,
 ) -> list[Walk]:
-    """Return the walk of each actor of each run, in the legend's order."""
+    """Return the walk of each actor of each run, in the legend's order.
+
+    ``first`` is the map of the first record. Raises ``UsageError`` for a record without
+    a map.
+    """
     walks: list[Walk] = []
     for number, (name, record) in enumerate(zip(names, records, strict=True)):
         drawn = maps.map_of(record.trajectory, sources) if number else first
@@ -167,58 +189,67 @@ def _walks(
 
 def _shapes_at_the_end(drawn: Map) -> list[Shape]:
     """Return the shapes that are visible after the last step."""
-    last = max(stop.step for stop in drawn.stops)
-    return [shape for shape in drawn.shapes if shape.first == 0 or shape.last > last]
+    return [
+        shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
+    ]
 
 
-def _box(
-    walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]
-) -> tuple[float, float, float, float]:
-    """Return west, south, east and north of the drawing: the ground, if it has one, else the walks
-    and the gold path."""
+def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
+    """Return west, south, east and north of the drawing, in metres.
+
+    The box of the ground, if there is one, of the walks and the gold path, with a
+    margin and not narrower than 1 to 2 or flatter than 1 to 3, about.
+    """
     points = [point for _, point in drawn.gold]
     for _, walk, _ in walks:
         points += [stop.point for stop in walk]
     for shape in shapes:
         if shape.form in ("rect", "area", "line"):
             points += shape.points
-    xs, ys = zip(*points, strict=True)
+    extent = Extent.of(points)
     margin = _MARGIN
     if not any(shape.form in ("rect", "area") for shape in shapes):
         margin = 4 * _MARGIN  # walks on nothing need room for their marks
-    margin += 0.04 * max(max(xs) - min(xs), max(ys) - min(ys))
-    west = min(xs) - margin
-    south = min(ys) - margin
+    margin += 0.04 * extent.longest
+    west, south, east, north = extent.grown(margin)
     # A walk that goes straight needs room, too.
-    east = max(max(xs) + margin, west + 0.5 * (max(ys) - min(ys)))
-    north = max(max(ys) + margin, south + 0.35 * (east - west))
-    return west, south, east, north
+    east = max(east, west + 0.5 * (extent.north - extent.south))
+    north = max(north, south + 0.35 * (east - west))
+    return Extent(west, south, east, north)
 
 
 def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -> None:
-    """Draw the plan, the graph, and the names that fit into their rooms."""
+    """Draw the plan, the graph, and the names that fit into their rooms.
+
+    ``inch`` is the number of inches of a metre on paper.
+    """
     from matplotlib.patches import Circle, Polygon
 
     for shape in shapes:
         words = shape.kind.split()
         if shape.form == "line":
-            style = next((_LINES[w] for w in words if w in _LINES), None)
-            if style is not None:
-                axes.plot(*zip(*shape.points, strict=True), zorder=1.5, **style)
+            # A shape's kind is a list of classes; the first with a style decides.
+            known = [word for word in words if word in _LINES]
+            if known:
+                style = _LINES[known[0]]
+                xs, ys = zip(*shape.points, strict=True)
+                axes.plot(xs, ys, zorder=1.5, **style)
             continue
-        style = _fill_of(words)
-        if style is None:
+        fill = _fill_of(words)
+        if fill is None:
             continue
         if shape.form == "dot":
             at = shape.points[0]
             # Sizes are in pixels of a page; a dot keeps its share of a column.
             radius = 0.006 * shape.size / inch
-            axes.add_patch(Circle(at, radius, **{"zorder": 1.6, **style}))
+            axes.add_patch(Circle(at, radius, **{"zorder": 1.6, **fill}))
+        below = {"zorder": 1.0, **fill}
         for corners in _outlines(shape):
-            axes.add_patch(Polygon(corners, closed=True, **{"zorder": 1.0, **style}))
+            axes.add_patch(Polygon(corners, closed=True, **below))
     for a, b in drawn.edges:
         if a in drawn.places and b in drawn.places:
-            xs, ys = zip(drawn.places[a], drawn.places[b], strict=True)
+            ends = (drawn.places[a], drawn.places[b])
+            xs, ys = zip(*ends, strict=True)
             axes.plot(xs, ys, color=FAINT, linewidth=0.5, zorder=1.7)
     _draw_names(axes, shapes, inch)
 
@@ -238,21 +269,24 @@ def _outlines(shape: Shape) -> list[list[Point]]:
     if shape.form == "area":
         return [list(shape.points)]
     if shape.form == "rect":
-        x, y = shape.points[0]
-        right, top = shape.points[-1]
-        return [[(x, y), (right, y), (right, top), (x, top)]]
+        return [_corners(Extent.of(shape.points))]
     if shape.form == "cells":
-        half = shape.size / 2
         return [
-            [
-                (x - half, y - half),
-                (x + half, y - half),
-                (x + half, y + half),
-                (x - half, y + half),
-            ]
-            for x, y in shape.points
+            _corners(Extent.around(middle, shape.size, shape.size))
+            for middle in shape.points
         ]
     return []
+
+
+def _corners(extent: Extent) -> list[Point]:
+    """Return the four corners of a rectangle, in order around it."""
+    west, south, east, north = extent
+    return [
+        (west, south),
+        (east, south),
+        (east, north),
+        (west, north),
+    ]
 
 
 def _draw_names(axes: Axes, shapes: Sequence[Shape], inch: float) -> None:
@@ -274,6 +308,10 @@ def _draw_names(axes: Axes, shapes: Sequence[Shape], inch: float) -> None:
 def _write(
     axes: Axes, text: str, at: Point, offset: tuple[float, float], side: Any
 ) -> None:
+    """Write a small text next to a point (metres), moved by an offset in points.
+
+    ``side`` is the text's vertical alignment. A white rim keeps it legible on lines.
+    """
     from matplotlib.patheffects import withStroke
 
     axes.annotate(
@@ -299,28 +337,70 @@ def _lettered(axes: Axes, text: str, document: Document) -> str:
     for place, letter in document.letters.by_place.items():
         if place in text and place in places:
             text = text.replace(place, letter)
-            axes.annotate(letter, places[place], xytext=(8, 4), fontsize=7.5, zorder=4,
-                          textcoords="offset points", fontweight="bold")  # fmt: skip
+            axes.annotate(
+                letter,
+                places[place],
+                xytext=(8, 4),
+                fontsize=7.5,
+                zorder=4,
+                textcoords="offset points",
+                fontweight="bold",
+            )
     return text
 
 
 def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
     """Draw the gold path below the walks and its end as a star; name the signs of goals."""
     if drawn.gold:
-        xs, ys = zip(*(point for _, point in drawn.gold), strict=True)
-        axes.plot(xs, ys, color=_GOAL, linewidth=5.5, alpha=0.45, zorder=2,
-                  label="reference path", solid_capstyle="round")  # fmt: skip
-        axes.plot(xs[-1], ys[-1], linestyle="none", marker="*", markersize=12, color=_GOAL,
-                  markeredgecolor=INK, markeredgewidth=0.5, zorder=2.2, label="goal")  # fmt: skip
+        points = [point for _, point in drawn.gold]
+        xs, ys = zip(*points, strict=True)
+        axes.plot(
+            xs,
+            ys,
+            color=_GOAL,
+            linewidth=5.5,
+            alpha=0.45,
+            zorder=2,
+            label="reference path",
+            solid_capstyle="round",
+        )
+        axes.plot(
+            xs[-1],
+            ys[-1],
+            linestyle="none",
+            marker="*",
+            markersize=12,
+            color=_GOAL,
+            markeredgecolor=INK,
+            markeredgewidth=0.5,
+            zorder=2.2,
+            label="goal",
+        )
     words: set[str] = set()
     for shape in shapes:
         words.update(shape.kind.split())
     if {"goal-object", "meant"} & words:
-        axes.plot([], [], linestyle="none", marker="o", color=_GOAL, markeredgecolor=INK,
-                  markeredgewidth=0.6, label="goal object")  # fmt: skip
+        axes.plot(
+            [],
+            [],
+            linestyle="none",
+            marker="o",
+            color=_GOAL,
+            markeredgecolor=INK,
+            markeredgewidth=0.6,
+            label="goal object",
+        )
     if "destination" in words:
-        axes.plot([], [], linestyle="none", marker="s", markersize=6, markerfacecolor="none",
-                  markeredgecolor=_GOAL, label="where to")  # fmt: skip
+        axes.plot(
+            [],
+            [],
+            linestyle="none",
+            marker="s",
+            markersize=6,
+            markerfacecolor="none",
+            markeredgecolor=_GOAL,
+            label="where to",
+        )
 
 
 def _draw_walk(
@@ -331,50 +411,124 @@ def _draw_walk(
     number: int,
     inch: float,
 ) -> None:
-    """Draw a walk: an open circle at its start, arrows along it, and at its end the mark of the
-    series, or a cross if the episode was not solved."""
+    """Draw a walk: an open circle at its start, arrows along it, and a mark at its end.
+
+    The mark is that of series ``number``, or a cross if the episode was not solved.
+    ``inch`` is the number of inches of a metre on paper.
+    """
     color, dashes, marker = look(number)
     points = [walk[0].point]
     for stop in walk[1:]:
         points += [*stop.route, stop.point]
     xs, ys = zip(*points, strict=True)
-    axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.8, solid_joinstyle="round")
-    axes.plot(xs, ys, color=color, linestyle=dashes, linewidth=1.3, zorder=3)
+    # A white rim keeps walks apart where they cross.
+    axes.plot(
+        xs,
+        ys,
+        color="white",
+        linewidth=2.2,
+        zorder=2.8,
+        solid_joinstyle="round",
+    )
+    axes.plot(
+        xs,
+        ys,
+        color=color,
+        linestyle=dashes,
+        linewidth=1.3,
+        zorder=3,
+    )
     for before, after in pairwise(points):
         # A shorter leg would be all arrow.
         if math.dist(before, after) * inch > 0.14:
-            turn = math.degrees(math.atan2(after[1] - before[1], after[0] - before[0]))
-            x = before[0] + 0.55 * (after[0] - before[0])
-            y = before[1] + 0.55 * (after[1] - before[1])
+            east = after[0] - before[0]
+            north = after[1] - before[1]
+            turn = math.degrees(math.atan2(north, east))
+            x = before[0] + 0.55 * east
+            y = before[1] + 0.55 * north
             tip: Any = (3, 0, turn - 90)
-            axes.plot(x, y, marker=tip, markersize=4.2, color=color,
-                      markeredgewidth=0, zorder=3.1)  # fmt: skip
-    axes.plot(*points[0], marker="o", markersize=5, markerfacecolor="white",
-              markeredgecolor=color, markeredgewidth=1.1, zorder=3.4)  # fmt: skip
-    end: dict[str, Any] = {"marker": marker, "markersize": 5.5, "markeredgewidth": 0.0}
+            axes.plot(
+                x,
+                y,
+                marker=tip,
+                markersize=4.2,
+                color=color,
+                markeredgewidth=0,
+                zorder=3.1,
+            )
+    axes.plot(
+        *points[0],
+        marker="o",
+        markersize=5,
+        markerfacecolor="white",
+        markeredgecolor=color,
+        markeredgewidth=1.1,
+        zorder=3.4,
+    )
+    end: dict[str, Any] = {
+        "marker": marker,
+        "markersize": 5.5,
+        "markeredgewidth": 0.0,
+    }
     if not solved:
         end = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.8}
-    axes.plot(*points[-1], linestyle="none", color=color, zorder=3.5, **end)
+    axes.plot(
+        *points[-1],
+        linestyle="none",
+        color=color,
+        zorder=3.5,
+        **end,
+    )
+    # For the legend alone: its sign has the line and the mark of the end.
     outcome = "solved" if solved else "failed"
-    label = f"{name} ({outcome})"
-    axes.plot([], [], color=color, linestyle=dashes, label=label, **end)
+    axes.plot(
+        [],
+        [],
+        color=color,
+        linestyle=dashes,
+        label=f"{name} ({outcome})",
+        **end,
+    )
 
 
 def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:
     """Draw a ring where the actor stood before the step that decided the episode."""
     before = [stop for stop in walk if stop.step < step]
     if before:
-        axes.plot(*before[-1].point, marker="o", markersize=12, markerfacecolor="none",
-                  markeredgecolor=INK, markeredgewidth=0.9, linestyle="none", zorder=3.6,
-                  label=f"mistake (step {step})")  # fmt: skip
+        axes.plot(
+            *before[-1].point,
+            marker="o",
+            markersize=12,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            markeredgewidth=0.9,
+            linestyle="none",
+            zorder=3.6,
+            label=f"mistake (step {step})",
+        )
 
 
 def _draw_scale(axes: Axes, west: float, south: float, east: float) -> None:
     """Draw a bar of a round length, at most a quarter of the width, in the lower left corner."""
-    length = max((s for s in _SCALES if s <= (east - west) / 4), default=_SCALES[0])
+    quarter = (east - west) / 4
+    fitting = [scale for scale in _SCALES if scale <= quarter]
+    length = max(fitting, default=_SCALES[0])
     x = west + 0.02 * (east - west)
     south += 0.01 * (east - west)
-    axes.plot([x, x + length], [south, south], color=INK, linewidth=1.4, clip_on=False,
-              solid_capstyle="butt")  # fmt: skip
-    axes.annotate(f"{length:g} m", (x + length, south), xytext=(3, 0), fontsize=6.5,
-                  textcoords="offset points", va="center", annotation_clip=False)  # fmt: skip
+    axes.plot(
+        [x, x + length],
+        [south, south],
+        color=INK,
+        linewidth=1.4,
+        clip_on=False,
+        solid_capstyle="butt",
+    )
+    axes.annotate(
+        f"{length:g} m",
+        (x + length, south),
+        xytext=(3, 0),
+        fontsize=6.5,
+        textcoords="offset points",
+        va="center",
+        annotation_clip=False,
+    )

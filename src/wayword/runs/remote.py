@@ -24,6 +24,7 @@ from pathlib import Path
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder
 from wayword.runs.codec import read_members
+from wayword.runs.config import BATCHES
 from wayword.runs.index import EPISODES, FAILURES
 
 GROWING = (EPISODES, FAILURES)
@@ -157,7 +158,7 @@ class Store:
 
     def _clear_copy(self) -> None:
         """Remove the local copy."""
-        for name in (*GROWING, *SMALL):
+        for name in (*GROWING, *SMALL, BATCHES):
             (self.copy / name).unlink(missing_ok=True)
 
     def _fetch(self, name: str) -> None:

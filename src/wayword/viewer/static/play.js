@@ -179,6 +179,8 @@
       const alone = words.filter((word, n) => !new RegExp(`^(room|${colors})$`).test(word) && !(n < words.length - 1 && modifies(word)) && !(n && !stands(word)));
       nouns.push(...(words.length > 1 && all.includes(words.join(" ")) ? [words.join(" ")] : alone));
     }
+    const named = [...board().querySelectorAll("svg .label.named")].map((label) => label.textContent.toLowerCase()); // a shop has no article
+    nouns.push(...named.filter((name) => !/^\w\d? to the |\d/.test(name)).map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
     if (!nouns.length) return;
     const stems = nouns.flatMap((noun) => [noun, noun.replace(/s$/, ""), noun.replace(/es$/, "")]);
     const pattern = new RegExp(`\\b((?:${stems.join("|")})(?:s|es)?(?: \\d+)?)\\b`, "i");

@@ -229,6 +229,6 @@ def test_a_goal_with_used_objects_is_explained_by_the_latest_use() -> None:
     )
     found = find_mistake(evidence)
     assert found is not None
-    assert "close[box_1]" in str(found.fact)
+    assert "close box 1" in str(found.fact)
     assert "box 1" in str(found.fact)
     assert "box 2" not in str(found.fact)

@@ -165,7 +165,7 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
             rf"(next to the {name}, not done|"
             rf"\d+ squares from the {name})(, in view)?"
             r"(; (only turned|never left the start)"
-            r"(, (\d of \d steps|\w+ at step \d) (failed|(was|were) blocked))?)?.", text,
+            r"(, (\d of \d steps|[a-z ]+ at step \d) (failed|(was|were) blocked))?)?.", text,
         )  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def failures(trajectory: Trajectory, least: float) -> list[Fact]:
     if len(failed) == 1:
         action = getattr(steps[failed[0]].decision, "action", "the action")
         what = "was blocked" if blocked else "failed"
-        return [Fact("step_failed", action=str(action), step=failed[0] + 1, what=what)]
+        words = str(action).replace("_", " ")
+        return [Fact("step_failed", action=words, step=failed[0] + 1, what=what)]
     what = "were blocked" if blocked else "failed"
     return [Fact("steps_failed", failed=len(failed), count=len(steps), what=what)]
 

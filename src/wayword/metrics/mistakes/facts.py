@@ -82,10 +82,12 @@ class EpisodeFacts:
         return len(self.trajectory.steps)
 
     def acted(self, step: int) -> str:
-        """Return the action of a step (from 1) in words."""
+        """Return the action of a step (from 1) in words: ``go grab mug 1``."""
         decision = self.trajectory.steps[step - 1].decision
         if isinstance(decision, Decision):
-            return str(decision.action)
+            action = decision.action
+            words = f"{action.name} {', '.join(action.arguments)}"
+            return words.strip().replace("_", " ")
         return f"a rejected answer ({decision.kind.replace('_', ' ')})"
 
     def end(self, actor: str = "") -> str:

@@ -41,7 +41,7 @@ OTHER = "do"
 
 
 def action_of(command: str) -> Action:
-    """The action of an engine's command."""
+    """Return the action of an engine's command; the command itself as argument if unknown."""
     for form, verb in FORMS.items():
         if match := re.fullmatch(form, command):
             words = [verb, *match.groups()] if verb else list(match.groups())
@@ -93,6 +93,7 @@ class GameWorld(World):
         self._show({"text": "", "commands": [], "won": False})
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a copy, which begins an engine of its own."""
         return {**self.__dict__, "_engine": None}
 
     def reset(self, episode: Episode) -> None:
@@ -103,9 +104,11 @@ class GameWorld(World):
         self._show(self._ask({"game": self._game}))
 
     def observe(self, actor: str) -> GameObservation:
+        """Return the engine's last text."""
         return GameObservation(self._text)
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return the commands that the engine lists now, and a stop."""
         return ActionSpace((*self._possible, STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
@@ -123,12 +126,15 @@ class GameWorld(World):
         return Feedback("ok", {"command": command, "result": self._text})
 
     def done(self, actor: str) -> bool:
+        """True once the goal is met or the actor has stopped."""
         return self._stopped or self._won
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return nothing: the engine names no position."""
         return {}
 
     def state(self) -> Mapping[str, Json]:
+        """Return if the game was won or stopped, and all commands in order."""
         return {
             "won": self._won,
             "stopped": self._stopped,
@@ -136,7 +142,7 @@ class GameWorld(World):
         }
 
     def _show(self, answer: Mapping[str, Any]) -> None:
-        """Keep what the engine shows."""
+        """Store what the engine shows: its text, its commands, and if the game is won."""
         self._text = str(answer["text"])
         self._won = bool(answer["won"])
         self._possible = {action_of(each): str(each) for each in answer["commands"]}
@@ -149,7 +155,10 @@ class GameWorld(World):
                 self._ask({"command": command})
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The engine's answer. Raises ``DataError`` for a failure."""
+        """Return the engine's answer, after starting one if there is none.
+
+        Raises ``DataError`` for a failure.
+        """
         if self._engine is None:
             self._engine = self._start()
         answer = self._engine.ask(request)

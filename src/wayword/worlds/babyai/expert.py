@@ -22,7 +22,10 @@ from wayword.worlds.babyai.world import CODES, LOW_LEVEL, ON_OBJECT, BabyAIWorld
 
 
 class SolvableLevels(Dataset):
-    """BabyAI levels. ``expert`` is the package's bot, or for actors that run skills, their plan."""
+    """BabyAI levels with a solution.
+
+    ``expert`` is the package's bot, or for actors that run skills, a plan of skills.
+    """
 
     solutions = ("expert",)
 
@@ -73,8 +76,10 @@ class SolvableLevels(Dataset):
 
 
 def expert_length(level: str, seed: int, at_most: int | None = None) -> int | None:
-    """Return the number of actions the expert needs for a level and seed; None if it fails or needs
-    more than ``at_most``."""
+    """Return the number of actions the expert needs for a level and seed.
+
+    None if it fails or needs more than ``at_most``.
+    """
     instance = Level(level)
     instance.start(seed)
     # It has to walk up to one of the objects, so most draws need no bot
@@ -100,7 +105,10 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
 
 
 def plan(level: Level) -> Iterator[int]:
-    """Yield the package's action codes; carry out each before requesting the next."""
+    """Yield the package's action codes; carry out each before requesting the next.
+
+    Raises ``PlanningFailed`` if the bot gives up or stops before success.
+    """
     from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
 
     # The bot never opens a box to look for a key.
@@ -154,8 +162,10 @@ MAX_SKILLS = 60  # skills tried per clause: several times what the largest level
 
 
 class LevelPlanner:
-    """Planner for a body that runs skills, clause by clause. It knows which objects match the
-    instruction, but has to find them by looking."""
+    """Planner for a body that runs skills, clause by clause.
+
+    It knows which objects match the instruction, but has to find them by looking.
+    """
 
     def __init__(self, world: BabyAIWorld) -> None:
         self._world = world
@@ -190,7 +200,10 @@ class LevelPlanner:
         yield from self._do("go_grab", objects)
 
     def _do(self, verb: str, objects: Collection[Any]) -> ActionPlan:
-        """Run a skill on any of ``objects``, exploring until one is seen and reachable."""
+        """Run a skill on any of ``objects``, exploring until one is seen and reachable.
+
+        Raises ``PlanningFailed`` after ``MAX_SKILLS`` explorations.
+        """
         # A seen object may be unreachable, so all that match are tried before the next
         # exploration.
         for _ in range(MAX_SKILLS):

@@ -67,7 +67,9 @@ class Level:
         self.env.gen_obs = dict
 
     def start(self, seed: int) -> None:
-        """Generate the level, suppressing messages that the package prints when it retries."""
+        """Generate the level of a seed, suppressing messages that the package prints
+        when it retries.
+        """
         # Some levels are drawn several times until they can be solved.
         with redirect_stdout(io.StringIO()):
             self.env.reset(seed=seed)
@@ -96,7 +98,11 @@ class Level:
         self.facing = int(env.agent_dir)
 
     def view(self, ahead: int, right: int) -> Any:
-        """Return the visible object at steps from the actor; None if empty or hidden."""
+        """Return the visible object at steps from the actor; None if empty or hidden.
+
+        ``right`` is negative to the left. Both must be within the view of 7 x 7
+        squares.
+        """
         # The package counts rows from the farthest, columns from the left.
         return self._view.get(right + MIDDLE, VIEW_SIZE - 1 - ahead)
 
@@ -172,9 +178,12 @@ def door_state(obj: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GridObject:
-    """An object in view. ``name`` has a number in order of first sight: ``red_ball_1``. ``ahead``
-    and ``right`` are steps ahead and to the right (negative: left). ``state`` is ``open``,
-    ``closed`` or ``locked`` for doors, else empty."""
+    """An object in view.
+
+    ``name`` has a number in order of first sight: ``red_ball_1``. ``ahead`` and
+    ``right`` are steps ahead and to the right (negative: left). ``state`` is ``open``,
+    ``closed`` or ``locked`` for doors, else empty.
+    """
 
     name: str
     color: str
@@ -242,7 +251,11 @@ class LevelNames:
         return self._names[obj]
 
 
-def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservation:
+def observe_level(
+    level: Level,
+    names: LevelNames,
+    actor: str,
+) -> BabyAIObservation:
     """Return the actor's observation; objects seen for the first time get names."""
     objects = []
     held = level.carried
@@ -252,11 +265,26 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
         if obj is not None and obj.type not in ("wall", "floor"):
             name = names.name_of(obj)
             state = door_state(obj)
-            objects.append(GridObject(name, obj.color, obj.type, ahead, right, state))
+            objects.append(
+                GridObject(
+                    name,
+                    obj.color,
+                    obj.type,
+                    ahead,
+                    right,
+                    state,
+                )
+            )
     # One hand, so one object at most.
     holding: tuple[GridHeld, ...] = ()
     if held is not None:
-        holding = (GridHeld(names.name_of(held), held.color, held.type),)
+        holding = (
+            GridHeld(
+                names.name_of(held),
+                held.color,
+                held.type,
+            ),
+        )
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
@@ -300,8 +328,11 @@ def route(
     is_goal: IsGoal,
     explored: set[Square] | None = None,
 ) -> list[int] | None:
-    """Return the shortest sequence of turns and steps to the goal over free squares and open doors,
-    only ``explored`` ones if given; None without a path."""
+    """Return the shortest sequence of turns and steps to the goal.
+
+    Over free squares and open doors, only ``explored`` ones if given. None without a
+    path; empty if the actor is there already.
+    """
     # Breadth-first over states (x, y, direction). ``previous`` maps a state to the one before it
     # and the code that led to it.
     start = (*level.place, level.facing)

@@ -28,16 +28,19 @@ class GridPainter(Painter):
 
     @property
     def name(self) -> str:
+        """``minigrid:`` and the version of the package, which draws the pictures."""
         # Imported here: only this extra needs the package.
         import minigrid
 
         return f"minigrid:{minigrid.__version__}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the only picture: the view from above."""
         heading = float(world.pose(actor)["heading"])
         return [PictureView("the squares in view", heading, -90.0, 90.0)]
 
     def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
+        """Map the numbers of objects in view to their marks, in the order of first sight."""
         names = _as_level(world).names.objects
         return {
             number: Mark(number, name) for number, name in enumerate(names, start=1)
@@ -50,6 +53,11 @@ class GridPainter(Painter):
         view: PictureView,
         size: tuple[int, int],
     ) -> Frame:
+        """Draw the squares in view; ``size`` is rows and columns in pixels.
+
+        The picture is a square in the middle of the frame. It has no depth: infinite
+        everywhere.
+        """
         grid_world = _as_level(world)
         tile = min(size) // VIEW_SIZE
         side = VIEW_SIZE * tile
@@ -73,5 +81,6 @@ class GridPainter(Painter):
 
 
 def _as_level(world: World) -> BabyAIWorld:
+    """Return a level's world, the only kind this painter is used with."""
     assert isinstance(world, BabyAIWorld)
     return world

@@ -54,7 +54,10 @@ Outcome = tuple[str, Details]
 
 
 def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
-    """Return the outcome of a motion that is about to be carried out: the package reports none."""
+    """Return the outcome of a motion that is about to be carried out.
+
+    The package reports none, so it has to be known from the state before.
+    """
     # A turn always works.
     if verb.startswith("turn"):
         return "ok", {}

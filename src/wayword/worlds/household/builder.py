@@ -66,7 +66,12 @@ class SceneBuilder:
         self._objects: dict[str, HouseObject] = {}
         self._floor: Floor | None = None
 
-    def room(self, name: str, polygon: Iterable[Point], walls: bool = True) -> None:
+    def room(
+        self,
+        name: str,
+        polygon: Iterable[Point],
+        walls: bool = True,
+    ) -> None:
         """Add a room, with a wall along each edge of its polygon unless ``walls`` is false."""
         # As floats, so that hand-made and imported scenes give equal points.
         corners = tuple((float(x), float(y)) for x, y in polygon)
@@ -96,7 +101,16 @@ class SceneBuilder:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         # Walls are cut when the scene is built, since rooms may be added later.
         self.opening(a, b)
-        self._doors.append(Door(name, a, b, (), not closed, openable))
+        self._doors.append(
+            Door(
+                name,
+                a,
+                b,
+                (),
+                not closed,
+                openable,
+            )
+        )
         return name
 
     def furniture(
@@ -124,8 +138,18 @@ class SceneBuilder:
         # Given fields win, so an importer can say that glass is not opaque.
         fields = {"solid": stops_bodies, "opaque": True, **fields}
         box = x, y, width, depth, bottom, height
-        fields |= {"affordances": frozenset(affordances), "receptacle": receptacle}
-        return self.add(HouseObject(name or self._new_id(kind), kind, *box, **fields))
+        fields |= {
+            "affordances": frozenset(affordances),
+            "receptacle": receptacle,
+        }
+        return self.add(
+            HouseObject(
+                name or self._new_id(kind),
+                kind,
+                *box,
+                **fields,
+            )
+        )
 
     def item(
         self,
@@ -153,7 +177,13 @@ class SceneBuilder:
         able = frozenset(("pickupable", *affordances))
         fields = {"parent": parent, "affordances": able, **fields}
         return self.add(
-            HouseObject(name or self._new_id(kind), kind, x or 0.0, y or 0.0, **fields)
+            HouseObject(
+                name or self._new_id(kind),
+                kind,
+                x or 0.0,
+                y or 0.0,
+                **fields,
+            )
         )
 
     def add(self, obj: HouseObject) -> str:
@@ -174,7 +204,12 @@ class SceneBuilder:
         marks[rows, columns] = b"."
         lines = (row.tobytes().decode() for row in marks)
         west, south = corner.tolist()
-        self._floor = Floor(west, south, spacing, tuple(lines))
+        self._floor = Floor(
+            west,
+            south,
+            spacing,
+            tuple(lines),
+        )
 
     def build(self) -> Scene:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""

@@ -20,13 +20,21 @@ DOOR_HEIGHT = 2.0
 class Entities:
     """Arrays (M,) over objects (N), then doors (D), then actors (A): M = N + D + A.
 
-    ``x``, ``y``: centers; ``half_x``, ``half_y``: half extents (metres); ``west`` … ``north``:
-    boxes shrunk by ``INSET``. ``inside``: index of the object or actor that holds an object,
-    ``FLOOR`` for none. ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
-    coffee, not water; ``boiled``: cooked in water. ``heated``, ``cooled``, ``cleaned``: true once
-    done. ``anchor``: index of the entity that determines an object's visibility, its outermost
-    enclosing receptacle or itself. ``is_exposed`` is false for enclosed and held objects.
-    ``version`` increases whenever an object or a door moves, opens or closes.
+    Shape (metres): ``x``, ``y`` are centers, ``half_x``, ``half_y`` half extents, ``bottom``
+    the underside, ``height`` the extent upwards. ``west`` … ``north`` are the sides of boxes
+    shrunk by ``INSET``; ``mid_height`` is the height of the middle.
+
+    State: ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with coffee, not
+    water; ``boiled``: cooked in water; ``heated``, ``cooled``, ``cleaned``: true once done.
+
+    Relations: ``inside`` is the index of the object or actor that holds an object, ``FLOOR``
+    for none. ``anchor`` is the index of the entity that determines an object's visibility:
+    its outermost enclosing receptacle, or itself. ``is_exposed`` is false for enclosed and
+    held objects; ``is_root`` is true for exposed ones that are their own anchor.
+
+    Change arrays through ``place``, ``move``, ``set_open`` and ``set_state`` only: they keep
+    boxes, anchors and cached texts consistent. ``version`` increases whenever an object or a
+    door moves, opens or closes, so a cache of views is valid while it stays the same.
     """
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -43,9 +51,24 @@ class Entities:
         # Shapes. Poses and radii of actors are set when they are placed.
         # Views of one array: the rows can be filled together and read by name.
         shapes = np.zeros((6, size))
-        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = shapes
+        (
+            self.x,
+            self.y,
+            self.half_x,
+            self.half_y,
+            self.bottom,
+            self.height,
+        ) = shapes
         columns = [
-            (o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects
+            (
+                o.x,
+                o.y,
+                o.width / 2,
+                o.depth / 2,
+                o.bottom,
+                o.height,
+            )
+            for o in objects
         ]
         shapes[:, listed] = np.array(columns).reshape(-1, 6).T
         self.height[self.first_actor :] = ACTOR_HEIGHT
@@ -62,16 +85,39 @@ class Entities:
         self.inset_x = np.minimum(self.half_x, INSET)
         self.inset_y = np.minimum(self.half_y, INSET)
         boxes = np.zeros((5, size))
-        self.west, self.south, self.east, self.north, self.mid_height = boxes
+        (
+            self.west,
+            self.south,
+            self.east,
+            self.north,
+            self.mid_height,
+        ) = boxes
 
         # States.
         # One byte a flag and entity; a snapshot of a house copies all of them.
         states = np.zeros((11, size), dtype=np.bool_)
-        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = states[
-            :6
-        ]
-        self.heated, self.cooled, self.cleaned, self.coffee, self.boiled = states[6:]
-        for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
+        (
+            self.open,
+            self.on,
+            self.dirty,
+            self.sliced,
+            self.filled,
+            self.cooked,
+            self.heated,
+            self.cooled,
+            self.cleaned,
+            self.coffee,
+            self.boiled,
+        ) = states
+        # The others have not happened to any object at the start.
+        for flag in (
+            "open",
+            "on",
+            "dirty",
+            "sliced",
+            "filled",
+            "cooked",
+        ):
             getattr(self, flag)[listed] = [getattr(o, flag) for o in objects]
         for i, door in enumerate(doors, self.objects):
             self.open[i] = door.open
@@ -127,12 +173,15 @@ class Entities:
         return i < self.objects and bool(self.specs[i].receptacle)
 
     def fits(self, i: int, r: int) -> bool:
-        """True if a receptacle takes objects of that type, full or not."""
+        """True if a receptacle takes objects of that type, full or not.
+
+        ``r`` must be an object: doors and actors have no types that they accept.
+        """
         accepts = self.specs[r].accepts
         return not accepts or self.type(i) in accepts
 
     def full(self, r: int) -> bool:
-        """True if a receptacle takes no more objects."""
+        """True if a receptacle takes no more objects; never for one without a capacity."""
         capacity = self.specs[r].capacity
         # Contents lie in it or on it; both count against its capacity.
         return bool(capacity) and len(self.contents(r)) >= capacity
@@ -155,7 +204,7 @@ class Entities:
         return contents
 
     def with_contents(self, i: int) -> list[int]:
-        """Return an object and everything in or on it, itself first."""
+        """Return an object and everything in or on it, at any depth, itself first."""
         # The list grows while it is read, so that contents of contents are reached.
         members = [i]
         for member in members:
@@ -163,15 +212,22 @@ class Entities:
         return members
 
     def holders(self, i: int) -> list[int]:
-        """Return the receptacles that an object is in or on, innermost first, then the actor that
-        holds it, if any."""
+        """Return everything that holds an object, innermost first.
+
+        These are the receptacles that it is in or on, then the actor that holds them, if any.
+        Empty for an object on the floor.
+        """
         holders: list[int] = []
-        while (i := int(self.inside[i])) != FLOOR:
+        i = int(self.inside[i])
+        while i != FLOOR:
             holders.append(i)
+            i = int(self.inside[i])
         return holders
 
     def update_box(self, i: int | slice) -> None:
-        """Recompute the boxes of one or several objects that moved."""
+        """Recompute the inset boxes of one or several entities whose ``x``, ``y`` or
+        shape changed.
+        """
         half_width = self.half_x[i] - self.inset_x[i]
         half_depth = self.half_y[i] - self.inset_y[i]
         self.west[i] = self.x[i] - half_width
@@ -180,8 +236,17 @@ class Entities:
         self.north[i] = self.y[i] + half_depth
         self.mid_height[i] = self.bottom[i] + self.height[i] / 2
 
-    def place(self, i: int, x: float, y: float, bottom: float) -> None:
-        """Move an object and its contents to a point (metres)."""
+    def place(
+        self,
+        i: int,
+        x: float,
+        y: float,
+        bottom: float,
+    ) -> None:
+        """Move an object and its contents to a point (metres); ``bottom`` is its new underside.
+
+        What holds it stays the same: call ``move`` as well if that changes.
+        """
         self.version += 1
         dx = x - self.x[i]
         dy = y - self.y[i]
@@ -194,7 +259,10 @@ class Entities:
             self.update_box(member)
 
     def move(self, i: int, holder: int) -> None:
-        """Transfer an object and its contents to another holder."""
+        """Transfer an object and its contents to another holder: an index, or ``FLOOR``.
+
+        Coordinates stay as they are: call ``place`` as well if the object changes its position.
+        """
         self.version += 1
         self.inside[i] = holder
         for member in self.with_contents(i):
@@ -210,8 +278,17 @@ class Entities:
         for member in self.with_contents(i):
             self._update_anchor(member)
 
-    def set_state(self, i: int, flag: str, value: int) -> None:
-        """Set a state other than position and ``open``: ``on``, ``dirty``, ``heated`` …"""
+    def set_state(
+        self,
+        i: int,
+        flag: str,
+        value: int,
+    ) -> None:
+        """Set a state other than position and ``open``: ``on``, ``dirty``, ``heated`` …
+
+        ``flag`` is the name of an array of this class. No object becomes visible or hidden by
+        it, so ``version`` stays the same.
+        """
         getattr(self, flag)[i] = value
         self._states[i] = None
 
@@ -227,7 +304,14 @@ class Entities:
             # A burner is on although its knob is what can be toggled.
             if self.on[i] or self.has_affordance(i, "toggleable"):
                 states.append("on" if self.on[i] else "off")
-            flags = ("sliced", "cooked", "boiled", "dirty", "filled", "coffee")
+            flags = (
+                "sliced",
+                "cooked",
+                "boiled",
+                "dirty",
+                "filled",
+                "coffee",
+            )
             states += [flag for flag in flags if getattr(self, flag)[i]]
             if self.temperature[i]:
                 states.append(TEMPERATURES[self.temperature[i]])
@@ -235,12 +319,16 @@ class Entities:
         return cached_states
 
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
-        """Return copies of all arrays by name."""
+        """Return copies of all arrays by name, for :meth:`restore`."""
         # Attributes that are no arrays follow from these or never change.
         return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     def restore(self, snapshot: dict[str, NDArray[np.generic]]) -> None:
-        """Return to the state of a snapshot."""
+        """Return to the state of a snapshot of the same object.
+
+        ``version`` increases all the same, so that caches of the undone state are not
+        used.
+        """
         # In place, since rows are views of shared arrays.
         for name, value in snapshot.items():
             getattr(self, name)[:] = value
@@ -250,7 +338,7 @@ class Entities:
         self._states = [None] * self.size
 
     def _update_anchor(self, i: int) -> None:
-        """Recompute which entity determines the visibility of an object."""
+        """Recompute which entity decides the visibility of an object, and if it is exposed."""
         anchor = i
         is_exposed = True
         # From the inside out, so that the last enclosing receptacle decides.

@@ -52,7 +52,10 @@ def solve(
     high_level: bool = False,
 ) -> ActionPlan:
     """Return all actions up to the stop with their reasons, low-level only unless ``high_level``.
-    Raises ``PlanningFailed`` for a goal it cannot reach."""
+
+    The plan reads the world as it goes on, so the caller has to carry out each action
+    before requesting the next. It raises ``PlanningFailed`` for a goal it cannot reach.
+    """
     # A house to restore is left as it was found: what was opened is closed again.
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
@@ -122,7 +125,10 @@ def _reach_goals(skills: Skills, reference: HouseholdReference) -> ActionPlan:
 
 
 def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
-    """Return the episode with bodies that give these actors all actions and no step limit."""
+    """Return the episode with bodies that give these actors all actions and no step limit.
+
+    Their other fields stay those of the episode.
+    """
     bodies = dict(episode.start.get("bodies", {}))
     # L* is measured with a full body, so that it does not depend on the dataset's
     # limits.
@@ -149,8 +155,11 @@ def solving_decisions(
     high_level: bool = False,
     at_most: int | None = None,
 ) -> list[Decision]:
-    """Return the expert's decisions in a new world, including the stop. Raises ``PlanningFailed``
-    if they do not meet the goals or exceed ``at_most``."""
+    """Return the expert's decisions in a new world, including the stop.
+
+    ``at_most`` ends long ones early. Raises ``PlanningFailed`` if they do not meet the
+    goals or exceed ``at_most``, ``UsageError`` for a task without household goals.
+    """
     reference = task.reference
     episode = task.episode
     if not isinstance(reference, HouseholdReference) or not isinstance(
@@ -182,17 +191,29 @@ def solving_decisions(
 
 
 class SolvableHousehold(Dataset):
-    """Household tasks. ``expert`` meets the goals with low-level actions if the body has them,
-    else with high-level skills. L* counts low-level actions of a body that has every action;
-    examples use only the actions of the dataset's own bodies."""
+    """Household tasks with a solution.
+
+    ``expert`` meets the goals with low-level actions if the body has them, else with
+    high-level skills. L* counts low-level actions of a body that has every action;
+    examples use only the actions of the dataset's own bodies.
+    """
 
     needs_stop = True
 
     solutions = ("expert", "skills")
 
-    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
-        """Return a plan of skills or motions, as the body allows. Raises ``UsageError``
-        for a task without household goals."""
+    def make_plan(
+        self,
+        task: Task,
+        world: World,
+        actor: str,
+        kind: str,
+    ) -> ActionPlan:
+        """Return a plan of skills or motions, as the body allows.
+
+        An actor that cannot contribute gets a stop. Raises ``UsageError`` for a task
+        without household goals.
+        """
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(
             world,
@@ -203,25 +224,41 @@ class SolvableHousehold(Dataset):
             )
         # Explicit skills, or a body that has nothing else.
         if kind == "skills" or needs_high_level(world, actor):
-            return solve(world, actor, reference, high_level=True)
+            return solve(
+                world,
+                actor,
+                reference,
+                high_level=True,
+            )
         verbs_by_actor = {
             body.name: body.body.actions for body in world.house.actors.values()
         }
         # Two workers on one house would undo each other: then only skilled ones work.
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
-        capable = capable_actors(verbs_by_actor, REQUIRED_VERBS, "all")
+        capable = capable_actors(
+            verbs_by_actor,
+            REQUIRED_VERBS,
+            "all",
+        )
         if not others_work and actor in capable:
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
     def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
         """Return the expert's actions, high-level ones for ``kind="skills"``."""
-        decisions = solving_decisions(self.world(task.episode), task, kind == "skills")
+        decisions = solving_decisions(
+            self.world(task.episode),
+            task,
+            kind == "skills",
+        )
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """Return a task and a solution in its body's actions, with skills if it has them; None if
-        there is none. Raises ``UsageError`` for a task for several actors."""
+        """Return a task and a solution in its body's actions, with skills if it has them.
+
+        None if there is no solution. Raises ``UsageError`` for a task for several
+        actors.
+        """
         if len(task.episode.actors) > 1:
             problem = f"episode {task.episode.id} has several actors, so only a team can solve it"
             raise UsageError(
@@ -234,7 +271,11 @@ class SolvableHousehold(Dataset):
         # Tried once: a failed solution gives no example, but no error either.
         # An example with skills is a tenth as long as one with single motions.
         try:
-            decisions = solving_decisions(self.world(task.episode), task, skilled)
+            decisions = solving_decisions(
+                self.world(task.episode),
+                task,
+                skilled,
+            )
         except PlanningFailed:
             return None
         actions = tuple(decision.action for decision in decisions)
@@ -267,14 +308,20 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
         elif isinstance(goal, Restored):
             objects = (goal.object,)
         goal_of |= dict.fromkeys(objects, goal)
-    nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
+    nearest = cheapest(
+        skills.world,
+        skills.actor,
+        [list(goal_of)],
+    )
     # Without any path, the first goal gives the error.
     return goal_of[nearest[0]] if nearest else goals[0]
 
 
 def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
-    """Sort key: goals that help others come first, goals that a later skill would undo last.
-    Receptacles are opened before objects are put in, and closed afterwards."""
+    """Return a sort key: goals that help others come first, those that others undo last.
+
+    Receptacles are opened before objects are put in, and closed afterwards.
+    """
     # The order of the table is the order of execution.
     kinds = list(PLANS)
     if type(goal) not in kinds:
@@ -304,7 +351,12 @@ def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
     # Everything delivered but not enough: take any again.
     remaining = [t for t in goal.objects if t not in delivered] or list(goal.objects)
     # Nearest object, then tools, then one of the receptacles, as one chain.
-    chain = _cheapest_chain(skills, remaining, goal.traits, [places])
+    chain = _cheapest_chain(
+        skills,
+        remaining,
+        goal.traits,
+        [places],
+    )
     yield from _treat_first(skills, chain, goal.traits)
     yield from skills.put(chain[0], chain[-1])
 
@@ -334,7 +386,12 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
     # Switching and opening come last, as treating may close or switch off.
     switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
     traits = tuple(trait for trait in goal.traits if trait not in switched)
-    chain = _cheapest_chain(skills, goal.objects, traits, [])
+    chain = _cheapest_chain(
+        skills,
+        goal.objects,
+        traits,
+        [],
+    )
     yield from _treat_first(skills, chain, traits)
     for name, value in switched:
         if name == "on":
@@ -429,8 +486,11 @@ def _cheapest_chain(
     traits: Sequence[Trait],
     later_stops: Sequence[Sequence[str]],
 ) -> list[str]:
-    """Return the cheapest chain: an object with the fewest missing traits, the tools for them in
-    order, later places. Raises ``PlanningFailed``."""
+    """Return the cheapest chain of stops for one of the objects.
+
+    The chain is an object with the fewest missing ``traits``, the tools for them in
+    order, and one of each of the ``later_stops``. Raises ``PlanningFailed``.
+    """
     # Objects that lack least cost least: an apple that is sliced already needs no
     # knife.
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
@@ -462,7 +522,11 @@ def _cheapest_chain(
     return chain
 
 
-def _with_room(skills: Skills, obj: str, receptacles: Sequence[str]) -> list[str]:
+def _with_room(
+    skills: Skills,
+    obj: str,
+    receptacles: Sequence[str],
+) -> list[str]:
     """Return the receptacles that have room for an object, or contain it already."""
     suitable = []
     for receptacle in receptacles:
@@ -473,8 +537,15 @@ def _with_room(skills: Skills, obj: str, receptacles: Sequence[str]) -> list[str
     return suitable
 
 
-def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
-    """Return the tools that can give ``obj`` a trait, with a switch if they need one."""
+def _usable_tools(
+    skills: Skills,
+    obj: str,
+    trait: Trait,
+) -> Ids:
+    """Return the tools that can give ``obj`` a trait, with a switch if they need one.
+
+    Those with room first. Raises ``PlanningFailed`` if none accepts it.
+    """
     entities = skills.entities
     kind = TOOLS[trait]
     # Objects only: doors follow them in the list of ids.

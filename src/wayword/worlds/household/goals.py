@@ -118,8 +118,10 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """At least ``parts`` of ``objects``, each with the traits, are in or on the same receptacle. An
-    object in a bowl on the table is also on the table."""
+    """At least ``parts`` of ``objects``, each with the traits, are in or on the same receptacle.
+
+    An object in a bowl on the table is also on the table.
+    """
 
     objects: Ids
     receptacles: Ids
@@ -195,8 +197,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """Any of ``lamps`` is on and in an actor's view, at most ``distance`` metres away (ALFRED's
-    simulator: in the image and within 1.5 m)."""
+    """Any of ``lamps`` is on and in an actor's view, at most ``distance`` metres away.
+
+    ALFRED's simulator: in the image and within 1.5 m.
+    """
 
     lamps: Ids
     distance: float = 1.5
@@ -265,8 +269,11 @@ class NextTo:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
-    """Goal conditions of an episode of a ``kind`` of task. ``expert_length`` is L*, the expert's
-    number of low-level actions including stop; None if it must be computed."""
+    """Goal conditions of an episode of a ``kind`` of task.
+
+    ``expert_length`` is L*, the expert's number of low-level actions including stop;
+    None if it must be computed.
+    """
 
     kind: str = ""
     goals: tuple[GoalCondition, ...] = ()
@@ -283,8 +290,11 @@ class HouseholdReference(Reference):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """An object is in or on its target receptacle, and open or closed as required; with ``at`` (x
-    and y, metres), its center is also within ``within`` metres of that point."""
+    """An object is in or on its target receptacle, and open or closed as required.
+
+    With ``at`` (x and y, metres), its center is also within ``within`` metres of that
+    point.
+    """
 
     object: str
     receptacle: str

@@ -44,7 +44,7 @@ class ObjectNames:
         self.index: dict[str, int] = {name: i for i, name in enumerate(self.of) if name}
 
     def assign(self, objects: Iterable[int]) -> None:
-        """Name every unnamed object, in the given order."""
+        """Name every unnamed object, in the given order: that order decides the numbers."""
         # Empty names are unnamed, so they must not be looked up.
         for i in objects:
             if not self.of[i]:
@@ -133,8 +133,11 @@ RESTORED_FIELDS = ("x", "y", "heading", "hands", "view", "room", "low_level")
 
 
 class ActorSnapshot(NamedTuple):
-    """The state of an actor: values of ``RESTORED_FIELDS``, arrays of its memory, and the number
-    of objects that have a name."""
+    """The state of an actor that a failed action has to leave as it was.
+
+    ``fields`` are the values of ``RESTORED_FIELDS``, ``memory`` the arrays of its
+    memory, and ``names`` the number of objects that have a name.
+    """
 
     fields: dict[str, Any]
     memory: tuple[NDArray[Any], ...]
@@ -142,8 +145,13 @@ class ActorSnapshot(NamedTuple):
 
 
 class House:
-    """The state that actions change; a reset creates a new one. ``pointless``: verbs without an
-    object or addressee in this house."""
+    """The state that actions change; a reset creates a new one.
+
+    ``bodies`` and ``poses`` (x and y in metres, heading in degrees) are by actor, in
+    turn order. ``shared_names``: all actors use the same names for objects. ``named``:
+    every object has its name from the start. ``has_spots``: positions on long furniture
+    are described. ``pointless``: verbs without an object or addressee in this house.
+    """
 
     def __init__(
         self,
@@ -228,7 +236,9 @@ class House:
         return frozenset(pointless)
 
     def stand(self, me: Actor, x: float, y: float) -> None:
-        """Move a body to a point (metres)."""
+        """Move a body to a point (metres). Checks nothing: the caller knows that the
+        point is free.
+        """
         # Rounded, so that sums of steps do not depend on their order.
         me.x = round(x, 9)
         me.y = round(y, 9)
@@ -238,7 +248,11 @@ class House:
         me.room = self.layout.room_at(me.x, me.y)
 
     def refresh(self, actor: Actor | None = None) -> None:
-        """Update all views, or one actor's if its action cannot have changed the others."""
+        """Update what all actors see, or one actor if its action cannot have changed the others.
+
+        New objects in view get names, and the memory of where objects are is brought up
+        to date.
+        """
         entities = self.entities
         for me in (actor,) if actor else self.actors.values():
             # An actor that has stopped sees nothing new.
@@ -295,7 +309,9 @@ class House:
         ]
 
     def holder(self, i: int) -> int:
-        """Return the index of the actor that holds an object, directly or in another, or -1."""
+        """Return the index of the actor that holds an object, directly or in another;
+        -1 if none.
+        """
         # Up through everything that contains it: an actor ends the chain, the floor
         # gives -1.
         while 0 <= i < self.entities.first_actor:
@@ -312,8 +328,11 @@ class House:
         return box_distance(me.x, me.y, (t.west[a], t.south[a], t.east[a], t.north[a]))
 
     def spot(self, i: int) -> tuple[float, float] | None:
-        """Return the offset (metres east and north) of an object from the center of the long
-        furniture it is in or on; None elsewhere, and in worlds without spots."""
+        """Return where an object is on long furniture: its offset from the furniture's center.
+
+        Metres east and north, rounded to 1 cm. None elsewhere, and in worlds without
+        spots.
+        """
         if self._spots_version != self.entities.version:
             self._spots.clear()
             self._spots_version = self.entities.version
@@ -331,7 +350,10 @@ class House:
         return round(float(t.x[i] - t.x[r]), 2), round(float(t.y[i] - t.y[r]), 2)
 
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
-        """Carry out several actions atomically: restore the state if one of them fails."""
+        """Carry out several actions atomically: restore the state if one of them fails.
+
+        Returns what ``act`` returns. Raises its ``Fail`` after everything is as it was.
+        """
         # A copy of everything costs less than undoing actions one by one.
         snapshot = self.entities.snapshot()
         actors = [(actor, actor.snapshot()) for actor in self.actors.values()]

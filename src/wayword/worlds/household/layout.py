@@ -54,6 +54,7 @@ class Panels:
     crosses: Floats = field(init=False)
 
     def __post_init__(self) -> None:
+        """Precompute the parts of the cross products of sight that depend on the panels alone."""
         # The cross products of sight that depend on the panel alone, for all lines of
         # sight at once.
         ax, ay, bx, by = self.ends.T
@@ -71,7 +72,11 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class NearbyObstacles:
-    """Walls, doors and solid boxes (with their indices) near a cell, and the rooms around it."""
+    """Obstacles near a cell of the grid, and the rooms around it.
+
+    ``walls`` are segments; ``doors`` are pairs of a door's number and its leaf, whether open
+    or closed; ``boxes`` are pairs of an object's index and the box of solid furniture.
+    """
 
     walls: tuple[Segment, ...]
     doors: tuple[tuple[int, Segment], ...]
@@ -80,7 +85,12 @@ class NearbyObstacles:
 
 
 class Layout:
-    """A scene's fixed parts. Share one among all episodes with the same rooms and furniture."""
+    """A scene's fixed parts: rooms, walls, doors and furniture, with caches of what is near.
+
+    Share one among all episodes with the same rooms and furniture. ``ids`` are those of
+    objects, then of doors, in scene order, and ``index`` is the reverse: both agree with the
+    arrays of ``Entities``. ``bounds`` is the box of all rooms, or of the published floor.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -102,7 +112,7 @@ class Layout:
             east = (columns - 1) * floor.spacing
             north = (rows - 1) * floor.spacing
             corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
-        self.bounds = _bounding_box(corners)
+        self.bounds = bounding_box(corners)
         # Caches. The first one is filled by ``route.find_lattice``.
         self.lattices: dict[tuple[float, ...], object] = {}
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
@@ -113,11 +123,15 @@ class Layout:
         self._wall_lines = _columns([(*a, *b) for a, b in self.walls])
         self._door_lines = _columns([(*a, *b) for a, b in self.doors])
         self._box_sides = _columns([box for _, box in self.boxes])
-        room_boxes = [_bounding_box(room.polygon) for room in scene.rooms]
+        room_boxes = [bounding_box(room.polygon) for room in scene.rooms]
         self._room_sides = _columns(room_boxes)
 
     def with_scene(self, scene: Scene) -> Layout:
-        """Return the layout of a scene that differs only in small objects, after its furniture."""
+        """Return the layout of a scene that differs only in small objects, after its furniture.
+
+        The caches are shared with this layout. The caller must make sure that rooms, doors and
+        furniture are equal and come first: nothing checks it.
+        """
         # Caches are shared on purpose: furniture, walls and doors are the same.
         layout = copy.copy(self)
         layout.scene = scene
@@ -125,13 +139,24 @@ class Layout:
         layout.index = {name: i for i, name in enumerate(layout.ids)}
         return layout
 
-    def near(self, x: float, y: float, distance: float) -> NearbyObstacles:
-        """Return everything that may stop a body within a distance (metres) of a point, and
-        possibly more."""
+    def near(
+        self,
+        x: float,
+        y: float,
+        distance: float,
+    ) -> NearbyObstacles:
+        """Return everything that may stop a body within a distance (metres) of a point.
+
+        It may contain more than that: the result serves all points of a cell, and is cached.
+        """
         # The distance is part of the key: bodies differ in radius and step. It is rounded up, so
         # that steps whose lengths differ by rounding find the same cell.
         distance = math.ceil(distance * 10) / 10
-        cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
+        cell = (
+            math.floor(x / CELL_SIZE),
+            math.floor(y / CELL_SIZE),
+            distance,
+        )
         cached = self._near.get(cell)
         if cached is None:
             # From the middle of the cell, as the result serves every point in it.
@@ -162,11 +187,19 @@ class Layout:
         eye: float,
         closed_doors: NDArray[np.bool_],
     ) -> Panels:
-        """Return the panels within a distance of a point's cell that rise above the eye, without
-        open doors; ``closed_doors`` (D,) is a mask."""
+        """Return the panels that can block sight from a point's cell, for an eye height (metres).
+
+        These are the panels within ``distance`` that rise above the eye, without open doors;
+        ``closed_doors`` (D,) is a mask. Cached per cell, so a few panels beyond it are included.
+        """
         cell = math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE)
         # Closed doors are part of the key: a leaf stops sight only while it is closed.
-        key = (*cell, distance, eye, closed_doors.tobytes())
+        key = (
+            *cell,
+            distance,
+            eye,
+            closed_doors.tobytes(),
+        )
         cached = self._panes.get(key)
         if cached is None:
             # Cleared as a whole: a body that moves on rarely comes back to old cells.
@@ -201,7 +234,10 @@ class Layout:
         return cached
 
     def room_at(self, x: float, y: float) -> str:
-        """Return the room that contains a point; in a doorway, the nearer one."""
+        """Return the name of the room that contains a point; in a doorway, of the nearer one.
+
+        Every point has a room: outside of all it is the nearest one.
+        """
         cached = self._rooms_at.get((x, y))
         if cached is None:
             if len(self._rooms_at) >= MAX_CELLS:
@@ -240,21 +276,38 @@ def _box(o: HouseObject) -> Box:
     """Return the sides of an object's box in the plan."""
     half_x = o.width / 2
     half_y = o.depth / 2
-    return o.x - half_x, o.y - half_y, o.x + half_x, o.y + half_y
+    return (
+        o.x - half_x,
+        o.y - half_y,
+        o.x + half_x,
+        o.y + half_y,
+    )
 
 
-def _bounding_box(polygon: Sequence[Point]) -> Box:
-    """Return the sides of the smallest box around a polygon."""
-    xs = [x for x, _ in polygon]
-    ys = [y for _, y in polygon]
-    return min(xs), min(ys), max(xs), max(ys)
+def bounding_box(points: Sequence[Point]) -> Box:
+    """Return the sides of the smallest box around points: west, south, east, north."""
+    xs = [x for x, _ in points]
+    ys = [y for _, y in points]
+    return (
+        min(xs),
+        min(ys),
+        max(xs),
+        max(ys),
+    )
 
 
 def _panels(scene: Scene) -> Panels:
     """Return walls, then door leaves, then the four sides of tall opaque furniture."""
     # Rows of two ends, lowest and highest point, box, and the number of the door or -1. The box of
     # a wall is empty, so that no point is in it.
-    unbounded = (-math.inf, math.inf, math.inf, math.inf, -math.inf, -math.inf)
+    unbounded = (
+        -math.inf,
+        math.inf,
+        math.inf,
+        math.inf,
+        -math.inf,
+        -math.inf,
+    )
     rows: list[tuple[float, ...]] = [(*w.a, *w.b, *unbounded, -1) for w in scene.walls]
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
@@ -264,7 +317,12 @@ def _panels(scene: Scene) -> Panels:
             continue
         box = _box(o)
         west, south, east, north = box
-        corners = ((west, south), (east, south), (east, north), (west, north))
+        corners = (
+            (west, south),
+            (east, south),
+            (east, north),
+            (west, north),
+        )
         sides = zip(corners, corners[1:] + corners[:1], strict=True)
         rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)
@@ -289,8 +347,13 @@ def first_obstacle(
     closed_doors: Sequence[bool],
     others: OtherBodies,
 ) -> tuple[str, int] | None:
-    """Return the first obstacle on a line: ``("wall", -1)``, ``("furniture", object)``, ``("door",
-    door)``, ``("body", actor)``, or ``("edge", -1)`` of the house; None if the line is free."""
+    """Return the first obstacle on a line; None if the line is free.
+
+    It is ``("wall", -1)``, ``("furniture", object)``, ``("door", door)`` with the
+    number of the door among the doors, ``("body", actor)``, or ``("edge", -1)`` of the
+    house. A body without a radius (metres) meets only the edge. ``closed_doors`` has
+    one item per door.
+    """
     p, q = line
     nearby = layout.near(*p, math.dist(p, q) + radius)
     if not radius:  # a body without a radius passes through everything
@@ -344,7 +407,7 @@ def can_stand(
     point: Point,
     closed_doors: Sequence[bool],
 ) -> bool:
-    """True if a body may stand at a point, ignoring other bodies."""
+    """True if a body may stand at a point (metres), ignoring other bodies."""
     return first_obstacle(layout, radius, (point, point), closed_doors, ()) is None
 
 
@@ -354,8 +417,12 @@ def nearest_place(
     point: Point,
     closed_doors: Sequence[bool],
 ) -> Point | None:
-    """Return the free position nearest to a point, on a grid of 0.05 m (or the floor's own cells)
-    up to 3 m around it, for published starts that are in furniture. None if there is none."""
+    """Return the free position nearest to a point, for published starts that are in furniture.
+
+    The point itself if a body may stand there; else the nearest free point of a grid of
+    0.05 m (or of the floor's own cells) up to 3 m around it; None if there is none.
+    Other bodies are ignored.
+    """
     # The exact point if possible, so that published starts stay as they are.
     if can_stand(layout, radius, point, closed_doors):
         return point

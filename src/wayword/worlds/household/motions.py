@@ -28,7 +28,7 @@ COLD = TEMPERATURES.index("cold")
 
 
 def require(condition: object, status: str, **details: Json) -> None:
-    """Raise ``Fail`` unless the condition holds."""
+    """Raise ``Fail`` with a status and the values of its sentence unless the condition holds."""
     if not condition:
         raise Fail(status, **details)
 
@@ -78,7 +78,10 @@ def run_appliance(entities: Entities, i: int) -> None:
 
 
 def pick_up(house: House, me: Actor, name: str) -> Details:
-    """Pick up an object in view and within reach, with its contents."""
+    """Pick up an object in view and within reach, with its contents.
+
+    Raises ``Fail`` for a full hand, or an object that cannot be carried.
+    """
     i = find_object(house, me, name)
     # The order of the tests decides which message a wrong call gets.
     require(i not in me.hands, "already_held", object=name)
@@ -121,7 +124,12 @@ def _aim(house: House, r: int, spot: str) -> Point:
 
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
-    """Put a held object in or on a receptacle in view and within reach, optionally at a spot."""
+    """Put a held object in or on a receptacle in view and within reach, optionally at a spot.
+
+    Appliances that run already treat it at once. ``preposition`` of the details is
+    ``in`` or ``on``; ``spot`` is where it came to lie, if positions on that furniture
+    are described.
+    """
     i = find_held(house, me, name)
     r = find_object(house, me, receptacle)
     entities = house.entities
@@ -167,7 +175,7 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
 
 
 def open_(house: House, me: Actor, name: str) -> Details:
-    """Open a door or a receptacle."""
+    """Open a door or a receptacle. The ``contents`` of the details are what became visible."""
     i = check_reach(house, me, find_object(house, me, name))
     entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
@@ -184,7 +192,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
 
 
 def close(house: House, me: Actor, name: str) -> Details:
-    """Close a receptacle, or a door that no body blocks."""
+    """Close a receptacle, or a door that no body blocks. A heater that is on starts to work."""
     i = check_reach(house, me, find_object(house, me, name))
     entities = house.entities
     require(entities.openable[i], "not_openable", object=name)
@@ -203,7 +211,9 @@ def close(house: House, me: Actor, name: str) -> Details:
 
 
 def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
-    """Switch an object, and the objects it controls, on or off."""
+    """Switch an object, and the objects it controls, on or off. What is switched on
+    works at once on its contents.
+    """
     i = check_reach(house, me, find_object(house, me, name))
     entities = house.entities
     require(entities.has_affordance(i, "toggleable"), "not_toggleable", object=name)
@@ -255,7 +265,11 @@ UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a low-level action, count it, and update the views. Raises ``Fail``."""
+    """Do a low-level action, count it, and update the views.
+
+    ``verb`` must be one of ``LOW_LEVEL_ACTS``. Raises ``Fail`` before anything has
+    changed.
+    """
     details = LOW_LEVEL_ACTS[verb](house, me, *arguments)
     me.low_level += 1
     # Most acts may show something to others; turning and waiting do not.
@@ -264,7 +278,10 @@ def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details
 
 
 def find_object(house: House, me: Actor, name: str) -> int:
-    """Return the index of the object with that name. Raises ``Fail`` if there is none."""
+    """Return the index of the object with that name for an actor.
+
+    Raises ``Fail("no_such_object")`` if there is none, and for the actor itself.
+    """
     i = me.names.index.get(name)
     # An actor cannot act on itself.
     if i is None or i == me.number:
@@ -273,14 +290,18 @@ def find_object(house: House, me: Actor, name: str) -> int:
 
 
 def find_held(house: House, me: Actor, name: str) -> int:
-    """Return the index of the held object with that name. Raises ``Fail``."""
+    """Return the index of the held object with that name. Raises ``Fail("not_holding")``."""
     i = find_object(house, me, name)
     require(i in me.hands, "not_holding", object=name)
     return i
 
 
 def check_reach(house: House, me: Actor, i: int) -> int:
-    """Return the object's index if it is in view and within reach. Raises ``Fail``."""
+    """Return the object's index if it is in view and within reach.
+
+    Held objects are, unless they are in a closed container. Raises ``Fail`` with
+    ``closed``, ``not_visible`` or ``too_far``.
+    """
     entities = house.entities
     name = house.name(me, i)
     # Things in a held, closed container are in no one's reach.
@@ -346,7 +367,11 @@ def _step(house: House, me: Actor, heading: float) -> Details:
 
 
 class SkillRun:
-    """A running sequence of low-level actions; ``done_actions`` lists them as text."""
+    """A running sequence of low-level actions; ``done_actions`` lists them as text.
+
+    Steps raise ``Fail`` and leave the house as it is then: :func:`run_skill` undoes
+    them all.
+    """
 
     def __init__(self, house: House, me: Actor) -> None:
         self.house = house
@@ -370,7 +395,10 @@ class SkillRun:
         return room
 
     def go_to(self, i: int) -> None:
-        """Walk to a position from which an object should be visible and within reach."""
+        """Walk to a position from which an object should be visible and within reach.
+
+        The actor plans with where it last saw the object, so it may not be there.
+        """
         house = self.house
         me = self.me
         # The body only walks if it has to: an object in reach is used from where it
@@ -386,7 +414,11 @@ class SkillRun:
         box: Box | None = None,
         aim: Point | None = None,
     ) -> None:
-        """Walk until an object and a point on it are within reach, or into a room."""
+        """Walk until an object and a point on it are within reach, or into a room.
+
+        ``box`` and ``aim`` as in :meth:`Trip.nearest_goal`. Raises ``Fail`` without a
+        path.
+        """
         trip = Trip(self.house, self.me)
         # The whole plan is made before the first step. If the object has moved, a
         # motion fails and all are undone.
@@ -414,8 +446,11 @@ def goto(script: SkillRun, place: str) -> Details:
 
 
 def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
-    """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back. The
-    switch of an appliance must have been seen; a cooler is only closed."""
+    """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back.
+
+    ``kind`` is the affordance of the appliance. Its switch must have been seen; a
+    cooler is only closed.
+    """
     house = script.house
     me = script.me
     entities = script.house.entities
@@ -560,7 +595,11 @@ HIGH_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
 
 
 def run_skill(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a high-level action atomically. Raises ``Fail``."""
+    """Do a high-level action atomically: all motions of it, or none.
+
+    The ``low_level`` of its details lists the motions. Raises ``Fail`` with the cause
+    of the first motion that failed.
+    """
     script = SkillRun(house, me)
     # All or nothing: a plan that fails halfway leaves the house as it was.
     details = house.attempt(lambda: HIGH_LEVEL_ACTS[verb](script, *arguments))

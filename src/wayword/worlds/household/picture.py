@@ -30,6 +30,7 @@ from wayword.render.parts import (
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.house import Actor, House
+from wayword.worlds.household.layout import bounding_box
 from wayword.worlds.household.scene import Door, HouseObject, Point, Room, Scene, Wall
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -69,7 +70,11 @@ SWING = 0.92
 
 
 class HouseholdPainter(Painter):
-    """Draws the houses of :class:`~wayword.worlds.household.world.HouseholdWorld`."""
+    """Draws the houses of :class:`~wayword.worlds.household.world.HouseholdWorld`.
+
+    Meshes are cached by what they show, so that only objects that changed are built
+    again. Numbers in pictures are an object's index in the arrays of the house, plus 1.
+    """
 
     has_marks = True
 
@@ -81,9 +86,17 @@ class HouseholdPainter(Painter):
 
     @property
     def name(self) -> str:
+        """``schematic:`` and a checksum of the tables of shapes and paints: it changes
+        with the pictures, so that cached results of perception do not outlive them.
+        """
         return f"schematic:{checksum(PARTS, HOMES)}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the pictures that go with an observation in words.
+
+        Six all around after a look around; else the left, middle and right third of the
+        view, and what is at the actor's feet.
+        """
         me = _actor(world, actor)
         # After a look around, or before the first action of a body that begins with one.
         sees_all_around = me.looked_around or (
@@ -91,19 +104,44 @@ class HouseholdPainter(Painter):
         )
         if sees_all_around:
             return [
-                PictureView(label, (me.heading + turn) % 360.0, ELEVATION, 60.0)
+                PictureView(
+                    label,
+                    (me.heading + turn) % 360.0,
+                    ELEVATION,
+                    60.0,
+                )
                 for turn, label in AROUND.items()
             ]
         # The thirds that words name. One picture of the whole view would show a mug across a room
         # as a few pixels.
         third = me.body.view_angle / 3
         views = []
-        for label, turn in (("left", -third), ("ahead", 0.0), ("right", third)):
+        for label, turn in (
+            ("left", -third),
+            ("ahead", 0.0),
+            ("right", third),
+        ):
             heading = (me.heading + turn) % 360.0
-            views.append(PictureView(label, heading, ELEVATION, third))
-        return [*views, PictureView("at your feet", me.heading, FEET, FEET_WIDTH)]
+            views.append(
+                PictureView(
+                    label,
+                    heading,
+                    ELEVATION,
+                    third,
+                )
+            )
+        return [
+            *views,
+            PictureView(
+                "at your feet",
+                me.heading,
+                FEET,
+                FEET_WIDTH,
+            ),
+        ]
 
     def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
+        """Map the numbers of named objects to their marks, in the order of naming."""
         names = _actor(world, actor).names
         marks = {}
         for number, i in enumerate(names.order, start=1):
@@ -111,6 +149,7 @@ class HouseholdPainter(Painter):
         return marks
 
     def kinds(self, world: World) -> Mapping[int, str]:
+        """Map the number of every object to its type in words."""
         entities = _house(world).entities
         return {
             i + 1: entities.type(i).replace("_", " ") for i in range(entities.objects)
@@ -123,6 +162,7 @@ class HouseholdPainter(Painter):
         view: PictureView,
         size: tuple[int, int],
     ) -> Frame:
+        """Draw a view from the actor's eye; ``size`` is rows and columns in pixels."""
         house = _house(world)
         me = house.actors[actor]
         camera = PinholeCamera(
@@ -132,7 +172,11 @@ class HouseholdPainter(Painter):
             view.width,
         )
         scene = house.layout.scene
-        walls = self._walls(scene.rooms, scene.walls, scene.doors)
+        walls = self._walls(
+            scene.rooms,
+            scene.walls,
+            scene.doors,
+        )
         looks = tuple(self._placements(house, me))
         objects = [self._object(look) for look in looks]
         return draw(self._mesh((walls, *objects)), camera, size)
@@ -151,9 +195,13 @@ class HouseholdPainter(Painter):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An object in its place: ``number`` in pictures, ``kind`` and ``states``, the middle of its
-    ``back``, its ``front`` (unit vector), ``extents`` across, off its back and up, and the height
-    of its ``underside``, in metres. ``paint``: its own, empty for that of its kind."""
+    """An object in its place, as it is drawn.
+
+    ``number`` in pictures, ``kind`` and ``states``; the middle of its ``back`` (x, y),
+    its ``front`` (unit vector), its ``extents`` across, off its back and up, and the
+    height of its ``underside``, in metres. ``paint``: its own, empty for that of its
+    kind. Equal placements give equal meshes, which is why coordinates are rounded.
+    """
 
     number: int
     kind: str
@@ -166,6 +214,7 @@ class Placement:
 
 
 def _house(world: World) -> House:
+    """Return the house of a household world, the only kind this painter is used with."""
     assert isinstance(world, HouseholdWorld)
     return world.house
 
@@ -175,17 +224,29 @@ def _actor(world: World, actor: str) -> Actor:
 
 
 def placements(
-    t: Entities, scene: Scene, fronts: Mapping[int, tuple[Point, int]]
+    t: Entities,
+    scene: Scene,
+    fronts: Mapping[int, tuple[Point, int]],
 ) -> list[Placement]:
-    """Return the doors, and the objects that are not in closed containers or hands. ``fronts``:
-    those of :func:`find_fronts`."""
+    """Return the doors, and the objects that are not in closed containers or hands.
+
+    ``fronts``: those of :func:`find_fronts` for a scene with the same furniture.
+    """
     shifts: dict[int, tuple[float, float, float]] = {}
     spread = spread_out(t)
     placed = []
     for i in _holders_first(t):
         if t.is_exposed[i]:
             place = spread.get(i, (float(t.x[i]), float(t.y[i])))
-            placed.append(_placement(t, i, place, fronts, shifts))
+            placed.append(
+                _placement(
+                    t,
+                    i,
+                    place,
+                    fronts,
+                    shifts,
+                )
+            )
     for i in range(t.objects, t.first_actor):
         door = scene.doors[i - t.objects]
         placed.append(_door_placement(door, i, bool(t.open[i])))
@@ -193,7 +254,7 @@ def placements(
 
 
 def _holders_first(t: Entities) -> list[int]:
-    """Return all objects, each after what holds it."""
+    """Return all objects, each after what holds it: its place depends on its holder's."""
     return sorted(range(t.objects), key=lambda i: (len(t.holders(i)), i))
 
 
@@ -224,8 +285,12 @@ def _placement(
     fronts: Mapping[int, tuple[Point, int]],
     shifts: dict[int, tuple[float, float, float]],
 ) -> Placement:
-    """Return an object at its ``place`` (x, y) on its holder. ``shifts`` (metres east, north, up)
-    are how far from their places in the world holders are drawn; the object's own is added."""
+    """Return an object at its ``place`` (x, y) on its holder.
+
+    ``shifts`` are how far (metres east, north, up) holders are drawn from their places
+    in the world; the object's own is added, so holders have to come first. ``fronts``
+    as in :func:`placements`.
+    """
     spec = t.specs[i]
     look = home_look(spec.type, t.states(i))
     holder = int(t.inside[i])
@@ -252,11 +317,6 @@ def _placement(
     shifts[i] = (east + moved[0], north + moved[1], up)
     x += east - front[0] * deep / 2
     y += north - front[1] * deep / 2
-    extents = (
-        max(across, THINNEST),
-        max(deep, THINNEST),
-        max(spec.height, THINNEST),
-    )
     bottom = float(t.bottom[i]) + up
     return Placement(
         i + 1,
@@ -264,8 +324,17 @@ def _placement(
         t.states(i),
         _rounded(x, y),
         front,
-        extents,
+        _extents(across, deep, spec.height),
         round(bottom, 6),
+    )
+
+
+def _extents(across: float, deep: float, high: float) -> tuple[float, float, float]:
+    """Return the extents of an object as it is drawn, none below ``THINNEST``."""
+    return (
+        max(across, THINNEST),
+        max(deep, THINNEST),
+        max(high, THINNEST),
     )
 
 
@@ -279,8 +348,11 @@ def spread_out(t: Entities) -> dict[int, Point]:
 
 
 def _spread_on(t: Entities, holder: int) -> dict[int, Point]:
-    """Return places (x, y) for what lies in or on an object, so that none hides in another: the
-    world lets small objects overlap. Each goes to the nearest free place on its holder."""
+    """Return places (x, y) for what lies in or on an object, so that none hides in another.
+
+    The world lets small objects overlap; here each goes to the nearest free place on
+    its holder. Appliances on a counter stay, and nothing is placed within them.
+    """
     base = t.specs[holder]
     x0 = float(t.x[holder]) - base.width / 2
     y0 = float(t.y[holder]) - base.depth / 2
@@ -301,7 +373,14 @@ def _spread_on(t: Entities, holder: int) -> dict[int, Point]:
         else:
             half_x = min(spec.width, base.width) / 2
             half_y = min(spec.depth, base.depth) / 2
-            x, y = _free_place(taken, grid_x, grid_y, i, t, (half_x, half_y))
+            x, y = _free_place(
+                taken,
+                grid_x,
+                grid_y,
+                i,
+                t,
+                (half_x, half_y),
+            )
             places[i] = (x, y)
         beside = np.abs(grid_x - x) < half_x
         along = np.abs(grid_y - y) < half_y
@@ -317,8 +396,12 @@ def _free_place(
     t: Entities,
     half: tuple[float, float],
 ) -> Point:
-    """Return the place of an object whose box, of ``half`` extents, covers the fewest cells that
-    are taken, and of these the nearest to its own."""
+    """Return the place of an object whose box covers the fewest cells that are taken.
+
+    Of several, the nearest to its own place. ``taken`` (H, W) counts the boxes on each
+    cell of the holder, whose centers are ``grid_x`` (W,) and ``grid_y`` (H,); ``half``
+    are the half extents of the box; all metres.
+    """
     x = float(t.x[i])
     y = float(t.y[i])
     # Sums of cells in all boxes at once, by the table of sums from the corner.
@@ -348,11 +431,6 @@ def _in_hand(t: Entities, i: int, me: Actor) -> Placement:
     right = (ahead[1], -ahead[0])
     x = me.x + HAND[0] * right[0] + HAND[1] * ahead[0]
     y = me.y + HAND[0] * right[1] + HAND[1] * ahead[1]
-    extents = (
-        max(spec.width, THINNEST),
-        max(spec.depth, THINNEST),
-        max(spec.height, THINNEST),
-    )
     front = (-ahead[0], -ahead[1])
     return Placement(
         i + 1,
@@ -360,13 +438,17 @@ def _in_hand(t: Entities, i: int, me: Actor) -> Placement:
         t.states(i),
         _rounded(x, y),
         front,
-        extents,
+        _extents(spec.width, spec.depth, spec.height),
         me.body.eye + HAND[2],
     )
 
 
-def _door_placement(door: Door, i: int, is_open: bool) -> Placement:
-    """Return a door in its doorway, or swung aside at its first post."""
+def _door_placement(
+    door: Door,
+    i: int,
+    is_open: bool,
+) -> Placement:
+    """Return a door in its doorway, or swung aside at its first post; ``i`` is its index."""
     (ax, ay), (bx, by) = door.a, door.b
     width = math.dist(door.a, door.b)
     along = (_whole(bx - ax), _whole(by - ay))
@@ -384,10 +466,19 @@ def _door_placement(door: Door, i: int, is_open: bool) -> Placement:
         front = along
         width = reach
     extents = (width, DOOR_THICKNESS, DOOR_HEIGHT)
-    return Placement(i + 1, "door", (), _rounded(*back), front, extents, 0.0)
+    return Placement(
+        i + 1,
+        "door",
+        (),
+        _rounded(*back),
+        front,
+        extents,
+        0.0,
+    )
 
 
 def _person(actor: Actor) -> Placement:
+    """Return another actor as a figure of a person's size, its back behind its middle."""
     ahead = _unit(actor.heading)
     back = (actor.x - 0.12 * ahead[0], actor.y - 0.12 * ahead[1])
     return Placement(
@@ -402,27 +493,29 @@ def _person(actor: Actor) -> Placement:
 
 
 def _rounded(x: float, y: float) -> Point:
+    """Return a point to the micrometre, so that equal placements are found in the cache."""
     return round(x, 6), round(y, 6)
 
 
 def _unit(heading: float) -> Point:
+    """Return the unit vector of a heading (degrees), the same on every machine."""
     # Rounded, because sines of C libraries differ in their last bits.
     east, north = unit(heading)
     return round(float(east), 9), round(float(north), 9)
 
 
 def _whole(change: float) -> float:
+    """Return the sign of a change, 0 below a nanometre: walls run along the axes."""
     return float((change > 1e-9) - (change < -1e-9))
 
 
-def _bounds(room: Room) -> tuple[float, float, float, float]:
-    xs = [corner[0] for corner in room.polygon]
-    ys = [corner[1] for corner in room.polygon]
-    return min(xs), min(ys), max(xs), max(ys)
-
-
 def find_fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
-    """Return the front of each object and the piece that it is built into, -1 for none."""
+    """Return the front of each object, and the piece of furniture that it is built into.
+
+    Object index -> unit vector of its front, and the index of the first solid piece
+    under its middle, -1 for none. Depends only on rooms and furniture, so it is cached
+    by scene.
+    """
     fronts: dict[int, tuple[Point, int]] = {}
     pieces = [(i, each) for i, each in enumerate(scene.objects) if each.solid]
     for i, each in pieces:
@@ -444,8 +537,9 @@ def find_fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
 
 
 def _away_from_wall(scene: Scene, piece: HouseObject) -> Point:
+    """Return the direction away from the nearest wall of a piece's room, one of four."""
     for room in scene.rooms:
-        west, south, east, north = _bounds(room)
+        west, south, east, north = bounding_box(room.polygon)
         if west <= piece.x <= east and south <= piece.y <= north:
             gaps = {
                 (1.0, 0.0): piece.x - piece.width / 2 - west,
@@ -462,12 +556,17 @@ def room_mesh(
     walls: tuple[Wall, ...],
     doors: tuple[Door, ...],
 ) -> Mesh:
-    """Return floors, ceilings, walls, and the walls above doors."""
+    """Return floors, ceilings, walls, and the walls above doors, as faces without a number."""
     builder = MeshBuilder()
     ceiling = paint_of("ceiling", "building")
     for room in rooms:
-        west, south, east, north = _bounds(room)
-        corners = [(west, south), (east, south), (east, north), (west, north)]
+        west, south, east, north = bounding_box(room.polygon)
+        corners = [
+            (west, south),
+            (east, south),
+            (east, north),
+            (west, north),
+        ]
         # "bedroom 2" has the floor of a bedroom.
         kind = room.name.rstrip(" 0123456789")
         floor = [(*corner, 0.0) for corner in corners]
@@ -481,9 +580,19 @@ def room_mesh(
     return builder.mesh()
 
 
-def _add_wall(builder: MeshBuilder, start: Point, end: Point, bottom: float) -> None:
+def _add_wall(
+    builder: MeshBuilder,
+    start: Point,
+    end: Point,
+    bottom: float,
+) -> None:
     """Add both sides of a thin wall from ``bottom`` to the ceiling."""
-    corners = [(*start, bottom), (*end, bottom), (*end, CEILING), (*start, CEILING)]
+    corners = [
+        (*start, bottom),
+        (*end, bottom),
+        (*end, CEILING),
+        (*start, CEILING),
+    ]
     paint = paint_of("wall", "building")
     builder.add_face(corners, paint)
     builder.add_face(corners[::-1], paint)

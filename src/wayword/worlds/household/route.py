@@ -52,7 +52,11 @@ def find_lattice(
     y: float,
     heading: float,
 ) -> Lattice:
-    """Return the lattice through a body's position, aligned with its possible headings."""
+    """Return the lattice through a body's position, aligned with its possible headings.
+
+    ``heading`` is in degrees. The lattice is cached with the layout, so callers must
+    not change its arrays: all episodes in the house share them.
+    """
     # Rounded, so that lattices that differ by accumulated rounding errors share one key.
     turn = heading % body.fine_turn
     if min(turn, body.fine_turn - turn) < 1e-6:
@@ -74,7 +78,12 @@ def find_lattice(
 
     # All positions within the bounds, in the rotated frame (u to the right, v ahead).
     west_, south_, east_, north_ = layout.bounds
-    corners = ((west_, south_), (west_, north_), (east_, south_), (east_, north_))
+    corners = (
+        (west_, south_),
+        (west_, north_),
+        (east_, south_),
+        (east_, north_),
+    )
     us = [cx * north - cy * east for cx, cy in corners]
     vs = [cx * east + cy * north for cx, cy in corners]
     # One step beyond the bounds on every side, so that doorways in outer walls are
@@ -101,13 +110,23 @@ def find_lattice(
     doors = tuple(
         steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors
     )
-    lattice = Lattice(turn, steps.x, steps.y, steps.neighbors(), doors)
+    lattice = Lattice(
+        turn,
+        steps.x,
+        steps.y,
+        steps.neighbors(),
+        doors,
+    )
     layout.lattices[key] = lattice
     return lattice
 
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
-    """Return (P,) the number of steps from ``start`` to every position, -1 without a path."""
+    """Return (P,) the number of steps from ``start`` to every position, -1 without a path.
+
+    ``neighbors`` (P, 4) as in :class:`Lattice`. The result is read-only, since it is
+    cached.
+    """
     # Bytes can be hashed, so the same walkable steps share one search, also after a
     # copy.
     return _step_counts(neighbors.tobytes(), start)
@@ -139,8 +158,16 @@ def _step_counts(neighbors: bytes, start: int) -> Ints:
     return counts
 
 
-def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
-    """Return the directions of a shortest path to ``goal``, with few turns, from ``steps``."""
+def path_directions(
+    neighbors: Ints,
+    steps: Ints,
+    goal: int,
+) -> list[int]:
+    """Return the directions of a shortest path to ``goal``, with few turns.
+
+    ``steps`` are the :func:`step_counts` of the same ``neighbors``; ``goal`` must be
+    reachable. Directions are 0 to 3 as in :class:`Lattice`, from the start to the goal.
+    """
     directions: list[int] = []
     place = goal
     direction = -1
@@ -166,7 +193,11 @@ def is_inside_polygon(
     y: Floats,
     polygon: tuple[Point, ...],
 ) -> NDArray[np.bool_]:
-    """Return a (P,) mask of the points inside a polygon (even-odd rule)."""
+    """Return a (P,) mask of the points inside a polygon (even-odd rule).
+
+    Points on an edge may count as inside or outside: callers that need them add a
+    margin.
+    """
     is_inside = np.zeros(len(x), dtype=np.bool_)
     ax, ay = polygon[-1]
     for bx, by in polygon:
@@ -182,8 +213,12 @@ def is_inside_polygon(
 
 
 class _Steps:
-    """The steps of a lattice under construction. Only those ahead and to the right are stored
-    (``is_open`` (2, P)); the others are their reverse."""
+    """The steps of a lattice under construction, between P positions in rows and columns.
+
+    Only those ahead and to the right are stored: ``is_open`` (2, P) says if the step is
+    possible, and ``targets`` (2, P) is the position after it, -1 beyond the grid. The
+    others are their reverse.
+    """
 
     def __init__(
         self,
@@ -214,7 +249,12 @@ class _Steps:
             inside |= is_inside_polygon(self.x, self.y, corners)
             for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
                 near = self._around(_segment_box(a, b), DOORWAY_MARGIN)
-                away = geo.segment_distances(self.x[near], self.y[near], *a, *b)
+                away = geo.segment_distances(
+                    self.x[near],
+                    self.y[near],
+                    *a,
+                    *b,
+                )
                 inside[near[away < DOORWAY_MARGIN + PLANNING_MARGIN]] = True
         return inside
 
@@ -234,7 +274,11 @@ class _Steps:
                 floor.spacing,
             )
 
-    def remove(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
+    def remove(
+        self,
+        near: NDArray[np.intp],
+        is_hit: NDArray[np.bool_],
+    ) -> None:
         """Remove the hit steps (2, N) of positions (N,)."""
         self.is_open[:, near] &= ~is_hit
 
@@ -243,7 +287,11 @@ class _Steps:
         near: NDArray[np.intp],
         is_hit: NDArray[np.bool_],
     ) -> NDArray[np.intp]:
-        """Return both directions of the hit steps, as flat indices into ``neighbors``."""
+        """Return both directions of the hit steps, as flat indices into ``neighbors``.
+
+        ``near`` (N,) and ``is_hit`` (2, N) are those of :meth:`near_wall` for a door's
+        leaf.
+        """
         pairs: list[NDArray[np.intp]] = []
         # Direction k from the start is direction k + 2 from the target.
         for k in range(2):
@@ -255,7 +303,11 @@ class _Steps:
     def neighbors(self) -> Ints:
         """Return the position after a step in each of four directions, -1 for none."""
         # Steps are symmetric: what blocks a step blocks its reverse.
-        neighbors = np.full((len(self.x), 4), -1, dtype=np.int32)
+        neighbors = np.full(
+            (len(self.x), 4),
+            -1,
+            dtype=np.int32,
+        )
         for k in range(2):
             start = np.flatnonzero(self.is_open[k])
             end = self.targets[k, start]
@@ -268,7 +320,11 @@ class _Steps:
         wall: Segment,
         radius: float,
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return positions around a wall, and a mask of their steps within a radius of it."""
+        """Return positions near a wall, and a (2, N) mask of their steps that meet it.
+
+        A step meets the wall if it crosses it or comes within ``radius`` (metres) of
+        it.
+        """
         (ax, ay), (bx, by) = wall
         # A step can only touch the wall from within its own length.
         near = self._around(_segment_box(*wall), radius + self.step)
@@ -308,7 +364,10 @@ class _Steps:
         box: Box,
         radius: float,
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return positions around a box, and a mask of steps that enter it grown by a radius."""
+        """Return positions around a box, and a (2, N) mask of their steps that enter it.
+
+        The box is grown by ``radius`` (metres) on all sides.
+        """
         near = self._around(box, radius + self.step)
         # The point against a grown box, as collisions of the household world are
         # judged.
@@ -338,7 +397,12 @@ class _Steps:
 
 def _segment_box(a: Point, b: Point) -> Box:
     """Return the box around a segment."""
-    return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
+    return (
+        min(a[0], b[0]),
+        min(a[1], b[1]),
+        max(a[0], b[0]),
+        max(a[1], b[1]),
+    )
 
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
@@ -354,9 +418,16 @@ MAX_TRIES = 400
 """Positions to test for a view of an object, which may be visible from nowhere."""
 
 
-def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
-    """Return the indices of the doors to open, in order, on the shortest path to an object or into
-    a room. Doors that cannot be opened count as walls. Raises ``Fail`` without a path."""
+def closed_doors_to(
+    house: House,
+    me: Actor,
+    target: int | Room,
+) -> list[int]:
+    """Return the indices of the doors to open on the shortest path to a target, in order.
+
+    The target is an object's index or a room. Doors that cannot be opened count as
+    walls. Raises ``Fail("no_path")`` without a path.
+    """
     trip = Trip(house, me, open_doors=True)
     goal, _ = trip.nearest_goal(target)
     # Step, as a flat index into the neighbors -> the closed door that it passes through.
@@ -375,9 +446,13 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
 
 
 class Trip:
-    """Positions a body can walk to, by open ``neighbors``, and the ``steps`` to each.
-    ``open_doors``: treat openable doors as open. ``within``: maximum distance (metres) of goals
-    from their object, if less than the body's reach."""
+    """Positions a body can walk to from where it stands, by open ``neighbors``, and the
+    ``steps`` to each.
+
+    Planned on the true state at the time of creation: make a new one after any change.
+    ``open_doors``: treat openable doors as open. ``within``: maximum distance (metres)
+    of goals from their object, if less than the body's reach.
+    """
 
     def __init__(
         self,
@@ -391,7 +466,13 @@ class Trip:
         # Just within reach, so that rounding at the goal cannot make the object too
         # far.
         self.reach = min(within, me.body.manipulation_distance) - SLACK
-        grid = find_lattice(house.layout, me.body, me.x, me.y, me.heading)
+        grid = find_lattice(
+            house.layout,
+            me.body,
+            me.x,
+            me.y,
+            me.heading,
+        )
         self.grid = grid
         # The nearest position, at most a rounding error away.
         self.start = int(np.argmin((grid.x - me.x) ** 2 + (grid.y - me.y) ** 2))
@@ -418,7 +499,10 @@ class Trip:
         self.steps = step_counts(neighbors, self.start)
 
     def verbs(self, goal: int, heading: float | None) -> list[str]:
-        """Return verbs for a shortest path to ``goal`` and a final turn to ``heading`` if given."""
+        """Return verbs for a shortest path to ``goal`` and a final turn to ``heading`` if given.
+
+        ``goal`` is a reachable position of the lattice, ``heading`` in degrees.
+        """
         verbs: list[str] = []
         facing = self.me.heading
         for direction in path_directions(self.neighbors, self.steps, goal):
@@ -444,8 +528,13 @@ class Trip:
         headings: Callable[[Point], Iterable[float]],
         max_tries: int | None = None,
     ) -> Iterator[tuple[int, float]]:
-        """Yield positions within reach of an object assumed to be in ``box``, nearest first, with
-        each heading from which it is visible."""
+        """Yield positions within reach of an object, nearest first, with each heading
+        from which it is visible.
+
+        The object ``i`` is assumed to be in ``box``, at its true height. ``headings``
+        gives the headings (degrees) to try at a position; ``max_tries`` limits the
+        positions tried.
+        """
         house = self.house
         me = self.me
         grid = self.grid
@@ -464,9 +553,21 @@ class Trip:
             if goal == self.start:  # which the lattice has only to 1e-6 m
                 x = me.x
                 y = me.y
-            panels = house.layout.panels_near(x, y, me.body.view_distance, eye, closed)
+            panels = house.layout.panels_near(
+                x,
+                y,
+                me.body.view_distance,
+                eye,
+                closed,
+            )
             for heading in headings((x, y)):
-                if sees_box(panels, me.body, (x, y, heading), box, mid_height):
+                if sees_box(
+                    panels,
+                    me.body,
+                    (x, y, heading),
+                    box,
+                    mid_height,
+                ):
                     yield goal, heading
 
     def nearest_goal(
@@ -475,10 +576,12 @@ class Trip:
         box: Box | None = None,
         aim: Point | None = None,
     ) -> tuple[int, float | None]:
-        """Return the nearest position from which an object (and the point ``aim`` on it) is visible
-        and within reach, and the heading to face it. For a room: its most central position, None.
+        """Return the nearest position from which an object is visible and within reach,
+        and the heading (degrees) to face it. For a room: its most central position,
+        and None.
 
-        ``box`` is the assumed box of the object, by default its true one. Raises ``Fail``.
+        ``box`` is the assumed box of the object, by default its true one. With ``aim``,
+        that point on the object must be within reach, too. Raises ``Fail("no_path")``.
         """
         if isinstance(target, Room):
             inside = (self.steps >= 0) & is_inside_polygon(
@@ -515,13 +618,22 @@ class Trip:
 
         # Few positions reach a point on the object, so all of them are tried.
         max_tries = None if aim else MAX_TRIES
-        for goal, heading in self.views(target, box, headings, max_tries):
+        for goal, heading in self.views(
+            target,
+            box,
+            headings,
+            max_tries,
+        ):
             return goal, heading
         raise Fail("no_path", place=self.house.name(self.me, target))
 
 
 def believed_box(house: House, me: Actor, i: int) -> Box:
-    """Return the box where an actor sees or last saw an object. Raises ``Fail``."""
+    """Return the box where an actor sees or last saw an object.
+
+    A held object has an empty box at the body. The box may be wrong: objects move.
+    Raises ``Fail("not_visible")`` for an object that the actor has never seen.
+    """
     # What is held is wherever the body is.
     if house.holder(i) == me.number:
         return (me.x, me.y, me.x, me.y)
@@ -536,18 +648,35 @@ def believed_box(house: House, me: Actor, i: int) -> Box:
     half_depth = float(entities.half_y[a] - entities.inset_y[a])
     x = float(me.last_x[a])
     y = float(me.last_y[a])
-    return (x - half_width, y - half_depth, x + half_width, y + half_depth)
+    return (
+        x - half_width,
+        y - half_depth,
+        x + half_width,
+        y + half_depth,
+    )
 
 
 def true_box(house: House, i: int) -> Box:
-    """Return the box of an object or of the receptacle that encloses it."""
+    """Return the inset box of an object or of the receptacle that encloses it."""
     t = house.entities
     a = int(house.entities.anchor[i])
-    return float(t.west[a]), float(t.south[a]), float(t.east[a]), float(t.north[a])
+    return (
+        float(t.west[a]),
+        float(t.south[a]),
+        float(t.east[a]),
+        float(t.north[a]),
+    )
 
 
-def turn_verbs(body: Body, start: float, end: float) -> list[str]:
-    """Return the fewest turns and pans between two headings, as close as possible."""
+def turn_verbs(
+    body: Body,
+    start: float,
+    end: float,
+) -> list[str]:
+    """Return the fewest turns and pans from one heading to another (degrees), as close as possible.
+
+    Pans turn by ``body.fine_turn``; what is left is less than half of it.
+    """
     turn = geo.relative(end, start)
     side = "right" if turn > 0 else "left"
     degrees = round(abs(turn) / body.fine_turn) * body.fine_turn
@@ -573,8 +702,12 @@ def landing_spot(
     pose: Pose,
     aim: Point | None = None,
 ) -> tuple[float, float, float]:
-    """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose, within
-    the edges of ``r``: at ``aim`` if given, else ahead within the body's reach."""
+    """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose.
+
+    The spot is within the edges of ``r``: at ``aim`` if given, else ahead of the body
+    within its reach. Only a spot given by ``aim`` may be out of reach: the caller
+    checks that.
+    """
     t = house.entities
     # The object stays within the edges, unless it is larger than they are.
     room_x = max(t.half_x[r] - t.half_x[i], 0.0)
@@ -617,15 +750,25 @@ def route_to_put(
     point: Point,
     within: float,
 ) -> list[str]:
-    """Return the fewest verbs that bring ``me`` to a pose from which an object ``i`` put in or on
-    ``r`` lands within a distance (metres) of a point. Raises ``Fail`` without such a pose."""
+    """Return the fewest verbs to a pose from which a put object lands near a point.
+
+    The object ``i`` is held, and put in or on ``r`` without an aim; near is within a
+    distance of ``within`` metres of ``point``. Raises ``Fail("no_path")`` without such
+    a pose.
+    """
     trip = Trip(house, me)
 
     def lands(place: Point) -> Iterator[float]:
         """Yield the headings from which the object lands near enough."""
         for part in range(round(360 / me.body.fine_turn)):
             heading = geo.absolute(round(trip.grid.turn + part * me.body.fine_turn, 6))
-            x, y, _ = landing_spot(house, me, i, r, (*place, heading))
+            x, y, _ = landing_spot(
+                house,
+                me,
+                i,
+                r,
+                (*place, heading),
+            )
             if math.dist((x, y), point) <= within:
                 yield heading
 

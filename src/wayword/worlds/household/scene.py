@@ -59,8 +59,11 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door that closes the gap from ``a`` to ``b``. ``rooms`` names the rooms on its two sides,
-    only one if it leads outside. A door that is not ``openable`` keeps its state."""
+    """A door that closes the gap from ``a`` to ``b``.
+
+    ``rooms`` names the rooms on its two sides, only one if it leads outside. A door
+    that is not ``openable`` keeps its state.
+    """
 
     id: str
     a: Point
@@ -153,8 +156,11 @@ class Scene:
 
 
 def validate(scene: Scene, source: str = "") -> None:
-    """Raise ``DataError`` for duplicate ids, parents that are missing, cyclic or not receptacles,
-    and unknown affordances or temperatures."""
+    """Raise ``DataError`` for a scene that no world could be built from.
+
+    Checked are duplicate ids, parents that are missing, cyclic or not receptacles, and
+    unknown affordances or temperatures. ``source`` names the file in the error.
+    """
     # A name for the error; files give theirs.
     source = source or f"scene {scene.name}"
     # Doors and objects share names in commands, so they share one set of ids.

@@ -28,8 +28,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleEntities:
-    """The view of a body: ``entities`` in scene order, with relative ``bearing`` (degrees) and
-    ``distance`` to the nearest point (metres); contents of a receptacle have those of it."""
+    """The view of a body: indices of ``entities`` in scene order, with two values for each.
+
+    ``bearing`` is relative to the heading (degrees, right positive), ``distance`` is to
+    the nearest point (metres). Contents of a receptacle have those of the receptacle.
+    """
 
     entities: list[int]
     bearing: list[float]
@@ -44,9 +47,13 @@ SLACK = 1e-12  # metres: rounding of the cosine must not hide an object on the e
 
 @dataclass(slots=True, eq=False)
 class NearbyEntities:
-    """Unenclosed objects within sight of a cell, without actors: ``entities`` (C,), their
-    ``center`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
-    ``enclosed`` (I,) are objects inside open receptacles, ``slot`` (I,) the receptacles' slots."""
+    """Unenclosed objects and doors within sight of a cell, without actors.
+
+    ``entities`` (C,) are indices, ``center`` (2, C) positions, ``low`` and ``high`` (2,
+    C) the corners of their inset boxes, and ``mid_height`` (C,) the heights of their
+    middles; all metres. ``enclosed`` (I,) are objects inside open receptacles, and
+    ``slot`` (I,) are the receptacles' positions among the C.
+    """
 
     entities: NDArray[np.intp]
     center: Floats
@@ -76,8 +83,11 @@ class VisiblePoints:
 
 
 class Sight:
-    """Computes views. Caches the entities near a cell until something moves, and the visible points
-    around a body while it only turns."""
+    """Computes views.
+
+    Caches the entities near a cell until something moves (``Entities.version``), and
+    the visible points around a body while it only turns.
+    """
 
     def __init__(self, layout: Layout, entities: Entities) -> None:
         self._layout = layout
@@ -92,7 +102,10 @@ class Sight:
         place: tuple[float, float, float],
         me: int,
     ) -> VisibleEntities:
-        """Return the view of a body at ``place`` (x, y, heading). ``me`` is the body's index."""
+        """Return the view of a body at ``place``: x and y (metres) and heading (degrees).
+
+        ``me`` is the index of the body's actor, which does not see itself.
+        """
         x, y, heading = place
         points = self.visible_points(body, x, y, me)
         # Nothing near enough: the usual case in an empty corridor, so it is worth an
@@ -137,7 +150,11 @@ class Sight:
         )
 
     def visible_points(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
-        """Return the visible points, cached until anything moves, opens or closes."""
+        """Return the points visible from a position with any heading.
+
+        Cached until the body or another one moves, or anything else moves, opens or
+        closes.
+        """
         t = self._entities
         # Turning on the spot leaves visible points as they were, so the heading is no
         # part of the key.
@@ -279,8 +296,12 @@ def sees_box(
     box: Box,
     mid_height: float,
 ) -> bool:
-    """True if a body at ``place`` (x, y, heading) would see an object with that (inset) box and
-    ``mid_height``."""
+    """True if a body at ``place`` (x, y, heading) would see an object with that box.
+
+    ``box`` is inset, ``mid_height`` the height of its middle (metres); ``panels`` are
+    those near the place. As :meth:`Sight.look`, but for an object that need not be
+    there.
+    """
     x, y, heading = place
     west, south, east, north = box
     # Two aims: the center of the box, and its nearest point.
@@ -302,8 +323,11 @@ def is_unhidden(
     aims: Floats,
     mid_heights: Floats,
 ) -> NDArray[np.bool_]:
-    """Return a (P,) mask of points without an obstacle between them and the eye. ``aims`` (2, P)
-    are their offsets from the eye, ``mid_heights`` (P,) their heights."""
+    """Return a (P,) mask of points without an obstacle between them and the eye.
+
+    ``eye`` is x, y and height; ``aims`` (2, P) are offsets from the eye,
+    ``mid_heights`` (P,) heights above the floor; all metres.
+    """
     count = len(panels.along)
     walls = panels.walls
     # With e the eye, r an aim and s a panel from a to b, the panel is met at

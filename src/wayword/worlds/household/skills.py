@@ -38,8 +38,11 @@ def cheapest(
     actor: str,
     stops: Sequence[Sequence[str]],
 ) -> list[str] | None:
-    """Return one object per stop, chosen to visit the stops in order in the fewest steps; none is
-    visited twice, and closed doors count as open. None if a stop has no reachable object."""
+    """Return one object per stop, chosen to visit the stops in order in the fewest steps.
+
+    None is visited twice, and closed doors count as open. None if a stop has no
+    reachable object. Ids of objects throughout.
+    """
     house = world.house
     me = world.house.actors[actor]
     trip = Trip(house, me, open_doors=True)
@@ -130,8 +133,9 @@ def with_reason(skill: Skill) -> Skill:
 class Skills:
     """Skills of one actor with objects, by their ids in the scene.
 
-    ``tidy``: close receptacles that were opened to reach an object. ``reasons``: those of the
-    running skills, outermost first. Skills raise ``PlanningFailed``.
+    ``tidy``: close receptacles that were opened to reach an object. ``reasons``: those
+    of the running skills, outermost first. Each skill is a generator: send it the
+    feedback of every action that it yields. Skills raise ``PlanningFailed``.
     """
 
     def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
@@ -172,7 +176,7 @@ class Skills:
         return self.number(receptacle) in self.entities.holders(self.number(obj))
 
     def takes(self, receptacle: str, obj: str) -> bool:
-        """True if a receptacle takes objects of that type, full or not."""
+        """True if a receptacle takes objects of that type, full or not; never itself."""
         r = self.number(receptacle)
         fits = self.entities.fits(self.number(obj), r)
         return bool(self.entities.specs[r].receptacle) and fits and receptacle != obj
@@ -230,7 +234,10 @@ class Skills:
 
     @property
     def thought(self) -> str:
-        """The outermost and innermost reasons; without reasons, a statement that all is done."""
+        """The outermost and innermost reasons as text: why, and what is being done.
+
+        Without reasons, a statement that all is done.
+        """
         # The first says why, the last says what is being done; those between are steps
         # on the way.
         distinct = list(dict.fromkeys(filter(None, self.reasons)))
@@ -254,7 +261,10 @@ class Skills:
             raise PlanningFailed(f"{verb} {', '.join(objects)}: {feedback.status}")
 
     def is_at_hand(self, obj: str, within: float = math.inf) -> bool:
-        """True if an object (or its receptacle) is visible, within reach and ``within`` metres."""
+        """True if an object (or its receptacle) is visible, within reach and ``within`` metres.
+
+        Held objects always are.
+        """
         house = self.world.house
         me = self.me
         i = self.number(obj)
@@ -514,8 +524,11 @@ class Skills:
 
 
 class HighLevelSkills(Skills):
-    """Skills made of high-level actions. These name objects, so an object must be seen before it is
-    used: one that is not visible from the middle of its room raises ``PlanningFailed``."""
+    """Skills made of high-level actions.
+
+    These name objects, so an object must be seen before it is used: one that is not
+    visible from the middle of its room raises ``PlanningFailed``.
+    """
 
     @with_reason
     def find(self, obj: str) -> ActionPlan:

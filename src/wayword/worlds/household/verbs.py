@@ -20,9 +20,12 @@ Slot = Literal["object", "held", "receptacle", "place", "room", "tool", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb. ``slots`` are the arguments, in order. ``needs`` is the affordance that objects must
-    have to be listed on the menu, ``failures`` are the statuses of failed actions, each with a
-    sentence in ``sentences.toml``. A failed action changes nothing."""
+    """A verb with its arguments and failures. A failed action changes nothing.
+
+    ``slots`` are the kinds of its arguments, in order. ``needs`` is the affordance that
+    objects must have to be listed on the menu. ``failures`` are the statuses of failed
+    actions, each with a sentence in ``sentences.toml``.
+    """
 
     name: str
     level: Literal["low", "high", "speech"]

@@ -114,8 +114,11 @@ class ActionMenu:
         )
 
     def spot_forms(self) -> tuple[str, ...]:
-        """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and visible or
-        remembered receptacles; empty with empty hands."""
+        """Return patterns of ``put`` and ``go_put`` with a spot, for constrained decoding.
+
+        They have the names of held objects and of visible or remembered receptacles;
+        empty with empty hands.
+        """
         me = self._me
         names = self._me.names
         # Alternatives of a regular expression: constrained decoding accepts exactly
@@ -300,8 +303,11 @@ class HouseholdWorld(World):
         return tuple(self._house.actors) if self._house else ("agent",)
 
     def reset(self, episode: Episode) -> None:
-        """Start an episode. Raises ``DataError`` for another scene, a missing pose, or a pose in a
-        wall, in furniture or in another actor."""
+        """Start an episode.
+
+        Raises ``DataError`` for another scene, a missing pose, or a pose in a wall, in
+        furniture or in another actor. The last episode stays in place then.
+        """
         # A recorded episode may be replayed in the wrong house.
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
@@ -374,7 +380,11 @@ class HouseholdWorld(World):
         )
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Carry out any well-formed action of the body; others raise ``ValueError``."""
+        """Carry out any well-formed action of the body.
+
+        A failed action changes nothing, but counts. Raises ``ValueError`` for an action
+        that is not well-formed, of another body, or after a stop.
+        """
         me = self._actor(actor)
         verb = action.name
         words = action.arguments
@@ -420,7 +430,10 @@ class HouseholdWorld(World):
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:
-        """Return the true state with each record created on access, for goals judged every step."""
+        """Return the true state with each record created on access, for goals judged every step.
+
+        Read it before the next step: records show the house at the time of access.
+        """
         return records(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:
@@ -446,9 +459,12 @@ class HouseholdWorld(World):
         target: str,
         within: float = math.inf,
     ) -> list[Action] | None:
-        """Return low-level actions that bring an actor to where an object or door (by id) is truly
-        visible and within reach, at most ``within`` metres away, or into a room (by name). None
-        without a path through open doors. For oracles and experts."""
+        """Return low-level actions that bring an actor to an object or door (by id), or
+        into a room.
+
+        The object is truly visible and within reach then, at most ``within`` metres
+        away. None without a path through open doors. For oracles and experts.
+        """
         # The goal and the path are planned on the true state: only experts may ask.
         trip = Trip(self.house, self._actor(actor), within=within)
         try:
@@ -458,8 +474,10 @@ class HouseholdWorld(World):
             return None
 
     def doors_to_open(self, actor: str, target: str) -> list[str] | None:
-        """Return the ids of the closed doors on the shortest path to a target, in order; None
-        without a path. For oracles and experts."""
+        """Return the ids of the closed doors on the shortest path to a target, in order.
+
+        None without a path. For oracles and experts.
+        """
         try:
             doors = closed_doors_to(
                 self.house,
@@ -483,8 +501,11 @@ class HouseholdWorld(World):
         return room
 
     def _closed_door_names(self, me: Actor, place: str) -> list[str]:
-        """Return names of closed doors on an actor's path to a room, or to where it last saw an
-        object, up to the first unseen one (``UNSEEN_DOOR``): it knows no path beyond that."""
+        """Return names of closed doors on an actor's path to a place, in order.
+
+        The place is a room, or where it last saw an object. The list ends at the first
+        unseen door (``UNSEEN_DOOR``): the actor knows no path beyond that.
+        """
         # An object is looked for where it was seen last.
         if (i := me.names.index.get(place)) is not None:
             place = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))
@@ -538,7 +559,7 @@ class HouseholdWorld(World):
         return {"answer": me.answer}
 
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
-        """Return x, y (metres) and heading (degrees) of an actor's start."""
+        """Return x, y (metres) and heading (degrees) of an actor's start. Raises ``DataError``."""
         try:
             pose: Any = episode.start["poses"][actor]
             heading = float(pose.get("heading", 0.0))

@@ -33,8 +33,11 @@ all pairs is quadratic, and takes 10 s and 800 MB for 10,000. Matterport's scans
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A viewpoint one step away: its absolute heading and its elevation (degrees), and its
-    straight-line distance (metres)."""
+    """A viewpoint one step away.
+
+    Its absolute ``heading`` and its ``elevation`` in degrees, and its straight-line
+    ``distance`` in metres, all seen from the viewpoint it is a neighbor of.
+    """
 
     viewpoint: str
     heading: float
@@ -44,9 +47,12 @@ class Neighbor:
 
 @dataclass(frozen=True, eq=False)
 class ViewpointGraph:
-    """The graph of a scan, shared by all of its episodes. ``positions`` (N, 3): metres, z up.
-    ``edges`` (E, 2): indices, in both directions, sorted. ``distances`` (N, N): metres along the
-    graph, ``inf`` without a path; :class:`DistanceRows` for a large graph."""
+    """The graph of a scan, shared by all of its episodes: never change it.
+
+    ``positions`` (N, 3) are metres, z up. ``edges`` (E, 2) are indices of viewpoints,
+    in both directions, sorted. ``distances`` (N, N) are metres along the graph, ``inf``
+    without a path; :class:`DistanceRows` for a large graph.
+    """
 
     scan: str
     ids: tuple[str, ...]
@@ -84,11 +90,17 @@ class ViewpointGraph:
         return frozenset(moves)
 
     def distance(self, start: str, end: str) -> float:
-        """Return the geodesic distance in metres."""
+        """Return the geodesic distance in metres, ``inf`` without a path. Raises
+        ``KeyError`` for an unknown viewpoint.
+        """
         return float(self.distances[self.index[start], self.index[end]])
 
     def bearing(self, start: str, end: str) -> tuple[float, float, float]:
-        """Return heading and elevation (degrees) and straight-line distance (metres)."""
+        """Return heading and elevation (degrees) and straight-line distance (metres) of
+        ``end`` from ``start``.
+
+        The viewpoints need not be neighbors.
+        """
         x, y, z = (
             self.positions[self.index[end]] - self.positions[self.index[start]]
         ).tolist()
@@ -98,7 +110,7 @@ class ViewpointGraph:
         return heading, elevation, (floor_distance * floor_distance + z * z) ** 0.5
 
     def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:
-        """Return the neighbors, clockwise from north; computed once per viewpoint."""
+        """Return the neighbors, clockwise from north. Computed once per viewpoint."""
         # Per viewpoint, not per scan: a walk visits few of up to 350 viewpoints.
         if viewpoint not in self._neighbors:
             ends = self.adjacent[viewpoint]
@@ -110,7 +122,10 @@ class ViewpointGraph:
         return self._neighbors[viewpoint]
 
     def shortest_path(self, start: str, end: str) -> list[str]:
-        """Return a shortest path, both ends included. Raises ``ValueError`` if there is none."""
+        """Return a shortest path, both ends included; of equal ones the first in file order.
+
+        Raises ``ValueError`` if there is none.
+        """
         # Without a path, the descent below would never end.
         if not np.isfinite(self.distance(start, end)):
             raise ValueError(f"no path from {start} to {end} in {self.scan}")
@@ -130,7 +145,10 @@ def build(
     positions: NDArray[np.float64],
     edges: NDArray[np.int32],
 ) -> ViewpointGraph:
-    """Build a graph with its distances. ``edges`` (E, 2) must include both directions."""
+    """Build a graph with its distances.
+
+    ``positions`` (N, 3) are metres. ``edges`` (E, 2) must include both directions.
+    """
     # An edge is as long as its straight line: MatterSim glides from one viewpoint to
     # the next.
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
@@ -139,12 +157,21 @@ def build(
         distances = all_pairs(len(ids), edges, lengths)
     else:
         distances = DistanceRows(len(ids), edges, lengths)
-    return ViewpointGraph(scan, ids, positions, edges, distances)
+    return ViewpointGraph(
+        scan,
+        ids,
+        positions,
+        edges,
+        distances,
+    )
 
 
 class DistanceRows:
-    """Distances of a large graph with edges in both directions, indexed by ``[starts, ends]`` like
-    an array (N, N). The row of an end is computed when it is first asked for."""
+    """Distances of a large graph with edges in both directions.
+
+    Indexed by ``[starts, ends]`` like an array (N, N). The row of an end is computed
+    when it is first requested, and kept.
+    """
 
     def __init__(
         self,
@@ -156,13 +183,18 @@ class DistanceRows:
         self._rows: dict[int, NDArray[np.float64]] = {}
 
     def __getitem__(self, key: tuple[Any, Any]) -> NDArray[np.float64]:
+        """Return metres from ``starts`` to ``ends``: indices or arrays of them, which broadcast."""
         starts, ends = key
         # Each end once, however often one call asks for it.
         places, row_of_end = np.unique(ends, return_inverse=True)
         missing = [end for end in places.tolist() if end not in self._rows]
         if missing:
             computed = all_pairs_dijkstra(*self._graph, missing)
-            self._rows |= zip(missing, computed, strict=True)
+            self._rows |= zip(
+                missing,
+                computed,
+                strict=True,
+            )
         rows = np.stack([self._rows[end] for end in places.tolist()])
         found: NDArray[np.float64] = rows[row_of_end.reshape(np.shape(ends)), starts]
         return found
@@ -171,6 +203,7 @@ class DistanceRows:
         return self._graph[0]
 
     def __array__(self, *_: object, **__: object) -> NDArray[np.float64]:
+        """Return the full table (N, N), for callers that need all pairs."""
         return all_pairs_dijkstra(*self._graph)
 
 
@@ -179,7 +212,10 @@ def all_pairs(
     edges: NDArray[np.int32],
     lengths: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) between all nodes along directed ``edges`` (E, 2)."""
+    """Return distances (count, count) between all nodes along directed ``edges`` (E, 2).
+
+    ``lengths`` (E,) are those of the edges; ``inf`` in the result means no path.
+    """
     return (floyd_warshall if count < SMALL_GRAPH else all_pairs_dijkstra)(
         count,
         edges,
@@ -192,12 +228,16 @@ def floyd_warshall(
     edges: NDArray[np.int32],
     lengths: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) by the Floyd-Warshall algorithm."""
+    """Return distances (count, count) by the Floyd-Warshall algorithm, for small graphs."""
     table = np.full((count, count), np.inf)
     table[edges[:, 0], edges[:, 1]] = lengths
     np.fill_diagonal(table, 0.0)
     for middle in range(count):  # paths that may also pass through this node
-        np.minimum(table, table[:, middle, None] + table[middle], out=table)
+        np.minimum(
+            table,
+            table[:, middle, None] + table[middle],
+            out=table,
+        )
     return table
 
 
@@ -207,7 +247,10 @@ def all_pairs_dijkstra(
     lengths: NDArray[np.float64],
     starts: list[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Return distances (starts, count) by Dijkstra's algorithm, by default from every node."""
+    """Return distances by Dijkstra's algorithm, by default from every node.
+
+    The result is (starts, count): a row for each of the ``starts``.
+    """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
@@ -216,25 +259,45 @@ def all_pairs_dijkstra(
 
 
 def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
-    """Read ``{scan}_connectivity.json`` or ``.json.gz``. ``cache`` is a folder for the parsed graph
-    and its distances; a stale or damaged file in it is rebuilt. Raises ``DataError``."""
+    """Read ``{scan}_connectivity.json`` or ``.json.gz``.
+
+    ``cache`` is a folder for the parsed graph and its distances; a stale or damaged
+    file in it is rebuilt. Raises ``DataError``.
+    """
     scan = path.name.split("_connectivity")[0]
     if cache is None:
         return _parse(scan, path)
     try:
         digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
     except OSError as error:
-        raise DataError(path, "", f"cannot be read ({error.strerror})") from error
+        raise DataError(
+            path,
+            "",
+            f"cannot be read ({error.strerror})",
+        ) from error
     cache_file = cache / f"{scan}-{CACHE_VERSION}-{digest}.arrays"
     if fields := read_cached_arrays(cache_file):
-        return ViewpointGraph(scan, tuple(fields.pop("ids").tolist()), **fields)
+        return ViewpointGraph(
+            scan,
+            tuple(fields.pop("ids").tolist()),
+            **fields,
+        )
     graph = _parse(scan, path)
     arrays = {
-        name: getattr(graph, name) for name in ("positions", "edges", "distances")
+        name: getattr(graph, name)
+        for name in (
+            "positions",
+            "edges",
+            "distances",
+        )
     }
     # The cache holds full tables only; rows of a large graph are computed on demand.
     if len(graph.ids) < LARGE_GRAPH:
-        write_cached_arrays(cache_file, ids=np.array(graph.ids), **arrays)
+        write_cached_arrays(
+            cache_file,
+            ids=np.array(graph.ids),
+            **arrays,
+        )
     return graph
 
 
@@ -243,7 +306,14 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
     records: list[dict[str, Any]] = read_json(path)
 
     def field(i: int, name: str, kind: type) -> Any:
-        return read_field(path, f"record {i}", records[i], name, kind)
+        """Return a field of a record. Raises ``DataError`` for another type."""
+        return read_field(
+            path,
+            f"record {i}",
+            records[i],
+            name,
+            kind,
+        )
 
     included = [i for i in range(len(records)) if field(i, "included", bool)]
     poses = [field(i, "pose", list) for i in included]
@@ -268,4 +338,9 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
     ids = tuple(field(i, "image_id", str) for i in included)
     # Visibility was annotated from one side: an edge exists if either viewpoint sees
     # the other.
-    return build(scan, ids, positions, np.argwhere(free | free.T).astype(np.int32))
+    return build(
+        scan,
+        ids,
+        positions,
+        np.argwhere(free | free.T).astype(np.int32),
+    )

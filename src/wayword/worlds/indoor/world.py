@@ -40,7 +40,10 @@ class IndoorObservation(Observation):
 
 
 class IndoorWorld(Walkable):
-    """One actor walking on a viewpoint graph. Actions: ``goto[viewpoint]`` and ``stop``."""
+    """One actor walking on a viewpoint graph. Actions: ``goto[viewpoint]`` and ``stop``.
+
+    ``Episode.start`` has ``viewpoint`` and optionally ``heading`` (degrees).
+    """
 
     def __init__(self, graph: ViewpointGraph) -> None:
         self.graph = graph
@@ -51,9 +54,13 @@ class IndoorWorld(Walkable):
 
     @property
     def read_only(self) -> tuple[object, ...]:
+        """The graph, which no episode changes."""
         return (self.graph,)
 
     def reset(self, episode: Episode) -> None:
+        """Put the actor at the start of an episode. Raises ``DataError`` for an unknown
+        viewpoint.
+        """
         # Recorded starts may hold the id as a number.
         viewpoint = str(episode.start["viewpoint"])
         # Checked here: later, an unknown viewpoint would surface as a bare missing key.
@@ -71,16 +78,23 @@ class IndoorWorld(Walkable):
         self._stopped = False
 
     def observe(self, actor: str) -> IndoorObservation:
+        """Return the actor's pose and the neighbors of its viewpoint."""
         pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
         return IndoorObservation(*pose, self.graph.neighbors(self._viewpoint))
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return a move to each neighbor, clockwise from north, then a stop."""
         # Clockwise from north, so that a menu reads the same whatever the heading; stop
         # comes last.
         neighbors = self.graph.neighbors(self._viewpoint)
         return ActionSpace((*(Action("goto", (n.viewpoint,)) for n in neighbors), STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
+        """Move to a neighbor, or stop. Raises ``ValueError`` for any other action.
+
+        After a move the actor faces the direction of the move. The feedback has the
+        heading before and after it.
+        """
         if action == STOP:
             self._stopped = True
             return Feedback()
@@ -88,7 +102,10 @@ class IndoorWorld(Walkable):
             if action.name == "goto" and action.arguments == (neighbor.viewpoint,):
                 # The heading before the move, so that a viewer can tell the turn from
                 # the step.
-                details = {"heading_before": self._heading, "heading": neighbor.heading}
+                details = {
+                    "heading_before": self._heading,
+                    "heading": neighbor.heading,
+                }
                 self._viewpoint = neighbor.viewpoint
                 self._heading = neighbor.heading
                 self._elevation = neighbor.elevation
@@ -96,21 +113,30 @@ class IndoorWorld(Walkable):
         raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
 
     def route(self, actor: str, goal: str) -> list[Action]:
-        """Return moves of a shortest path to ``goal``, for oracles; empty if already at it."""
+        """Return moves of a shortest path to ``goal``, for oracles; empty if already at it.
+
+        Raises ``ValueError`` without a path.
+        """
         path = self.graph.shortest_path(self._viewpoint, goal)
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Convert a path of viewpoints, its start included, to moves and a stop."""
+        """Convert a path of viewpoints, its start included, to moves and a stop. Checks
+        nothing: a move between viewpoints that are no neighbors fails when it is
+        carried out.
+        """
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
+        """True once the actor has stopped."""
         return self._stopped
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return the viewpoint and the heading in degrees."""
         return {"viewpoint": self._viewpoint, "heading": self._heading}
 
     def state(self) -> Mapping[str, Json]:
+        """Return the pose, and if the actor has stopped."""
         return {**self.pose("agent"), "stopped": self._stopped}
 
 
@@ -142,18 +168,28 @@ class ObjectsObservation(IndoorObservation):
 
 
 class ObjectsWorld(IndoorWorld):
-    """A walk whose stop may select an object in view (REVERIE): ``stop[81]`` selects object 81."""
+    """A walk whose stop may select an object in view (REVERIE): ``stop[81]`` selects object 81.
 
-    def __init__(self, graph: ViewpointGraph, objects: ObjectsAt) -> None:
+    ``objects`` gives those in view at a viewpoint. The selected id is ``named`` in the
+    state, empty if the stop selects none.
+    """
+
+    def __init__(
+        self,
+        graph: ViewpointGraph,
+        objects: ObjectsAt,
+    ) -> None:
         super().__init__(graph)
         self._objects = objects
         self._named_object = ""
 
     def reset(self, episode: Episode) -> None:
+        """Put the actor at the start, with no object selected. Raises ``DataError``."""
         super().reset(episode)
         self._named_object = ""
 
     def observe(self, actor: str) -> ObjectsObservation:
+        """Return the pose, the neighbors, and the objects in view."""
         pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
         neighbors = self.graph.neighbors(self._viewpoint)
         return ObjectsObservation(
@@ -163,11 +199,13 @@ class ObjectsWorld(IndoorWorld):
         )
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return moves and a plain stop, then a stop for each object in view."""
         # A plain stop stays on the menu, too: an agent need not name an object.
         stops = (Action("stop", (obj.id,)) for obj in self._objects(self._viewpoint))
         return ActionSpace((*super().action_space(actor).listed, *stops))
 
     def step(self, actor: str, action: Action) -> Feedback:
+        """Move, stop, or stop at an object. Raises ``ValueError`` for any other action."""
         # A name is checked here, for the base class knows plain stops only.
         if action.name == STOP.name and action.arguments:
             if action not in self.action_space(actor):
@@ -177,6 +215,7 @@ class ObjectsWorld(IndoorWorld):
         return super().step(actor, action)
 
     def state(self) -> Mapping[str, Json]:
+        """Return the pose, if the actor has stopped, and the selected object."""
         return {**super().state(), "named": self._named_object}
 
 

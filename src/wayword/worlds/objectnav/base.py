@@ -21,9 +21,13 @@ from wayword.worlds.objectnav.observation import Shown, View
 
 @dataclass(frozen=True, slots=True)
 class MotionResult:
-    """The result of a motion over ``metres``. ``status`` is ``"ok"``, ``"blocked"`` by an obstacle,
-    ``"refused"`` if the base declined to move, ``"cancelled"`` if someone or something other than
-    an obstacle ended it, or ``"lost"`` if its connection broke."""
+    """The result of a motion over ``metres``.
+
+    ``status`` is ``"ok"``, ``"blocked"`` by an obstacle, ``"refused"`` if the base
+    declined to move, ``"cancelled"`` if someone or something other than an obstacle
+    ended it, or ``"lost"`` if its connection broke. ``reason`` says more in words,
+    empty if there is nothing to say.
+    """
 
     status: str = "ok"
     metres: float = 0.0

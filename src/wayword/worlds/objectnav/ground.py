@@ -31,7 +31,7 @@ from wayword.core.geometry import (
     segment_distances,
     string_pull,
 )
-from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK
+from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK, bounding_box
 from wayword.worlds.household.route import floor_cells, is_inside_polygon
 from wayword.worlds.household.scene import Scene
 
@@ -44,8 +44,10 @@ SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow
 class Ground:
     """Free positions of a body's center, in metres.
 
-    ``free`` (H, W) is true if the center may be at ``(x + i * spacing, y + j * spacing)`` for row j
-    and column i. A point is looked up at its nearest cell.
+    ``free`` (H, W) is true if the center may be at ``(x + i * spacing, y + j *
+    spacing)`` for row j and column i. A point is looked up at its nearest cell; off the
+    grid it is not free. Do not change ``free`` afterwards: the graph of steps is
+    computed once.
     """
 
     x: float
@@ -60,23 +62,29 @@ class Ground:
         return row, column
 
     def point(self, cell: int) -> Point:
-        """Return the center of a cell, by its flat index."""
+        """Return the center (x, y) of a cell, by its flat index."""
         j, i = divmod(int(cell), self.free.shape[1])
         return self.x + i * self.spacing, self.y + j * self.spacing
 
     def at(self, x: float, y: float) -> bool:
+        """True if the nearest cell to a point (metres) is free."""
         j, i = self.cell(x, y)
-        # Off the grid counts as blocked: outside of all rooms.
         rows, columns = self.free.shape
-        is_inside = 0 <= j < rows and 0 <= i < columns
-        return is_inside and bool(self.free[j, i])
+        # Off the grid counts as blocked: outside of all rooms.
+        if not (0 <= j < rows and 0 <= i < columns):
+            return False
+        return bool(self.free[j, i])
 
     def clear(self, p: Point, q: Point) -> bool:
         """True if the straight line between two points is free, checked every half cell."""
         return bool(self._line_samples(p, q)[2].all())
 
     def stop_before(self, p: Point, q: Point) -> Point:
-        """Return the last free point on the straight line from a free point ``p`` to ``q``."""
+        """Return the last free point on the straight line from a free point ``p`` to ``q``.
+
+        It is ``q`` itself if nothing is in the way, else a sample at most half a cell
+        before the obstacle.
+        """
         xs, ys, free = self._line_samples(p, q)
         if free.all():
             return q
@@ -91,8 +99,11 @@ class Ground:
         y: float,
         max_distance: float = math.inf,
     ) -> Point | None:
-        """Return the free position nearest to a point: the point itself if free, else the center of
-        a cell; None if there is none within ``max_distance`` metres."""
+        """Return the free position nearest to a point.
+
+        The point itself if free, else the center of a cell; None if there is none
+        within ``max_distance`` metres.
+        """
         # The point itself where possible, so that a free start keeps its exact
         # coordinates.
         if self.at(x, y):
@@ -109,14 +120,25 @@ class Ground:
         """Return (H, W) shortest distances in metres over 8-connected cells; inf without a path."""
         return self._distance_field(start)[0].reshape(self.free.shape)
 
-    def path(self, start: Point, goals: Sequence[Point]) -> list[Point] | None:
-        """Return the corners of a shortest path from ``start`` to the nearest of ``goals``; None if
-        no goal is free and reachable."""
+    def path(
+        self,
+        start: Point,
+        goals: Sequence[Point],
+    ) -> list[Point] | None:
+        """Return the corners of a shortest path from ``start`` to the nearest of ``goals``.
+
+        Both ends are exact, and the lines between corners are free. None if no goal is
+        free and reachable.
+        """
         metres, previous = self._distance_field(start)
         # Goals inside an obstacle are ignored; the nearest of the others by walking
         # distance wins.
         numbers = {goal: self._cell_number(goal) for goal in goals if self.at(*goal)}
-        end = min(numbers, key=lambda goal: metres[numbers[goal]], default=None)
+        end = min(
+            numbers,
+            key=lambda goal: metres[numbers[goal]],
+            default=None,
+        )
         if end is None or not math.isfinite(metres[numbers[end]]):
             return None
 
@@ -125,7 +147,11 @@ class Ground:
         while previous[cells[-1]] >= 0:
             cells.append(int(previous[cells[-1]]))
         # The first and last cells are replaced by the exact points they stand for.
-        corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
+        corners = [
+            start,
+            *(self.point(cell) for cell in cells[-2:0:-1]),
+            end,
+        ]
 
         # Shortened from alternate ends: each pass removes corners that the last one kept.
         path = corners
@@ -141,20 +167,40 @@ class Ground:
         return path if path[0] == corners[0] else path[::-1]
 
     def _cell_number(self, point: Point) -> int:
+        """Return the flat index of the cell nearest to a point, which must be on the grid."""
         j, i = self.cell(*point)
         return int(j * self.free.shape[1] + i)
 
-    def _line_samples(self, p: Point, q: Point) -> tuple[Floats, Floats, Bools]:
-        """Sample a line every half cell; return x, y and a mask of free points."""
+    def _line_samples(
+        self,
+        p: Point,
+        q: Point,
+    ) -> tuple[Floats, Floats, Bools]:
+        """Sample a line every half cell; return x, y and a mask of free points, both
+        ends included.
+        """
         # Half a cell: no obstacle as wide as a cell can lie between two samples.
-        count = max(1, math.ceil(2 * math.dist(p, q) / self.spacing))
+        half_cells = 2 * math.dist(p, q) / self.spacing
+        count = max(1, math.ceil(half_cells))
         t = np.arange(count + 1) / count
-        x = p[0] + (q[0] - p[0]) * t
-        y = p[1] + (q[1] - p[1]) * t
-        return x, y, grid_lookup(self.free, x, y, (self.x, self.y), self.spacing)
+        dx = q[0] - p[0]
+        dy = q[1] - p[1]
+        x = p[0] + dx * t
+        y = p[1] + dy * t
+        free = grid_lookup(
+            self.free,
+            x,
+            y,
+            (self.x, self.y),
+            self.spacing,
+        )
+        return x, y, free
 
     def _distance_field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
-        """Return metres from the start's cell to all cells, and predecessors."""
+        """Return metres from the start's cell to all cells, and predecessors, by flat index.
+
+        Infinite and -1 for all if no free cell is within half a metre of the start.
+        """
         from scipy.sparse.csgraph import dijkstra
 
         # A start may be just inside an obstacle.
@@ -162,9 +208,15 @@ class Ground:
         place = self.nearest(*start, max_distance=0.5)
         if place is None:
             size = self.free.size
-            return np.full(size, np.inf), np.full(size, -1, np.int32)
+            metres = np.full(size, np.inf)
+            predecessors = np.full(size, -1, np.int32)
+            return metres, predecessors
         number: Any = self._cell_number(place)
-        return dijkstra(self._graph, indices=number, return_predecessors=True)
+        return dijkstra(
+            self._graph,
+            indices=number,
+            return_predecessors=True,
+        )
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], Floats, Floats]:
@@ -177,12 +229,16 @@ class Ground:
 
     @cached_property
     def _graph(self) -> Any:
+        """Steps between free cells, computed at the first search."""
         return grid_graph(self.free, self.spacing)
 
 
 def grid_graph(free: Bools, spacing: float) -> Any:
-    """Return steps between free 8-connected cells, as a sparse matrix of distances in metres. A
-    diagonal step requires that both adjacent cells are free."""
+    """Return steps between free 8-connected cells, as a sparse matrix of distances in metres.
+
+    ``free`` is (H, W), the matrix (H W, H W) by flat index. A diagonal step requires
+    that both adjacent cells are free, so a body never cuts a corner.
+    """
     from scipy.sparse import csr_array
 
     # Cells from which a step to the east, north, north-east and north-west is free. The offset
@@ -192,14 +248,22 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     columns = free.shape[1]
     # A diagonal crosses the corner that four cells share, so all four must be free.
     diagonal = math.sqrt(2)
-    is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
     is_open_east = free[:, :-1] & free[:, 1:]
     is_open_north = free[:-1] & free[1:]
+    is_open_square = is_open_east[:-1] & is_open_east[1:]
     steps = (
         (number[:, :-1][is_open_east], 1, 1.0),
         (number[:-1][is_open_north], columns, 1.0),
-        (number[:-1, :-1][is_open_square], columns + 1, diagonal),
-        (number[:-1, 1:][is_open_square], columns - 1, diagonal),
+        (
+            number[:-1, :-1][is_open_square],
+            columns + 1,
+            diagonal,
+        ),
+        (
+            number[:-1, 1:][is_open_square],
+            columns - 1,
+            diagonal,
+        ),
     )
     starts = np.concatenate([cells for cells, _, _ in steps])
     ends = np.concatenate([cells + offset for cells, offset, _ in steps])
@@ -214,18 +278,24 @@ def grid_graph(free: Bools, spacing: float) -> Any:
 
 
 def ground_of(scene: Scene, radius: float) -> Ground:
-    """Return the ground of a scene for a body of that radius (metres): its published floor if any,
-    else the indoor area clear of walls, solid furniture and closed doors."""
+    """Return the ground of a scene for a body of that radius (metres).
+
+    This is its published floor if any, else the indoor area clear of walls, solid
+    furniture and closed doors. ``scene`` gives the state: doors that open later change
+    nothing.
+    """
     floor = scene.floor
     if floor is not None:
-        return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
+        return Ground(
+            floor.x,
+            floor.y,
+            floor_cells(floor),
+            floor.spacing,
+        )
 
     # A grid over all rooms.
     corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
-    west = min(x for x, _ in corners)
-    east = max(x for x, _ in corners)
-    south = min(y for _, y in corners)
-    north = max(y for _, y in corners)
+    west, south, east, north = bounding_box(corners)
     columns = np.arange(west, east + SPACING, SPACING)
     rows = np.arange(south, north + SPACING, SPACING)
     x, y = np.meshgrid(columns, rows)

@@ -51,12 +51,20 @@ class DepthImage:
         elevations: tuple[float, ...],
         reach: float,
     ) -> DepthImage:
-        """Encode ``metres`` (E, C): infinite if there is no surface within ``reach``, NaN if
-        nothing was measured."""
+        """Encode ``metres`` (E, C) along the rays in 8 bits.
+
+        They are infinite if there is no surface within ``reach`` (metres), NaN if
+        nothing was measured.
+        """
         steps = np.round(np.minimum(metres, 2 * reach) / reach * (NO_HIT - 1))
         levels = np.where(np.isnan(metres), UNMEASURED, np.clip(steps, 1, NO_HIT))
         packed = levels.astype(np.uint8).tobytes()
-        return DepthImage(bearings, elevations, reach, packed)
+        return DepthImage(
+            bearings,
+            elevations,
+            reach,
+            packed,
+        )
 
     def metres(self) -> Floats:
         """Return (E, C) metres along each ray, infinite if no surface was seen within reach."""
@@ -70,12 +78,16 @@ class DepthImage:
         return np.asarray(self._level_rows() != UNMEASURED)
 
     def _level_rows(self) -> NDArray[np.uint8]:
+        """Return (E, C) the levels of the pixels."""
         shape = len(self.elevations), len(self.bearings)
         return np.frombuffer(self.levels, np.uint8).reshape(shape)
 
     def points(self, eye: float) -> tuple[Floats, Floats, Floats]:
-        """Return three (P,) arrays for the rays that hit a surface: metres ahead, metres to the
-        right, and height above the floor, for a camera at height ``eye``."""
+        """Return where rays hit a surface, for a camera at height ``eye``.
+
+        Three arrays (P,): metres ahead, metres to the right, and height above the
+        floor. Rays without a surface have no point.
+        """
         metres = self.metres()
         is_hit = np.isfinite(metres)
         elevations = np.broadcast_to(
@@ -117,6 +129,7 @@ class Camera:
 
     @property
     def bearings(self) -> tuple[float, ...]:
+        """Bearings of the depth columns in degrees, from left to right."""
         return columns(max(1, round(self.field_of_view / self.column)), self.column)
 
     @property
@@ -167,8 +180,12 @@ def sighting(
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """Return an object as seen from a pose (x, y, heading) at height ``eye``. ``box``: center x and
-    y, width, depth, underside, height (metres); its width in view is that of its diagonal."""
+    """Return an object as seen from a pose (x, y, heading) at height ``eye``.
+
+    ``box``: center x and y, width, depth, underside, height (metres). Its width in view
+    is that of its diagonal, whatever its orientation. Values are rounded, since they
+    are recorded.
+    """
     x, y, box_width, box_depth, bottom, box_height = box
     dx = x - pose[0]
     dy = y - pose[1]
@@ -197,7 +214,11 @@ def sighting(
             round(distance, 3),
             round(away, 3),
         ),
-        *(round(width, 2), round(height, 2), round(fraction, 3)),
+        *(
+            round(width, 2),
+            round(height, 2),
+            round(fraction, 3),
+        ),
     )
 
 
@@ -314,7 +335,12 @@ def from_camera(
     elevations = tuple(
         row for row, keep in zip(rows, is_full_row.tolist(), strict=True) if keep
     )
-    return DepthImage.of(metres, bearings, elevations, reach)
+    return DepthImage.of(
+        metres,
+        bearings,
+        elevations,
+        reach,
+    )
 
 
 def from_laser(
@@ -343,8 +369,11 @@ def from_laser(
 
 
 def nearest_per_column(ranges: Floats, bearings: Floats) -> tuple[Floats, Floats]:
-    """Return ranges and bearings of columns from left to right: the nearest range in each, NaN if
-    most of its rays measured nothing and none hit anything."""
+    """Return ranges and bearings of columns from left to right, for a laser's rays.
+
+    ``ranges`` (N,) and ``bearings`` (N,) in any order. A column has the nearest range
+    in it; NaN if most of its rays measured nothing and none hit anything.
+    """
     numbers = np.floor((bearings + 180.0) / COLUMN_DEGREES).astype(np.intp)
     found = np.unique(numbers)
     metres = np.empty(len(found))
@@ -364,9 +393,17 @@ MEASURED_SIDE = 14.0
 MIN_MEASURED = 0.5  # share of these rays; depth cameras leave holes of single pixels
 
 
-def obstacle_ahead(image: DepthImage, eye: float, bearing: float) -> float:
-    """Return metres towards a bearing to the nearest obstacle within ``HALF_WIDTH`` to the side and
-    at ``BODY_HEIGHTS``; infinite if none was measured."""
+def obstacle_ahead(
+    image: DepthImage,
+    eye: float,
+    bearing: float,
+) -> float:
+    """Return metres towards a bearing to the nearest obstacle of a body.
+
+    It is within ``HALF_WIDTH`` to the side and at ``BODY_HEIGHTS``; infinite if none
+    was measured. ``eye`` is the camera's height (metres), ``bearing`` relative to its
+    heading.
+    """
     ahead, right, up = image.points(eye)
     angle = math.radians(bearing)
     along = ahead * math.cos(angle) + right * math.sin(angle)
@@ -376,9 +413,15 @@ def obstacle_ahead(image: DepthImage, eye: float, bearing: float) -> float:
     return float(along[is_blocking].min()) if is_blocking.any() else math.inf
 
 
-def clear_ahead(image: DepthImage, eye: float, bearing: float) -> float:
-    """Return metres free towards a bearing, by :func:`obstacle_ahead`, at most the image's reach; 0
-    if most rays in that direction measured nothing: unknown is not free."""
+def clear_ahead(
+    image: DepthImage,
+    eye: float,
+    bearing: float,
+) -> float:
+    """Return metres free towards a bearing, by :func:`obstacle_ahead`, at most the image's reach.
+
+    0 if most rays in that direction measured nothing: unknown is not free.
+    """
     if not is_measured(image, bearing):
         return 0.0
     return min(obstacle_ahead(image, eye, bearing), image.reach)

@@ -60,14 +60,18 @@ def picture_camera(field_of_view: float, reach: float) -> Camera:
 
 
 class SearchPainter(Painter):
-    """Draws what a robot's camera sees, or all around where the robot makes a full turn before it
-    chooses."""
+    """Draws what a robot's camera sees.
+
+    Or all around, where the robot makes a full turn before it chooses.
+    """
 
     @property
     def name(self) -> str:
+        """``schematic:`` and a checksum of the tables of shapes and paints."""
         return f"schematic:{checksum(PARTS, HOMES, LOOKS)}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return pictures side by side that together cover the camera's field of view."""
         width = _base(world).camera.field_of_view
         count = math.ceil(width / VIEW_WIDTH)
         each = width / count
@@ -82,6 +86,7 @@ class SearchPainter(Painter):
         return views
 
     def around(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return pictures of a full turn, beginning with the one straight ahead."""
         heading = _base(world).pose()["heading"]
         return [
             PictureView(
@@ -96,6 +101,7 @@ class SearchPainter(Painter):
     def frame(
         self, world: World, actor: str, view: PictureView, size: tuple[int, int]
     ) -> Frame:
+        """Draw a view from the base's camera; ``size`` is rows and columns in pixels."""
         base = _base(world)
         pose = base.pose()
         camera = PinholeCamera(
@@ -119,8 +125,11 @@ def seen_pixels(
 
 @lru_cache(maxsize=MESHES)
 def scene_mesh(place: SimulatedScene) -> Mesh:
-    """Return the mesh of a home. Objects have the number of their place in ``Scene.objects``, from
-    1."""
+    """Return the mesh of a home.
+
+    Objects have the number of their place in ``Scene.objects``, from 1; doors are left
+    out.
+    """
     scene = place.scene
     entities = Entities(scene, 0)
     meshes = [room_mesh(scene.rooms, scene.walls, scene.doors)]
@@ -137,6 +146,7 @@ def scene_mesh(place: SimulatedScene) -> Mesh:
 
 
 def _base(world: World) -> SimulatedBase:
+    """Return the simulated base of a search, the only kind this painter is used with."""
     assert isinstance(world, ObjectNavWorld)
     assert isinstance(world.base, SimulatedBase)
     return world.base

@@ -443,6 +443,7 @@ class RosSettings(Checked):
 
     @property
     def tf_topics(self) -> tuple[str, str]:
+        """Names of the two topics of transforms: moving frames, and fixed ones."""
         return self.tf, f"{self.tf}_static"
 
     def resolved(self) -> Self:
@@ -552,11 +553,16 @@ class RosBase:
             self.link.interrupt(problem)
 
     def capture(self) -> View:
+        """Wait until the body is still, and return a view from one moment."""
         with self._cancel_on_interrupt():
             time.sleep(self.settings.settle)
             return self._with_retries(self._read_view)
 
     def rotate(self, degrees: float) -> MotionResult:
+        """Turn in place by degrees, positive to the right, by the action ``spin``.
+
+        An aborted turn counts as ``blocked``. Counts a turn for every 30 degrees.
+        """
         args = {
             "target_yaw": -math.radians(degrees),  # ROS turns counter-clockwise
             "time_allowance": {"sec": int(self.settings.motion), "nanosec": 0},
@@ -603,6 +609,7 @@ class RosBase:
                 )
 
     def pose(self) -> Mapping[str, Json]:
+        """Return x and y (metres) and heading (degrees) as last located, rounded for records."""
         x, y, heading = self._place
         return {
             "x": round(x, 4),
@@ -865,22 +872,28 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 class SharedRobotWorld(ObjectNavWorld):
-    """A search with a robot that all episodes share, driven by the episode that started last: the
-    only one in ``drivers``, which all worlds share. An earlier one fails at its next motion."""
+    """A search with a robot that all episodes share.
+
+    The episode that started last drives it: the only one in ``drivers``, a list that
+    all worlds share. An earlier one fails at its next motion.
+    """
 
     def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
         super().__init__(base)
         self._drivers = drivers
 
     def reset(self, episode: Episode) -> None:
+        """Start an episode and take over the robot."""
         self._drivers[:] = [self]
         super().reset(episode)
 
     def observe(self, actor: str) -> View:
+        """Return the view. Raises ``RobotError`` if another episode took over."""
         self._check_driver()
         return super().observe(actor)
 
     def step(self, actor: str, action: Action) -> Feedback:
+        """Carry out a motion. Raises ``RobotError`` if another episode took over."""
         self._check_driver()
         return super().step(actor, action)
 

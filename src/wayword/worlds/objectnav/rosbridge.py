@@ -110,6 +110,7 @@ class Link:
 
     @property
     def connected(self) -> bool:
+        """True while there is a connection."""
         return self._connection is not None
 
     def subscribe(
@@ -119,8 +120,11 @@ class Link:
         throttle: int = 0,
         queue: int = 1,
     ) -> None:
-        """Receive a topic of that ROS type from the next connection on: at most a message every
-        ``throttle`` milliseconds, with a queue of ``queue`` messages."""
+        """Receive a topic of that ROS type from the next connection on.
+
+        At most a message every ``throttle`` milliseconds, with a queue of ``queue``
+        messages.
+        """
         self._topics[topic] = {"op": "subscribe", "topic": topic, "type": kind,
                                "throttle_rate": throttle, "queue_length": queue}  # fmt: skip
 
@@ -283,6 +287,7 @@ class Link:
             self._changed.notify_all()
 
     def clear_interrupt(self) -> None:
+        """Forget an interruption that has not ended a wait yet."""
         self._interruption = None
 
     def _attempt(self, timeout: float) -> str:
@@ -423,6 +428,7 @@ class Link:
             sys.stderr.write(f"{visible(line)}\n")
 
     def _answer(self, request_id: str, name: str, timeout: float) -> Mapping[str, Json]:
+        """Wait for the answer to a request, and return it; ``name`` names it in errors."""
         self.wait(lambda: "" if request_id in self._answers else name, timeout)
         return self._answers[request_id]
 

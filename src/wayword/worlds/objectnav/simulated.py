@@ -68,11 +68,14 @@ class Surfaces:
         slopes: Floats,
         limit: float,
     ) -> Floats:
-        """Return (E, C) metres from the ``eye`` (3,) to the first surface, including the floor;
-        infinite beyond ``limit``. The rays of column c go along the unit vector ``directions``
-        (C, 2), east and north, and rise by ``slopes`` (E, C) or (E, 1) metres per metre of floor.
+        """Return (E, C) metres from the ``eye`` (3,) to the first surface, including the floor.
 
-        Walls and sides of boxes are vertical, so all rays of a column meet them at once.
+        Infinite beyond ``limit``. The rays of column c go along the unit vector
+        ``directions`` (C, 2), east and north, and rise by ``slopes`` (E, C) or (E, 1)
+        metres per metre of floor.
+
+        Walls and sides of boxes are vertical, so all rays of a column meet them at
+        once.
         """
         # The floor and walls. The inner ``where`` avoids a division by 0 for level rays.
         # A ray that does not fall never meets the floor.
@@ -88,7 +91,11 @@ class Surfaces:
         if nearby.any():
             low = self.low[nearby] - eye
             high = self.high[nearby] - eye
-            near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
+            near, far = box_crossings(
+                directions[:, None],
+                low[:, :2],
+                high[:, :2],
+            )
             above, beyond = box_crossings(
                 slopes[..., None, None],
                 low[:, 2:],
@@ -106,9 +113,16 @@ class Surfaces:
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
-    def fractions(self, eyes: Floats, numbers: NDArray[np.intp]) -> Floats:
-        """Return (N,) the visible share of each object's nine points from ``eyes`` (N, 3), or from
-        one eye (1, 3)."""
+    def fractions(
+        self,
+        eyes: Floats,
+        numbers: NDArray[np.intp],
+    ) -> Floats:
+        """Return (N,) the visible share of each object's nine points, 0 to 1.
+
+        ``numbers`` (N,) are indices of ``objects``; ``eyes`` (N, 3) one for each, or
+        one for all (1, 3). The direction and angle of a camera play no part.
+        """
         # All nine points of all objects in one pass.
         eyes = eyes[:, None]
         ends = self.points[numbers]
@@ -120,7 +134,11 @@ class Surfaces:
             low = self.low[boxes]
             high = self.high[boxes]
             seat = eyes[:, None]
-            near, far = box_crossings(rays[..., None, :], low - seat, high - seat)
+            near, far = box_crossings(
+                rays[..., None, :],
+                low - seat,
+                high - seat,
+            )
             # Boxes that contain the point or the eye, or carry the object, hide nothing.
             is_inside = is_in_boxes(ends, low, high) | is_in_boxes(eyes, low, high)
             is_inside |= self.is_ignored[numbers][:, None, boxes]
@@ -143,12 +161,22 @@ class Surfaces:
             t = (dx * sy - dy * sx) / cross
             u = (dx * ry - dy * rx) / cross
         is_hit = (t > RAY_SLACK) & (u >= -RAY_SLACK) & (u <= 1 + RAY_SLACK)
-        return np.asarray(np.min(t, axis=-1, initial=np.inf, where=is_hit))
+        return np.asarray(
+            np.min(
+                t,
+                axis=-1,
+                initial=np.inf,
+                where=is_hit,
+            )
+        )
 
 
 def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
-    """Return the surfaces of a scene in its current state, including closed doors. ``all_hide``:
-    every box hides what is behind it, as in a picture."""
+    """Return the surfaces of a scene in its current state, including closed doors.
+
+    ``all_hide``: every box hides what is behind it, as in a picture; else only opaque
+    furniture does.
+    """
     # A closed door stops sight like a wall; an open one leaves its gap.
     lines = [(*wall.a, *wall.b) for wall in scene.walls]
     lines += [(*door.a, *door.b) for door in scene.doors if not door.open]
@@ -164,13 +192,28 @@ def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
         return chain
 
     def is_closed(o: HouseObject) -> bool:
+        """True for a receptacle that hides its contents."""
         return o.receptacle == "in" and "openable" in o.affordances and not o.open
 
     # Boxes; the reshapes below are for scenes without any.
     boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
     number_of = {box.id: number for number, box in enumerate(boxes)}
-    low = [(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes]
-    high = [(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes]
+    low = [
+        (
+            o.x - o.width / 2,
+            o.y - o.depth / 2,
+            o.bottom,
+        )
+        for o in boxes
+    ]
+    high = [
+        (
+            o.x + o.width / 2,
+            o.y + o.depth / 2,
+            o.bottom + o.height,
+        )
+        for o in boxes
+    ]
     # Things to carry are too small to hide what is behind them.
     is_opaque = [
         all_hide or (o.opaque and "pickupable" not in o.affordances) for o in boxes
@@ -197,20 +240,34 @@ def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
 
 
 def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
-    """Return the center and the corners of a smaller box at 1/3 and 2/3 of the height."""
+    """Return nine test points (x, y, z) of an object: the center, and the corners of a
+    smaller box at 1/3 and 2/3 of the height.
+    """
     # Corners of the full box would touch the neighbors and the ground.
     wide = obj.width * POINT_SPREAD
     deep = obj.depth * POINT_SPREAD
-    offsets = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
+    offsets = (
+        (-wide, -deep),
+        (wide, -deep),
+        (wide, deep),
+        (-wide, deep),
+    )
     points = [(obj.x, obj.y, obj.bottom + obj.height / 2)]
     for z in (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3):
         points += [(obj.x + dx, obj.y + dy, z) for dx, dy in offsets]
     return points
 
 
-def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the fractions of rays (…, 1, D) at which they enter and leave boxes with corners
-    (…, B, D) relative to the ray's origin: (…, B) each."""
+def box_crossings(
+    rays: Floats,
+    low: Floats,
+    high: Floats,
+) -> tuple[Floats, Floats]:
+    """Return the fractions of rays at which they enter and leave boxes, by the slab test.
+
+    ``rays`` (…, 1, D), corners ``low`` and ``high`` (…, B, D) relative to the ray's
+    origin; results (…, B) each. A ray meets a box if it enters before it leaves.
+    """
     # For rays parallel to a face, a tiny number avoids 0 / 0 in the slab test.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
     one = low / safe
@@ -222,7 +279,11 @@ def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floa
     return most, functools.reduce(np.minimum, np.moveaxis(far, -1, 0))
 
 
-def is_in_boxes(points: Floats, low: Floats, high: Floats) -> Bools:
+def is_in_boxes(
+    points: Floats,
+    low: Floats,
+    high: Floats,
+) -> Bools:
     """Return a (…, B) mask of points (…, 3) in a box or within ``CONTACT_GAP`` of it."""
     after = points[..., None, :] >= low - CONTACT_GAP
     before = points[..., None, :] <= high + CONTACT_GAP
@@ -236,8 +297,11 @@ TURN = 30.0  # degrees
 
 @dataclass(frozen=True, eq=False)
 class SimulatedScene:
-    """A scene with its ground and surfaces, shared by all episodes. ``words`` maps an object's id
-    to its description, if that is more than its type. ``all_hide``: small objects hide others."""
+    """A scene with its ground and surfaces, shared by all episodes: never change it.
+
+    ``words`` maps an object's id to its description, if that is more than its type.
+    ``radius`` is the body's, in metres. ``all_hide``: small objects hide others.
+    """
 
     scene: Scene
     words: Mapping[str, str]
@@ -246,10 +310,12 @@ class SimulatedScene:
 
     @cached_property
     def ground(self) -> Ground:
+        """Where a body of that radius may be."""
         return ground_of(self.scene, self.radius)
 
     @cached_property
     def surfaces(self) -> Surfaces:
+        """What stops sight, for the state of the scene."""
         return surfaces_of(self.scene, self.all_hide)
 
     def visible_from(
@@ -259,7 +325,11 @@ class SimulatedScene:
         y: float,
         heading: float,
     ) -> tuple[Shown, ...]:
-        """Return the objects truly in view of a camera facing ``heading``, nearest first."""
+        """Return the objects truly in view of a camera facing ``heading`` (degrees), nearest first.
+
+        At least one of an object's test points must be visible, and the visible area at
+        least the camera's ``least_area``.
+        """
         # A cheap test of angles first: it leaves few objects for the rays.
         middles = self.surfaces.points[:, 0]
         off = geo.angles_apart(
@@ -272,28 +342,64 @@ class SimulatedScene:
         fractions = self.surfaces.fractions(eyes, numbers)
         shown = []
         pose = (x, y, heading)
-        for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
+        for i, fraction in zip(
+            numbers.tolist(),
+            fractions.tolist(),
+            strict=True,
+        ):
             # One of nine points is enough: annotators name objects of which little
             # shows.
             if fraction > 0:
-                seen = self._sighting(i, pose, camera.eye, fraction)
+                seen = self._sighting(
+                    i,
+                    pose,
+                    camera.eye,
+                    fraction,
+                )
                 if visible_area(seen) >= camera.least_area:
                     shown.append(seen)
         # Ids break ties, so that equal scenes give equal observations.
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
     def _sighting(
-        self, i: int, pose: tuple[float, float, float], eye: float, fraction: float
+        self,
+        i: int,
+        pose: tuple[float, float, float],
+        eye: float,
+        fraction: float,
     ) -> Shown:
         """Return an object (by index) as seen from a pose (x, y, heading)."""
         o = self.surfaces.objects[i]
         words = self.words.get(o.id, o.type.replace("_", " "))
-        box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
-        return sighting(o.id, o.type, words, box, pose, eye, fraction)
+        box = (
+            o.x,
+            o.y,
+            o.width,
+            o.depth,
+            o.bottom,
+            o.height,
+        )
+        return sighting(
+            o.id,
+            o.type,
+            words,
+            box,
+            pose,
+            eye,
+            fraction,
+        )
 
-    def sees(self, camera: Camera, places: Sequence[Point], number: int) -> Bools:
-        """Return a (P,) mask: True if a camera at (x, y) sees an object (by index) when facing it,
-        so that only its elevation, range and obstacles decide."""
+    def sees(
+        self,
+        camera: Camera,
+        places: Sequence[Point],
+        number: int,
+    ) -> Bools:
+        """Return a (P,) mask: True if a camera at (x, y) sees an object (by index) when facing it.
+
+        So only its elevation, range and obstacles decide, not the camera's field of
+        view.
+        """
         eyes = np.array([(x, y, camera.eye) for x, y in places]).reshape(-1, 3)
         is_seen = in_range(camera, eyes, self.surfaces.points[number, 0])
         numbers = np.full(np.count_nonzero(is_seen), number)
@@ -303,7 +409,12 @@ class SimulatedScene:
             seen = np.flatnonzero(is_seen).tolist()
             for row, place in enumerate(seen):
                 pose = (*places[place], 0.0)
-                shown = self._sighting(number, pose, camera.eye, float(fractions[row]))
+                shown = self._sighting(
+                    number,
+                    pose,
+                    camera.eye,
+                    float(fractions[row]),
+                )
                 enough[row] = visible_area(shown) >= camera.least_area
         is_seen[is_seen] = enough
         return is_seen
@@ -314,9 +425,15 @@ def visible_area(seen: Shown) -> float:
     return seen.width * seen.height * seen.fraction
 
 
-def in_range(camera: Camera, eyes: Floats, middles: Floats) -> Bools:
-    """Return a (N,) mask of points (N, 3) within a camera's range and elevations; either of
-    ``eyes`` and ``middles`` may be one for all."""
+def in_range(
+    camera: Camera,
+    eyes: Floats,
+    middles: Floats,
+) -> Bools:
+    """Return a (N,) mask of points (N, 3) within a camera's range and elevations.
+
+    Either of ``eyes`` and ``middles`` may be one for all.
+    """
     east, north, up = np.moveaxis(middles - eyes, -1, 0)
     away = np.hypot(east, north)
     up = geo.elevations(up, np.maximum(away, 1e-6))  # not of a point at the eye
@@ -325,9 +442,16 @@ def in_range(camera: Camera, eyes: Floats, middles: Floats) -> Bools:
 
 
 class SimulatedBase:
-    """A disc-shaped body with an RGB-D camera, at ``Episode.start``: ``{"x", "y", "heading"}``."""
+    """A disc-shaped body with an RGB-D camera, at ``Episode.start``: ``{"x", "y", "heading"}``.
 
-    def __init__(self, place: SimulatedScene, camera: Camera | None = None) -> None:
+    Its odometry is exact, and it stops where it would touch an obstacle.
+    """
+
+    def __init__(
+        self,
+        place: SimulatedScene,
+        camera: Camera | None = None,
+    ) -> None:
         self.place = place
         self.camera = camera or Camera()
         self._at: Point = (0.0, 0.0)
@@ -335,6 +459,7 @@ class SimulatedBase:
         self._counts = Odometer()
 
     def start(self, episode: Episode) -> None:
+        """Place the body at its start. Raises ``DataError`` if that is not free."""
         # Starts come from files, so a wrong one is an error of the data and names its
         # episode.
         x, y, heading, _ = parse_start(episode)
@@ -353,9 +478,24 @@ class SimulatedBase:
         heading = self._heading
         eye = np.array((x, y, camera.eye))
         across = camera.across(heading)
-        metres = self.place.surfaces.ranges(eye, across, camera.slopes, camera.reach)
-        depth = DepthImage.of(metres, camera.bearings, camera.rows, camera.reach)
-        shown = self.place.visible_from(camera, x, y, heading)
+        metres = self.place.surfaces.ranges(
+            eye,
+            across,
+            camera.slopes,
+            camera.reach,
+        )
+        depth = DepthImage.of(
+            metres,
+            camera.bearings,
+            camera.rows,
+            camera.reach,
+        )
+        shown = self.place.visible_from(
+            camera,
+            x,
+            y,
+            heading,
+        )
         scene = self.place.scene.name
         return View(
             scene,
@@ -369,6 +509,7 @@ class SimulatedBase:
         )
 
     def rotate(self, degrees: float) -> MotionResult:
+        """Turn in place by degrees, positive to the right. Counts a turn for every 30 degrees."""
         # Rounding must not count a turn more: 60 degrees in floating point are two
         # turns.
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
@@ -378,7 +519,11 @@ class SimulatedBase:
         return MotionResult()
 
     def go_to(self, x: float, y: float) -> MotionResult:
-        """Turn to a point and go straight to it, up to the first obstacle."""
+        """Turn to a point and go straight to it, up to the first obstacle.
+
+        The status is ``blocked`` if an obstacle stopped it. Counts a step for every
+        0.25 m.
+        """
         distance = math.dist(self._at, (x, y))
         # Already there: a motion of nothing is no step, and has no direction to turn
         # to.
@@ -402,9 +547,15 @@ class SimulatedBase:
         return MotionResult("ok", round(traveled, 4))
 
     def pose(self) -> Mapping[str, Json]:
-        return {"x": self._at[0], "y": self._at[1], "heading": self._heading}
+        """Return x and y (metres) and the heading (degrees), which are exact."""
+        return {
+            "x": self._at[0],
+            "y": self._at[1],
+            "heading": self._heading,
+        }
 
     def report(self) -> Mapping[str, Json]:
+        """Return the counts of motions, and the objects truly in view."""
         return self._counts.report(
             self.place.visible_from(self.camera, *self._at, self._heading)
         )

@@ -55,8 +55,11 @@ in tests."""
 
 @dataclass(frozen=True)
 class ThorCamera(Checked):
-    """Camera settings. ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range
-    of depth and ``sight`` the maximum distance at which objects count as in view, in metres."""
+    """Camera settings of AI2-THOR.
+
+    ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range of depth
+    and ``sight`` the maximum distance at which objects count as in view, in metres.
+    """
 
     field_of_view: Annotated[float, Ge(10), Le(150)] = 79.0
     reach: float = 5.0
@@ -111,6 +114,7 @@ class ThorBase:
         self._counts = Odometer()
 
     def start(self, episode: Episode) -> None:
+        """Load the scene and teleport the body. Raises ``DataError`` if THOR refuses the pose."""
         x, y, heading, horizon = parse_start(episode)
         if self._controller is None:
             self._controller = self._start_unity(
@@ -130,6 +134,10 @@ class ThorBase:
         self._counts = Odometer()
 
     def capture(self) -> View:
+        """Return the view of the last event: depth, picture as JPEG, and the visible objects.
+
+        Raises ``DataError`` if the event lacks a field or the depth image.
+        """
         eye = float(self._metadata("cameraPosition", "y"))
         # THOR's horizon is positive down
         tilt = -float(self._metadata("agent", "cameraHorizon"))
@@ -163,6 +171,7 @@ class ThorBase:
         )
 
     def rotate(self, degrees: float) -> MotionResult:
+        """Turn in place by degrees, positive to the right; ``blocked`` with THOR's own reason."""
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         if abs(degrees) > 1e-6:
             self._do(
@@ -195,10 +204,12 @@ class ThorBase:
         return MotionResult("blocked" if error else "ok", round(traveled, 4), error)
 
     def pose(self) -> Mapping[str, Json]:
+        """Return x and y (metres) and heading (degrees) of the body's true position."""
         x, y, heading = self._place()
         return {"x": x, "y": y, "heading": heading}
 
     def report(self) -> Mapping[str, Json]:
+        """Return the counts of motions, and the objects that THOR calls visible."""
         return self._counts.report(
             self._shown(float(self._metadata("cameraPosition", "y")))
         )
@@ -244,6 +255,9 @@ class ThorBase:
         return round(position["x"], 6), round(position["z"], 6), heading
 
     def _shown(self, eye: float) -> tuple[Shown, ...]:
+        """Return the objects that THOR calls visible, nearest first, without parts of
+        the building.
+        """
         place = self._place()
         shown = []
         for record in self._metadata("objects"):

@@ -81,8 +81,11 @@ def places_to_see(
     targets: Collection[str],
     max_distance: float,
 ) -> list[Point]:
-    """Return the free grid positions within ``max_distance`` metres of a target's box that have it
-    in sight."""
+    """Return the free grid positions that have a target in sight.
+
+    They are within ``max_distance`` metres of a target's box; ``targets`` are ids of
+    objects.
+    """
     places: list[Point] = []
     for number, obj in enumerate(place.surfaces.objects):
         if obj.id not in targets:
@@ -106,19 +109,30 @@ def _grid_between(middle: float, half: float) -> list[float]:
     return [number * GRID_SPACING for number in range(first, last + 1)]
 
 
-def floor_distance(obj: HouseObject, x: float, y: float) -> float:
+def floor_distance(
+    obj: HouseObject,
+    x: float,
+    y: float,
+) -> float:
     """Return metres along the floor from a point to the nearest point of an object's box."""
     wide = max(abs(obj.x - x) - obj.width / 2, 0.0)
     deep = max(abs(obj.y - y) - obj.depth / 2, 0.0)
     return math.hypot(wide, deep)
 
 
-MENU = ActionSpace(LISTED_MOTIONS, accepts=is_motion, forms=MOTION_PATTERNS)
+MENU = ActionSpace(
+    LISTED_MOTIONS,
+    accepts=is_motion,
+    forms=MOTION_PATTERNS,
+)
 
 
 class ObjectNavWorld(World):
-    """A search with a base; family ``"objectnav"``. Its state combines the base's pose and report;
-    judges read from it the objects truly in view at the end."""
+    """A search with a base; family ``"objectnav"``.
+
+    Its state combines the base's pose and report; judges read from it the objects truly
+    in view at the end.
+    """
 
     def __init__(self, base: Base) -> None:
         self.base = base
@@ -136,6 +150,7 @@ class ObjectNavWorld(World):
 
     @property
     def read_only(self) -> tuple[object, ...]:
+        """The scene of a simulated base; a robot has none."""
         return (self.base.place,) if isinstance(self.base, SimulatedBase) else ()
 
     def reset(self, episode: Episode) -> None:
@@ -145,15 +160,20 @@ class ObjectNavWorld(World):
         self._view = None
 
     def observe(self, actor: str) -> View:
+        """Return the camera's view. It is captured once after each motion."""
         if self._view is None:
             self._view = self.base.capture()
         return self._view
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return the motions of a search, the same at every position."""
         return MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Carry out a motion. Raises ``ValueError`` for any other action."""
+        """Carry out a motion. Raises ``ValueError`` for any other action.
+
+        The status is that of the base (:class:`MotionResult`); a stop ends the search.
+        """
         if action not in MENU:
             raise ValueError(f"{action} is not on the menu")
         if action == STOP:
@@ -176,26 +196,42 @@ class ObjectNavWorld(World):
         return Feedback(moved.status, details)
 
     def done(self, actor: str) -> bool:
+        """True once the actor has stopped."""
         return self._stopped
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return x and y (metres) and heading (degrees), as estimated by the base."""
         return self.base.pose()
 
     def state(self) -> Mapping[str, Json]:
-        return {**self.base.pose(), **self.base.report(), "stopped": self._stopped}
+        """Return the pose, the base's report, and if the actor has stopped."""
+        return {
+            **self.base.pose(),
+            **self.base.report(),
+            "stopped": self._stopped,
+        }
 
     def find(
         self,
         targets: Collection[str],
         within: float,
     ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
-        """Return a shortest path to where a target is in view within ``within`` metres, facing it,
-        and the problem if there is none. For oracles; only in simulations."""
+        """Return a shortest path to where a target is in view, facing it, and the
+        problem if there is none.
+
+        ``targets`` are ids of objects, ``within`` is the maximum distance to their
+        boxes (metres). For oracles; only in simulations.
+        """
         base = self._simulated_base()
         place = base.place
         if not any(obj.id in targets for obj in place.surfaces.objects):
             return [], "no_target"
-        goals = places_to_see(place, base.camera, targets, within)
+        goals = places_to_see(
+            place,
+            base.camera,
+            targets,
+            within,
+        )
         if not goals:
             return [], "out_of_sight"
         pose = base.pose()
@@ -204,8 +240,15 @@ class ObjectNavWorld(World):
             return [], "no_way"
         return self.walk(corners, targets), ""
 
-    def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
-        """Return actions along the corners of a path that end facing the nearest target."""
+    def walk(
+        self,
+        corners: Sequence[Point],
+        targets: Collection[str],
+    ) -> list[Action]:
+        """Return actions along the corners of a path that end facing the nearest target.
+
+        ``corners`` begin with the body's own position.
+        """
         base = self._simulated_base()
         actions = [goto(x, y) for x, y in corners[1:]]
         end = corners[-1]
@@ -229,14 +272,27 @@ class ObjectNavWorld(World):
 
 
 class SolvableSearches(Dataset):
-    """Object searches. ``shortest`` leads to the nearest position with a target in view within the
-    reference's distance, ``gold`` along the published path; both end facing a target."""
+    """Object searches with solutions.
+
+    ``shortest`` leads to the nearest position with a target in view within the
+    reference's distance, ``gold`` along the published path; both end facing a target.
+    """
 
     needs_stop = True
 
     solutions = ("shortest", "gold")
 
-    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+    def make_plan(
+        self,
+        task: Task,
+        world: World,
+        actor: str,
+        kind: str,
+    ) -> ActionPlan:
+        """Return the plan of a solution. Raises ``UsageError`` for a task without a search's goal.
+
+        The plan itself raises ``PlanningFailed`` if no target can be seen or reached.
+        """
         reference = task.reference
         if not isinstance(reference, ObjectNavReference) or not isinstance(
             world,

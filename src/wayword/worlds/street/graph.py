@@ -226,10 +226,12 @@ class StreetGraph:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
+        """Ids of the panoramas, in file order."""
         return tuple(self.names.decode().split("\n")) if self.names else ()
 
     @cached_property
     def index(self) -> dict[str, int]:
+        """Id of a panorama -> its number."""
         return dict(zip(self.ids, range(len(self.ids)), strict=True))
 
     @cached_property
@@ -244,6 +246,7 @@ class StreetGraph:
 
     @cached_property
     def hops(self) -> Hops:
+        """Directed distances in links, computed or read at first use."""
         return Hops(self.offsets, self.targets, self.hops_file)
 
     def __len__(self) -> int:
@@ -515,11 +518,16 @@ def _decimals(column: NDArray[np.bytes_]) -> Floats:
 
 
 def _text(field: bytes) -> str:
+    """Return a field as it is quoted in an error."""
     return repr(field.decode())
 
 
 def _first_repeat(column: Sequence[object]) -> tuple[int, int]:
-    """Return the positions of the first item that occurs again, and of its repeat."""
+    """Return the positions of the first item that occurs again, and of its repeat.
+
+    Raises ``ValueError`` if no item does: call it only after finding that the count is
+    wrong.
+    """
     first: dict[object, int] = {}
     for number, item in enumerate(column):
         if first.setdefault(item, number) < number:
@@ -528,4 +536,5 @@ def _first_repeat(column: Sequence[object]) -> tuple[int, int]:
 
 
 def _fail(path: Path, number: int, field: str, problem: str) -> NoReturn:
+    """Raise ``DataError`` for a field of a line, counted from 0."""
     raise DataError(path, f"line {number + 1}, field {field!r}", problem)

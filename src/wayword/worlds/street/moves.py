@@ -63,7 +63,11 @@ class Navigator:
     episodes on its graph; ``outcomes`` is a cache for its worlds.
     """
 
-    def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
+    def __init__(
+        self,
+        graph: StreetGraph,
+        transition: str = "modified",
+    ) -> None:
         # A name can come from a settings file, where no type checker reads it.
         if transition not in get_args(Transition):
             hint = suggest(transition, list(get_args(Transition)))
@@ -88,7 +92,10 @@ class Navigator:
         self._transitions: dict[str, dict[State, State]] = {word: {} for word in WORDS}
 
     def start(self, panorama: int, heading: int) -> State:
-        """Return the state of an actor that is there and has not moved."""
+        """Return the state of an actor that is at a panorama and has not moved.
+
+        ``heading`` in whole degrees; it need not be that of an exit.
+        """
         for edge in self._edges[panorama]:
             if self._exit_headings[edge] == heading:
                 return self._links + edge
@@ -104,10 +111,18 @@ class Navigator:
         """Return the panorama and heading of a state."""
         # Only a state below E came over a link, and so has a panorama behind it.
         previous = self._sources[state] if state < self._links else -1
-        return StreetPose(self.panoramas[state], self.headings[state], previous)
+        return StreetPose(
+            self.panoramas[state],
+            self.headings[state],
+            previous,
+        )
 
     def step(self, state: State, word: str) -> State:
-        """Return the state after an action. Raises ``ValueError`` for an unknown action."""
+        """Return the state after an action by the transition function alone.
+
+        Raises ``ValueError`` for an unknown action. Any state may be left by any
+        action.
+        """
         # One table per action: a known move then costs two lookups.
         moves = self._transitions.get(word)
         if moves is None:
@@ -125,8 +140,11 @@ class Navigator:
         word: str,
         dead_ends: DeadEnds,
     ) -> tuple[str, State]:
-        """Return the action carried out for ``word`` by the rules of ``StreetWorld``, and the state
-        after it."""
+        """Return the action carried out for ``word``, and the state after it.
+
+        By the rules of :class:`~wayword.worlds.street.world.StreetWorld`, which
+        replaces impossible actions.
+        """
         edges = self._edges[self.panoramas[state]]
         exits = len(edges)
         # ``original`` has no rule that replaces an action. Stop and turn around are
@@ -149,14 +167,21 @@ class Navigator:
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
-        """Return the heading of the exit closest to ``heading`` (of a tie, the first); the rounded
-        heading itself if there is no exit."""
+        """Return the heading of the exit closest to ``heading`` (of a tie, the first).
+
+        The rounded heading itself if there is no exit.
+        """
         edges = self._edges[panorama]
         if not edges:
             return round(heading) % 360
         return self._exit_headings[self._closest(heading % 360, edges)]
 
-    def _after(self, state: State, word: str, edges: range) -> State:
+    def _after(
+        self,
+        state: State,
+        word: str,
+        edges: range,
+    ) -> State:
         """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
         # Without an exit every action leaves the actor where it is, as in the released
         # navigator.
@@ -178,7 +203,12 @@ class Navigator:
             return self._links + self._closest(self._exit_headings[edge], ahead)
         return edge
 
-    def _chosen_edge(self, state: State, word: str, edges: range) -> int | None:
+    def _chosen_edge(
+        self,
+        state: State,
+        word: str,
+        edges: range,
+    ) -> int | None:
         """Return the link that an action takes or turns to; None if it has no effect.
 
         ``modified`` applies these rules in order: (1) Stop has no effect. (2) Forward, facing along
@@ -234,16 +264,29 @@ class Navigator:
         if others:
             # Left and right of forward's edge, not of the heading: "right" names the
             # street next to straight on.
-            return self._nearest_turn(word, exit_headings[middle], others)
+            return self._nearest_turn(
+                word,
+                exit_headings[middle],
+                others,
+            )
         return middle
 
-    def _nearest_turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
+    def _nearest_turn(
+        self,
+        word: str,
+        heading: int,
+        edges: Sequence[int],
+    ) -> int:
         """Return the nearest edge on one side of a heading, up to a full circle."""
         side = -1 if word == "left" else 1
         out = self._exit_headings
         return min(edges, key=lambda edge: side * (out[edge] - heading) % 360)
 
-    def _closest(self, heading: float, edges: Sequence[int]) -> int:
+    def _closest(
+        self,
+        heading: float,
+        edges: Sequence[int],
+    ) -> int:
         """Return the edge closest to a heading in [0, 360); ties go to the first."""
         exit_headings = self._exit_headings
         closest = edges[0]
@@ -257,10 +300,17 @@ class Navigator:
         return closest
 
 
-def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
-    """Return the next action towards a neighboring panorama, in the order of the released oracle:
-    forward if it leads there; else turn around if that faces it; else the turn that faces it; else
-    the turn that gets closer. Raises ``ValueError`` if the panorama is not a neighbor."""
+def next_word(
+    navigator: Navigator,
+    state: State,
+    panorama: int,
+) -> Word:
+    """Return the next action towards a neighboring panorama, in the order of the released oracle.
+
+    Forward if it leads there; else turn around if that faces it; else the turn that
+    faces it; else the turn that gets closer. Raises ``ValueError`` if it is not a
+    neighbor.
+    """
     # The order matters for scores: the released gold actions of Touchdown were made by
     # it.
     current = navigator.stand(state).panorama
@@ -288,9 +338,16 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
     )
 
 
-def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> list[Word]:
-    """Convert a path to actions that end in ``stop``. Raises ``ValueError`` if the path does not
-    start at the current panorama or does not follow the links."""
+def path_actions(
+    navigator: Navigator,
+    state: State,
+    path: Sequence[int],
+) -> list[Word]:
+    """Convert a path to actions that end in ``stop``.
+
+    ``path`` begins with the current panorama. Raises ``ValueError`` if it does not, or
+    if it does not follow the links.
+    """
     if not path or navigator.stand(state).panorama != path[0]:
         raise ValueError("the path does not start at the current panorama")
     # Each panorama takes any number of turns and then one forward.
@@ -304,9 +361,16 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
     return [*words, "stop"]
 
 
-def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
-    """Return a shortest path to a panorama as actions, without a stop; of equal ones, the one that
-    goes straight, then the first in file order. Raises ``ValueError`` if there is no path."""
+def shortest_actions(
+    navigator: Navigator,
+    state: State,
+    goal: int,
+) -> list[Word]:
+    """Return a shortest path to a panorama as actions, without a stop.
+
+    Of equal ones, the one that goes straight, then the first in file order. Raises
+    ``ValueError`` if there is no path.
+    """
     hops = navigator.graph.hops
     graph = navigator.graph
     # Greedy descent on the table of hops: each step takes a neighbor that is one link

@@ -96,6 +96,7 @@ class StreetWorld(Walkable):
 
     @property
     def read_only(self) -> tuple[object, ...]:
+        """The navigator with its graph and cached moves, shared by all worlds on it."""
         return (self.navigator, self.graph, self._outcomes)
 
     def reset(self, episode: Episode) -> None:
@@ -128,6 +129,7 @@ class StreetWorld(Walkable):
         return StreetObservation(*pose, tuple(angles), self._changed, self._steps)
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return the five actions, which are always legal."""
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
@@ -172,6 +174,7 @@ class StreetWorld(Walkable):
         return {"panorama": self.graph.ids[pose.panorama], "heading": pose.heading}
 
     def state(self) -> Mapping[str, Json]:
+        """Return the pose, and if the actor has stopped."""
         return {**self.pose("agent"), "stopped": self._stopped}
 
     def route(self, actor: str, goal: str) -> list[Action]:

@@ -40,8 +40,11 @@ HALLWAY = "hallway"  # listed in the start room; choosing it leads to phase 2
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseObservation(Observation):
-    """The objects listed in a place, empty once the test is over. ``phase`` is 1 in the start room
-    and 2 in the hallway."""
+    """The objects listed in a place, empty once the test is over.
+
+    ``phase`` is 1 in the start room and 2 in the hallway; ``target`` is the object to
+    find.
+    """
 
     family = two_phase.family
 
@@ -97,6 +100,7 @@ class TwoPhaseWorld(World):
         self._chosen = []
 
     def observe(self, actor: str) -> TwoPhaseObservation:
+        """Return the target, the phase, and what can be chosen now."""
         return TwoPhaseObservation(
             self._target,
             self._phase,
@@ -105,6 +109,7 @@ class TwoPhaseWorld(World):
         )
 
     def action_space(self, actor: str) -> ActionSpace:
+        """Return a choice for each listed object, and a stop."""
         return ActionSpace((*(Action("go", (obj,)) for obj in self._listed()), STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
@@ -125,12 +130,15 @@ class TwoPhaseWorld(World):
         return Feedback("ok", {"object": obj, "room": self._place})
 
     def done(self, actor: str) -> bool:
+        """True once an object other than the hallway is chosen, or the actor has stopped."""
         return self._is_done
 
     def pose(self, actor: str) -> Mapping[str, Json]:
+        """Return the place: a room or the hallway."""
         return {"place": self._place}
 
     def state(self) -> Mapping[str, Json]:
+        """Return place, phase, the objects chosen in order, and if the test is over."""
         chosen = list(self._chosen)
         return {
             "place": self._place,
@@ -140,11 +148,16 @@ class TwoPhaseWorld(World):
         }
 
     def route(self, room: str) -> list[str]:
-        """Return the objects to choose from here to end in a room. For oracles."""
+        """Return the objects to choose from here to end in a room, which must be beyond
+        the hallway.
+
+        For oracles.
+        """
         obj = next(obj for obj in self._lists[1] if self._room_of[obj] == room)
         return [HALLWAY, obj] if self._phase == 1 else [obj]
 
     def _listed(self) -> tuple[str, ...]:
+        """Return the objects that can be chosen now."""
         return () if self._is_done else self._lists[self._phase - 1]
 
 
@@ -154,6 +167,7 @@ class SolvableTwoPhase(Dataset):
     solutions = ("shortest",)
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+        """Return the choices of the shortest solution. Raises ``UsageError`` without a room."""
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(
             world,

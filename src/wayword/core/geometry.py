@@ -164,11 +164,12 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
 
 def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
     """Return the distance from a point to the outline of a polygon."""
-    # Each corner with the next one, the last with the first.
-    ends = polygon[1:] + polygon[:1]
-    return min(
-        point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True)
-    )
+    return min(point_segment_distance(x, y, *a, *b) for a, b in sides(polygon))
+
+
+def sides(polygon: tuple[Point, ...]) -> list[Segment]:
+    """Return the sides of a polygon, each from a corner to the next one, the last closing it."""
+    return list(zip(polygon, polygon[1:] + polygon[:1], strict=True))
 
 
 def point_segment_distance(
@@ -238,6 +239,23 @@ def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
         point_segment_distance(*q, *a, *b),
         point_segment_distance(*a, *p, *q),
         point_segment_distance(*b, *p, *q),
+    )
+
+
+def bounding_box(points: Iterable[Point]) -> Box:
+    """Return the smallest box around points, of which there must be at least one."""
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def box_corners(box: Box) -> tuple[Point, Point, Point, Point]:
+    """Return the corners of a box, counterclockwise from the south-west."""
+    west, south, east, north = box
+    return (
+        (west, south),
+        (east, south),
+        (east, north),
+        (west, north),
     )
 
 

@@ -181,6 +181,7 @@ class Grounding(SolvableLevels):
         return BabyAIWorld(episode.scene, self.settings.actions)
 
     def painter(self) -> GridPainter:
+        """Return the painter of the levels' own pictures."""
         return GridPainter()
 
     def training(self) -> Training:

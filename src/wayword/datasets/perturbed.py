@@ -36,12 +36,15 @@ _table: Callable[[str], Table[tuple[str, ...]]] = partial(Table, "perturbations"
 
 @dataclass(frozen=True, slots=True)
 class Perturbations:
-    """Rates from 0 to 1, drawn by ``seed``. Of the instruction: ``typos`` in words of four letters
-    or more, ``paraphrase`` of known phrases, ``landmarks`` by another name. Of the
-    observation of a place: ``captions_missing``, ``captions_wrong`` (those of the opposite
-    direction), both of words and of pictures, and ``orders``, a sign in the scene that gives
-    orders. ``doors``: blocked passages off the
-    reference path. ``failing``: actions, except ``stop``, that change nothing."""
+    """Rates from 0 to 1, drawn by ``seed``.
+
+    Of the instruction: ``typos`` in words of four letters or more, ``paraphrase`` of
+    known phrases, ``landmarks`` by another name. Of the observation of a place:
+    ``captions_missing`` and ``captions_wrong`` (those of the opposite direction), both
+    of words and of pictures, and ``orders``, a sign in the scene that gives orders.
+    ``doors``: blocked passages off the reference path. ``failing``: actions, except
+    ``stop``, that change nothing.
+    """
 
     typos: Rate = 0.0
     paraphrase: Rate = 0.0
@@ -54,7 +57,7 @@ class Perturbations:
     seed: int = 0
 
     def rng(self, *key: object) -> Random:
-        """Return the random generator of one draw."""
+        """Return the random generator of one draw: the same for the same seed and ``key``."""
         return Random("/".join(map(str, (self.seed, *key))))
 
     def change_of_sight(
@@ -77,10 +80,11 @@ class Perturbations:
 
 
 def perturbed(base: Any, rates: Perturbations) -> Any:
-    """Return a subclass of the dataset's class ``base``, with perturbed episodes, worlds, percepts.
+    """Return a subclass of the dataset's class ``base``, with perturbed tasks, worlds and percepts.
 
     References stay as they are. With rates of captions or orders, ``perceiver`` raises
-    ``UsageError`` if the dataset has none; with doors, ``world`` does so without an indoor path.
+    ``UsageError`` if the dataset has none; with doors, ``world`` does so without an
+    indoor path.
     """
     # The rates by name: errors and the perceiver's name repeat what the user set.
     words = ", ".join(f"{name}={rate:g}" for name, rate in rates.active().items())
@@ -108,8 +112,9 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             return other
 
         def world(self, episode: Episode) -> World:
-            """Return the dataset's world, with closed passages and failing actions if the rates say
-            so."""
+            """Return the dataset's world, with closed passages and failing actions if
+            the rates say so.
+            """
             world: World = super().world(episode)
             if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
@@ -124,8 +129,10 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             return world
 
         def decided_by(self) -> str:
-            """Return the key of the expert's answers, which depend on the rates as well; empty if
-            the dataset has no key."""
+            """Return the key of the expert's answers, which depend on the rates as well.
+
+            Empty if the dataset has no key.
+            """
             return f"{base_key} {rates!r}" if (base_key := super().decided_by()) else ""
 
     Perturbed.__name__ = base.__name__
@@ -153,7 +160,10 @@ def _perturbed_task(task: Task, rates: Perturbations) -> Task:
 
 
 def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
-    """Replace the table's phrases at that rate, keeping a capital at the start."""
+    """Replace the table's phrases at that rate, keeping a capital at the start.
+
+    ``rng`` draws for each phrase found, in the order of the text.
+    """
     choices = {key.lower(): value for key, value in _table(table).items()}
 
     def other(match: re.Match[str]) -> str:
@@ -169,7 +179,7 @@ def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
 
 
 def _add_typos(text: str, rate: float, rng: Random) -> str:
-    """Drop, double or swap a letter in that share of the words."""
+    """Drop, double or swap a letter in that share of the words of four letters or more."""
 
     def typo(match: re.Match[str]) -> str:
         """Return a word with one typing error inside: first and last letters stay."""
@@ -190,9 +200,9 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
 def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
     """Return a subclass of the perceiver's class ``base``, so that it keeps all other abilities.
 
-    Each direction of a place has one draw, which its words and its picture share: they are missing
-    or wrong together. A place has at most one sign. Draws depend on scene and place, not on the
-    order of calls.
+    Each direction of a place has one draw, which its words and its picture share: they
+    are missing or wrong together. A place has at most one sign. Draws depend on scene
+    and place, not on the order of calls.
     """
 
     class PerturbedPerceiver(base):  # type: ignore[misc]
@@ -247,7 +257,10 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
 
 
 def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGraph:
-    """Return the graph without randomly drawn passages that are off the reference path."""
+    """Return the graph without randomly drawn passages that are off the reference path.
+
+    Raises ``UsageError`` for another graph, or a task without a path.
+    """
     if not isinstance(graph, ViewpointGraph) or not isinstance(
         task.reference,
         PathReference,

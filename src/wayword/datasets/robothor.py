@@ -45,7 +45,7 @@ SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 
 
 def spoken_type(label: str) -> str:
-    """Return a type in words, as used in instructions and for objects in view."""
+    """Return a type of object in words, as used in instructions and for objects in view."""
     return SPOKEN_TYPES.get(label, type_name(label).replace("_", " "))
 
 

@@ -13,6 +13,7 @@ from random import Random
 
 from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode
+from wayword.core.geometry import box_corners
 from wayword.datasets.apartments import GOAL_RADIUS, search_task
 from wayword.datasets.two_phase import QUESTIONS
 from wayword.settings import Checked
@@ -93,6 +94,7 @@ class TwoPhaseHomeSettings(Checked):
 
     @property
     def camera(self) -> Camera:
+        """The camera of these settings."""
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
@@ -117,9 +119,11 @@ class TwoPhaseHome(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
+        """The questions in their published order, each drawn when it is first read."""
         return DrawnTasks(len(QUESTIONS), self._task, _episode_id)
 
     def world(self, episode: Episode) -> ObjectNavWorld:
+        """Return the home with a body at the episode's start."""
         return ObjectNavWorld(
             SimulatedBase(self.place(episode.scene), self.settings.camera)
         )
@@ -129,6 +133,7 @@ class TwoPhaseHome(SolvableSearches):
         return build_home()
 
     def _task(self, number: int) -> Task:
+        """Return the task of a question."""
         return _task(number, self.settings.seed, self.settings.camera)
 
 
@@ -136,11 +141,9 @@ class TwoPhaseHome(SolvableSearches):
 def build_home() -> SimulatedScene:
     """Build the four rooms on their hallway, with open doorways."""
     builder = SceneBuilder(SCENE)
-    rooms = {"hallway": ((0.0, 0.0), (2 * WIDTH, HALL))}
+    builder.room("hallway", box_corners((0.0, 0.0, 2 * WIDTH, HALL)))
     for name, (x, y) in CORNERS.items():
-        rooms[name] = ((x, y), (x + WIDTH, y + DEPTH))
-    for name, ((x0, y0), (x1, y1)) in rooms.items():
-        builder.room(name, ((x0, y0), (x1, y0), (x1, y1), (x0, y1)))
+        builder.room(name, box_corners((x, y, x + WIDTH, y + DEPTH)))
     words = {}
     for name in CORNERS:
         middle, _ = middle_of(name)
@@ -183,12 +186,17 @@ def middle_of(room: str) -> Point:
 
 
 def _episode_id(number: int) -> str:
+    """Return the id of a question: its target and its room."""
     target, room = QUESTIONS[number]
     return f"{type_name(target)}_from_{type_name(room)}"
 
 
 @lru_cache(maxsize=64)
 def _task(number: int, seed: int, camera: Camera) -> Task:
+    """Return the task of a question, with the shortest path to where its target is in view.
+
+    The heading at the start is drawn in steps of 30 degrees.
+    """
     target, room = QUESTIONS[number]
     place = build_home()
     name = _episode_id(number)

@@ -38,6 +38,8 @@ SIDES = 10
 """Sides of a tube, and meridians of a ball: round enough at 480 columns."""
 BANDS = ((-1.0, -0.7), (-0.7, 0.0), (0.0, 0.7), (0.7, 1.0))
 """Bands of latitude of a ball, as sines."""
+CEILING = 2.6
+"""Height of the rooms of all generated buildings in metres."""
 CORNERS = SIDES
 """Most corners of a face: the end of a tube."""
 TONES = {"light": (0.72, 71.0), "dark": (0.72, 0.0)}
@@ -387,6 +389,28 @@ class MeshBuilder:
         """Add a face (k, 3), counterclockwise from where it is seen, to an object or the
         building."""
         self._add(np.array(corners, np.float64), paint, number)
+
+    def add_room(self, corners: Sequence[Point], kind: str) -> None:
+        """Add the floor and the ceiling of a room with that kind of floor.
+
+        ``corners`` (metres) are counterclockwise, seen from above.
+        """
+        floor = [(*corner, 0.0) for corner in corners]
+        ceiling = [(*corner, CEILING) for corner in reversed(corners)]
+        self.add_face(floor, paint_of(kind, "floors"))
+        self.add_face(ceiling, paint_of("ceiling", "building"))
+
+    def add_wall(self, start: Point, end: Point, bottom: float) -> None:
+        """Add both sides of a thin wall from ``bottom`` to the ceiling (metres)."""
+        corners = [
+            (*start, bottom),
+            (*end, bottom),
+            (*end, CEILING),
+            (*start, CEILING),
+        ]
+        paint = paint_of("wall", "building")
+        self.add_face(corners, paint)
+        self.add_face(corners[::-1], paint)
 
     def add_name(self, name: str) -> int:
         """Return the number of a new object, without faces."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from wayword.core.geometry import Point, plain_sum
+from wayword.core.geometry import Point, Segment, bounding_box, box_corners, plain_sum
 from wayword.datasets.procedural.tables import Table
 
 # Rooms of a house: which it has, how large they are, and which are adjacent.
@@ -68,6 +68,11 @@ class PlanRoom:
     y1: float
 
     @property
+    def corners(self) -> tuple[Point, ...]:
+        """Corners in metres, counterclockwise from the south-west."""
+        return box_corners((self.x0, self.y0, self.x1, self.y1))
+
+    @property
     def area(self) -> float:
         """Floor area in square metres."""
         return (self.x1 - self.x0) * (self.y1 - self.y0)
@@ -90,6 +95,14 @@ class PlanDoor:
     y: float
     vertical: bool
     width: float
+
+    @property
+    def ends(self) -> Segment:
+        """The two posts of the doorway in metres, from west to east or from south to north."""
+        half = self.width / 2
+        if self.vertical:
+            return (self.x, self.y - half), (self.x, self.y + half)
+        return (self.x - half, self.y), (self.x + half, self.y)
 
     def other(self, room: int) -> int:
         """Return the room on the other side of the door."""
@@ -127,7 +140,10 @@ def draw_plan(rng: random.Random, count: int) -> FloorPlan:
 
 
 def draw_wing(rng: random.Random, count: int) -> FloorPlan:
-    """Draw a plan without rotation: the hallway runs east from (0, 0), and nothing has x < 0."""
+    """Draw a plan without rotation: the hallway runs east from (0, 0), and nothing has x < 0.
+
+    The order of the draws is part of the identity of all houses: keep it.
+    """
     # Rooms: the base, then extra ones by weight, in the order of the table.
     names = set(BASE)
     weights = dict(EXTRA_WEIGHTS)
@@ -169,7 +185,10 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
-    """Place the hallway, a row of rooms on each side, and sometimes the living room at its end."""
+    """Place the hallway, a row of rooms on each side, and sometimes the living room at its end.
+
+    ``names`` are in the order around the hallway. The hallway comes first in the result.
+    """
     # Rooms behind others leave the ring: they have no door to the hallway.
     inner_rooms = {OUTER_ROOMS[name]: name for name in names if name in OUTER_ROOMS}
     end_room = ""
@@ -242,7 +261,10 @@ def _door_between(
     i: int,
     j: int,
 ) -> PlanDoor | None:
-    """Return a door at a random position on the shared wall, or None if the wall is too short."""
+    """Return a door at a random position on the shared wall, or None if the wall is too short.
+
+    ``i`` and ``j`` are indices of ``rooms``. Nothing is drawn without a wall.
+    """
     a = rooms[i]
     b = rooms[j]
     at_hallway = HALLWAY in (a.name, b.name)
@@ -303,8 +325,7 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
 
     corners = [turn(room.x0, room.y0) for room in plan.rooms]
     corners += [turn(room.x1, room.y1) for room in plan.rooms]
-    west = min(x for x, _ in corners)
-    south = min(y for _, y in corners)
+    west, south, _, _ = bounding_box(corners)
 
     def move(x: float, y: float) -> Point:
         """Return a point of the turned plan, with its south-west corner at the origin."""
@@ -315,11 +336,8 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     # A symmetry may exchange the corners of a room, and the direction of a door's wall.
     rooms = []
     for room in plan.rooms:
-        xa, ya = move(room.x0, room.y0)
-        xb, yb = move(room.x1, room.y1)
-        rooms.append(
-            PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
-        )
+        opposite = (move(room.x0, room.y0), move(room.x1, room.y1))
+        rooms.append(PlanRoom(room.name, *bounding_box(opposite)))
     doors = tuple(
         PlanDoor(door.rooms, *move(door.x, door.y), door.vertical != swap, door.width)
         for door in plan.doors

@@ -86,7 +86,11 @@ class AlfredTrajectory:
 
 
 class Trajectories:
-    """Reader of a trajectory file. Raises ``DataError`` if it is missing or broken."""
+    """Reader of a trajectory file, a JSON record a line.
+
+    ``file`` is a user's own, in place of the split's. Raises ``DataError`` if it is
+    missing or broken.
+    """
 
     def __init__(self, folder: Path, split: str, file: str = "") -> None:
         own = Path(file)
@@ -109,7 +113,10 @@ class Trajectories:
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
 
     def index(self) -> Iterator[AlfredEntry]:
-        """Yield the entry of each line, in file order."""
+        """Yield the entry of each line, in file order.
+
+        Bad lines raise ``DataError``, or are left out where the caller collects them.
+        """
         for line in self._lines:
             where = f"line {line}"
             # A broken line is skipped or raised, as the caller has chosen.
@@ -233,8 +240,11 @@ LATER_LABELS = {
 
 
 def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
-    """Return all objects of a trajectory's initial scene: furniture in the order of the metadata,
-    then small objects in the order of ``object_poses``. Raises ``DataError``."""
+    """Return all objects of a trajectory's initial scene, in their states at the start.
+
+    Furniture in the order of the metadata, then small objects in the order of
+    ``object_poses``. Raises ``DataError`` for an object whose size is published nowhere.
+    """
     name = trajectory.entry.scene
     published = ithor.records(folder, name)
     # The label alone decides the size: shapes of single objects were not published.
@@ -380,7 +390,11 @@ def goals(
     ids: Mapping[str, conditions.Ids],
     sliced: bool = False,
 ) -> tuple[conditions.GoalCondition, ...]:
-    """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
+    """Return the goal conditions of a task type.
+
+    ``ids``: role -> ids of interchangeable objects, for all roles in ``NEEDS``.
+    ``sliced``: the object has to be sliced as well.
+    """
     objects = ids["object"]
     # Places are absent for a task with a lamp.
     places = ids.get("receptacle", ())
@@ -420,8 +434,8 @@ CACHED_SCENES = 32  # enough for episodes that are played side by side
 class Alfred:
     """The episodes of a split, ``{task_id}_{annotation}``, in file order.
 
-    ``kind`` limits them to one task type; ``file`` has a user's own trajectories, which replace
-    those of the split. ``omissions`` counts excluded trajectories by reason:
+    ``kind`` limits them to one task type; ``file`` has a user's own trajectories, which
+    replace those of the split. ``omissions`` counts excluded trajectories by reason:
     ``no_lamp`` and the like if the scene has none, ``no_annotation`` without a description.
     """
 
@@ -500,7 +514,7 @@ class Alfred:
         return f"{entry.task_id}_{annotation}"
 
     def _task(self, number: int) -> Task:
-        """Return the task of an annotation."""
+        """Return the task of an annotation, which is read from the file when it is needed."""
         entry, annotation = self._order[number]
         trajectory = self._read.read(entry)
         # The nearest cell, as starts come from an older build.

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from wayword.core.arrays import read_array
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_json
+from wayword.core.geometry import box_corners
 from wayword.datasets.sources import thor
 from wayword.datasets.sources.thor import Records
 from wayword.worlds.household.builder import SceneBuilder
@@ -51,8 +52,11 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Standing cells. ``places``: x and y (metres) of all cells, published ones first; ``main``:
-    the largest connected part."""
+    """Standing cells of a scene.
+
+    ``places``: x and y (metres) of all cells, published ones first; ``main``: the
+    largest connected part, where episodes start.
+    """
 
     places: tuple[Point, ...]
     main: tuple[Point, ...]
@@ -92,7 +96,7 @@ def read_cells(path: Path) -> Cells:
 
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
-    """Add cells that close one-cell gaps between the largest part and others."""
+    """Return the cells with those that close one-cell gaps between the largest part and others."""
     # Offsets up to two along each axis, but not both: a corner is reached along one
     # cell.
     offsets = range(-WIDEST_GAP, WIDEST_GAP + 1)
@@ -193,7 +197,10 @@ def scene(folder: Path, name: str) -> Scene:
 
 
 def from_records(folder: Path, name: str, listed: Records) -> Scene:
-    """Build a scene with the given objects on the published floor."""
+    """Build a scene with the given objects on the published floor of ``name``.
+
+    Furniture must be that of the scene for its layout to be shared. Raises ``DataError``.
+    """
     shell = _frame(folder, name)
     builder = SceneBuilder(name)
     builder.room(room_of(name), shell.outline)
@@ -253,7 +260,8 @@ def cells(folder: Path, name: str) -> Cells:
 def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
     """Return the cell nearest to a point, in the largest part of the floor, and its distance (m).
 
-    Starts may be off the grid: some files come from a different build of AI2-THOR than the cells.
+    Starts may be off the grid: some files come from a different build of AI2-THOR than
+    the cells.
     """
     main = _frame(folder, name).main
     # By squared axes, not by walking: the start is at most a few cells away.
@@ -288,15 +296,14 @@ def _frame(folder: Path, name: str) -> _Frame:
     )
     west, south = corners.min(axis=0).tolist()
     east, north = corners.max(axis=0).tolist()
-    outline = ((west, south), (east, south), (east, north), (west, north))
+    outline = box_corners((west, south, east, north))
     knobs = _scene_entry(folder, KNOBS, name)
     targets = {switch: tuple(worked) for switch, worked in knobs.items()}
     return _Frame(floor, np.array(floor.main), outline, targets)
 
 
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
-    """Return a scene's entry of a published file. Raises ``DataError`` if it is
-    missing."""
+    """Return a scene's entry of a published file. Raises ``DataError`` if it is missing."""
     path = find(folder, file)
     table = _read_cached(path)
     if not isinstance(table, dict) or name not in table:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from wayword.core import files
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
-from wayword.core.geometry import Box, Point
+from wayword.core.geometry import Box, Point, box_corners
 from wayword.datasets.sources import thor
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
@@ -67,13 +67,13 @@ SHORTEST_WALL = 0.4  # shorter pieces of wall are noise in the inference
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Published data of one furnishing, all in metres.
+    """Published data of one furnishing, all in metres on the floor.
 
-    ``starts`` (S, 2): positions at which episodes start.
-    ``paths`` (L, 4): segments of the shortest paths, each (x, y, x, y).
-    ``boxes``: floor areas of the objects, each (west, south, east, north).
-    ``visible`` (N, 4): lines from a position to a target in view from there.
-    ``hidden`` (M, 4): lines from a position to a target that is not in view from there.
+    ``starts`` (S, 2): positions at which episodes start. ``paths`` (L, 4): segments of
+    the shortest paths, each (x, y, x, y). ``boxes``: floor areas of the objects, each
+    (west, south, east, north). ``visible`` (N, 4): lines from a position to a target in
+    view from there. ``hidden`` (M, 4): lines from a position to a target that is not in
+    view from there.
     """
 
     starts: Floats
@@ -100,14 +100,18 @@ class Floors:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Grid of an apartment: the center of its first cell, and its shape (rows, columns)."""
+    """Grid of an apartment: the center of its first cell (metres), and its shape (rows,
+    columns).
+    """
 
     x: float
     y: float
     shape: tuple[int, int]
 
     def points(self, xy: Floats) -> Bools:
-        """Return a mask of the cells that contain points (P, 2)."""
+        """Return a mask of the cells that contain points (P, 2); those outside are
+        drawn at its edge.
+        """
         rows, columns = self.shape
         i = np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp)
         j = np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp)
@@ -117,7 +121,10 @@ class _Grid:
         return cells
 
     def boxes(self, boxes: Sequence[Box], by: float) -> Bools:
-        """Return a mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
+        """Return a mask of the cells covered by boxes.
+
+        Boxes are enlarged on all sides by ``by`` metres; a negative number makes them smaller.
+        """
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
             i0 = round((west - by - self.x) / SPACING)
@@ -134,7 +141,8 @@ class _Grid:
 def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """Infer the floors of an apartment from all of its furnishings.
 
-    The rules are those at the head of this file, in the same order.
+    The rules are those at the head of this file, in the same order. Increase
+    ``VERSION`` with any change of them.
     """
     grid = _grid_around(furnishings)
     # One mask per furnishing, as its own furniture decides where a body could be.
@@ -200,7 +208,10 @@ def _drop_short_pieces(wall: Bools) -> None:
 
 
 def _off_free_cells(free_cells: Bools) -> Bools:
-    """Mask of cells that are a radius from all free cells, or half-way between two."""
+    """Return a mask of the cells that may be wall.
+
+    These are a body's radius from all free cells, or half-way between two of them.
+    """
     from scipy.ndimage import distance_transform_edt
 
     is_free = np.asarray(free_cells.any(axis=0))
@@ -218,8 +229,10 @@ def _off_free_cells(free_cells: Bools) -> Bools:
 
 
 def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
-    """Mask of free cells: starts, paths, and lines between adjacent starts (diagonals included),
-    with gaps up to twice ``GAP_RADIUS`` closed."""
+    """Return a mask of free cells: starts, paths, and lines between adjacent starts.
+
+    Diagonals are included. Gaps up to twice ``GAP_RADIUS`` are closed.
+    """
     # Whole numbers of grid steps can be compared exactly.
     starts = {(round(x / GRID), round(y / GRID)) for x, y in evidence.starts.tolist()}
     segments = []
@@ -251,7 +264,11 @@ def _sample(lines: Floats) -> Floats:
 
 
 def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
-    """Extend thin proven walls along the rows, at both ends, up to the next open cell."""
+    """Extend thin proven walls along the rows, at both ends, up to the next open cell.
+
+    By at most ``MAX_WALL_EXTENSION``. ``proven`` and ``opened`` (H, W) exclude each
+    other; for columns pass both transposed.
+    """
     # Thin walls have an open cell on both sides, at most a wall's thickness away.
     open_before, open_after = np.zeros((2, *proven.shape), dtype=np.bool_)
     for step in range(1, round(THICKEST_WALL / SPACING) + 1):
@@ -281,7 +298,10 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
 
 
 def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
-    """Add runs of possible wall that join two proven pieces in a row."""
+    """Return the proven walls and the runs of possible wall that join two of them in a row.
+
+    Runs from ``LONGEST_BRIDGE`` on are left out.
+    """
     wall = proven.copy()
     for row in range(len(wall)):
         for first, last in _true_runs(maybe[row] & ~proven[row]):
@@ -316,8 +336,9 @@ def _true_runs(row: Bools) -> list[tuple[int, int]]:
 def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
     """Return the edges between wall and other cells of a furnishing, straight runs merged.
 
-    Segments are pairs of points in metres: first those from west to east, then those from south
-    to north. Everything outside the grid counts as wall.
+    ``number`` is that of the furnishing. Segments are pairs of points in metres: first
+    those from west to east, then those from south to north. Everything outside the grid
+    counts as wall.
     """
     wall = floors.wall[number]
     segments: list[tuple[Point, Point]] = []
@@ -335,8 +356,10 @@ def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
 
 
 def _runs_of_edges(wall: Bools) -> list[tuple[float, float, float]]:
-    """Return the edges along the rows of a mask: across, from, to, in metres from the center of the
-    first cell."""
+    """Return the edges along the rows of a mask, each as its row, its start and its end.
+
+    Metres from the center of the first cell.
+    """
     # Everything outside the grid is wall, which closes the outline.
     padded = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
     edges = padded[:-1] != padded[1:]  # edge j is below cell j
@@ -364,8 +387,11 @@ VERSION = 7
 
 
 class EpisodeTexts(Sequence[bytes]):
-    """The episode records of a scene as JSON texts, cut at the outermost braces: parsing all 1,800
-    takes 100 times as long as the one that is needed, and three times the memory."""
+    """The episode records of a scene as JSON texts, cut at the outermost braces.
+
+    Parsing all 1,800 takes 100 times as long as parsing the one that is needed, and
+    three times the memory. The cuts can be trusted only if ``is_regular``.
+    """
 
     def __init__(self, text: bytes) -> None:
         # Brackets by number, not by parsing: only their order matters.
@@ -387,11 +413,15 @@ class EpisodeTexts(Sequence[bytes]):
         return len(self._starts)
 
     def __getitem__(self, number: Any) -> Any:
+        """Return the text of a record, which is not parsed."""
         return self._text[self._starts[number] : self._ends[number]]
 
 
 def episodes_of(path: Path) -> Sequence[bytes]:
-    """Return the episode records of a scene as JSON texts. Raises ``DataError``."""
+    """Return the episode records of a scene as JSON texts. Raises ``DataError``.
+
+    Braces in names, or damage, make it parse the file; the texts are the same then.
+    """
     texts = EpisodeTexts(files.read_bytes(path))
     if texts.is_regular:
         return texts
@@ -433,9 +463,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     south = floors.y
     east = west + (columns - 1) * SPACING
     north = south + (rows - 1) * SPACING
-    corners = ((west, south), (east, south), (east, north), (west, north))
+    outline = box_corners((west, south, east, north))
     builder = SceneBuilder(name)
-    builder.room("apartment", corners, walls=False)
+    builder.room("apartment", outline, walls=False)
     # Inferred walls follow the grid, and are merged to straight runs.
     for a, b in outline(floors, number):
         builder.wall(a, b)
@@ -453,8 +483,12 @@ def floors_of(
     apartment: str,
     excluded: str = "",
 ) -> tuple[tuple[str, ...], Floors]:
-    """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
-    their floors. Raises ``DataError`` for an apartment without episodes."""
+    """Return the furnishings of an apartment with episodes in any split, and their floors.
+
+    Episodes of the split ``excluded`` do not count. Furnishings are in the order of
+    their numbers, as in the floors' arrays. Raises ``DataError`` for an apartment
+    without episodes.
+    """
     found: list[tuple[str, Path]] = []
     for split in SPLITS:
         if split == excluded:
@@ -495,8 +529,10 @@ def floors_of(
 
 @lru_cache(maxsize=256)
 def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
-    """True if a scene's floor can be inferred without the evaluated split: the other splits have
-    at least as many episodes in it."""
+    """True if a scene's floor can be inferred without the evaluated split.
+
+    The other splits must have at least as many episodes in it.
+    """
 
     def count(split: str) -> int:
         """Return the number of episodes of the scene in a split."""
@@ -509,7 +545,10 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
 
 
 def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:
-    """Read the evidence of furnishing ``name`` from the ``found`` episode files (scene, path)."""
+    """Read the evidence of furnishing ``name`` from the ``found`` episode files (scene, path).
+
+    Raises ``DataError`` naming the file, the record and the field.
+    """
     records = records_of(folder, name)
     # A scene has one object per target type.
     targets = {record.label: record for record in records}
@@ -580,7 +619,7 @@ def _box(record: thor.ObjectRecord) -> Box:
 
 
 def records_of(folder: Path, name: str) -> thor.Records:
-    """Return the objects of a scene; empty if unpublished."""
+    """Return the objects of a scene; empty if unpublished, as for the test split."""
     path = files.find(folder, METADATA)
     return thor.read_records(path, name) if name in thor.read_scenes(path) else ()
 

@@ -64,7 +64,7 @@ class Stage:
 
 
 def enable(item: HouseObject) -> HouseObject:
-    """Add the affordances that these tasks need to an object."""
+    """Return an object with the affordances that these tasks need."""
     # Most objects need nothing more.
     if item.type not in ABILITIES:
         return item
@@ -80,7 +80,11 @@ def furnish(
     starts: tuple[Point, ...],
     from_floor: FromFloor,
 ) -> Scene:
-    """Add the objects that these tasks need to a generated home."""
+    """Add the objects that these tasks need to a generated home.
+
+    ``starts`` are free positions (metres), of which light switches have to be in reach.
+    ``from_floor`` returns the distance (metres) of a point from the nearest of them.
+    """
     extras: list[HouseObject] = []
     # Drawn in a fixed order, since each draw changes the generator's state.
     counters = [o for o in scene.objects if o.type == "counter_top"]
@@ -125,7 +129,7 @@ def furnish(
 
 
 def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
-    """Return a small object that cannot be carried."""
+    """Return a small object that cannot be carried, without a place yet."""
     box = (0.0, 0.0, 0.2, 0.2, 0.0, 0.2)
     return HouseObject(
         f"{kind}|1",
@@ -137,7 +141,10 @@ def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
 
 
 def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
-    """Move some objects of a published room to other plausible places, and make some dirty."""
+    """Move some objects of a published room to other plausible places, and make some dirty.
+
+    The draws depend on the order of the objects, so it must stay.
+    """
     objects = [enable(o) for o in scene.objects]
     # Receptacles with room for any number, so that nothing has to be cleared.
     unlimited = [o for o in scene.objects if o.receptacle and not o.capacity]
@@ -165,8 +172,10 @@ def lay_object(
     from_floor: FromFloor,
     fallback: HouseObject | None = None,
 ) -> HouseObject:
-    """Place an object at a random reachable spot in or on furniture. If none is found, return
-    ``fallback`` or use the best spot tried."""
+    """Place an object at a random reachable spot in or on furniture.
+
+    If none is found, return ``fallback``; without one, use the best spot tried.
+    """
     # 0.4 instead of half the free length keeps objects off the edges.
     x_span = 0.4 * max(0.0, holder.width - item.width)
     y_span = 0.4 * max(0.0, holder.depth - item.depth)
@@ -185,7 +194,10 @@ def lay_object(
 
 
 def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
-    """Undo the task's goal states in the scene: make objects dirty, turn them on or off."""
+    """Undo the task's goal states in the scene: make objects dirty, turn them on or off.
+
+    At least one state is undone where that is possible; the draws are part of a task's identity.
+    """
     traits: list[tuple[str, Trait]] = []
     for dish in compiled.dishes:
         traits += product(dish.objects, dish.traits)
@@ -248,7 +260,10 @@ SEQUENCE = ("open", "sliced", "dirty", "filled", "coffee", "boiled", "cooked", "
 
 
 def plan_task(compiled: teach.Compiled, scene: Scene) -> tuple[Order, ...]:
-    """Return orders that achieve the goals. Raises ``Unbuildable`` if something is missing."""
+    """Return orders that achieve the goals, from the scene's state on.
+
+    Raises ``Unbuildable`` if something is missing.
+    """
     planner = Planner(scene)
     for goal in compiled.every:
         # Goals about all objects of a kind first: dishes may use the same tools.
@@ -270,7 +285,11 @@ Chosen = tuple[teach.Dish, str, list[tuple[str, tuple[Trait, ...]]]]
 
 
 class Planner:
-    """A scene whose state reflects the orders given so far."""
+    """A scene whose state reflects the orders given so far.
+
+    ``orders`` is the plan. Methods add orders and record their effects; they raise
+    ``Unbuildable`` if the scene lacks what an order needs. Objects are given by id.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -306,7 +325,10 @@ class Planner:
                 self._bring(item, place)
 
     def choose(self, dishes: list[teach.Dish]) -> list[Chosen]:
-        """Choose an object for each dish and objects for its load, without repetition."""
+        """Choose an object for each dish and objects for its load.
+
+        No object is chosen twice. Raises ``Unbuildable`` if there are too few.
+        """
         chosen = []
         for dish in dishes:
             portions: list[teach.Portion] = []
@@ -321,7 +343,10 @@ class Planner:
         return chosen
 
     def _best_object(self, items: Ids, traits: tuple[Trait, ...], size: int = 0) -> str:
-        """Return the object with the fewest missing traits and room for ``size`` other objects."""
+        """Return the object with the fewest missing traits, and reserve it.
+
+        It has room for ``size`` other objects. Raises ``Unbuildable`` if there is none left.
+        """
         options = [t for t in items if t not in self._reserved]
         problem = "too few objects"
         if size:
@@ -340,7 +365,7 @@ class Planner:
         return best
 
     def make(self, item: str, traits: tuple[Trait, ...]) -> None:
-        """Give an object its missing traits."""
+        """Give an object its missing traits, in the order of ``SEQUENCE``."""
         for name, value in sorted(traits, key=lambda trait: SEQUENCE.index(trait[0])):
             # Nothing to do for a state that holds.
             if self._state(item, name) == value:
@@ -447,7 +472,10 @@ class Planner:
         self._changed[item, "cooked"] = True
 
     def _treat(self, item: str, kind: str, without: str = "") -> None:
-        """Process an object with an appliance."""
+        """Process an object with an appliance of that ``kind``.
+
+        ``without`` is an affordance that the appliance must not have.
+        """
         tool = self._tool(item, kind, without)
         self._bring(item, tool)
         spec = self._objects[tool]
@@ -525,7 +553,10 @@ class Planner:
         description: str,
         near: str,
     ) -> str:
-        """Return the nearest suitable object; objects in the open come first."""
+        """Return the nearest suitable object to ``near``; objects in the open come first.
+
+        Reserved objects are left out. ``description`` completes the error.
+        """
         return self._best(
             lambda o: suits(o) and o.id not in self._reserved,
             lambda o: (not self._in_the_open(o.id), self._gap(o.id, near)),
@@ -599,7 +630,7 @@ _THOR_NAMES = {"cd": "CD", "tv_stand": "TVStand"}
 
 @dataclass(frozen=True, slots=True)
 class SceneStock:
-    """Objects of a scene by type, and the classes of types."""
+    """Objects of a scene by type, and the classes of types: what tasks can be drawn from."""
 
     scene: Scene
     classes: teach.Classes
@@ -610,7 +641,10 @@ class SceneStock:
         return [o for o in self.scene.objects if o.type in kinds]
 
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
-        """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
+        """Return the names that match 1 to ``most`` objects.
+
+        All of these objects must have the affordances ``enable``.
+        """
         matches = []
         # Each name once; types first, then classes.
         for name in dict.fromkeys(names):
@@ -667,7 +701,10 @@ def draw_task(
     classes: teach.Classes,
     scene: Scene,
 ) -> DrawnTask:
-    """Draw the task in a scene. Raises ``Unbuildable`` if the scene lacks required objects."""
+    """Draw the task in a scene. Raises ``Unbuildable`` if the scene lacks required objects.
+
+    The same ``rng``, definition and scene give the same task.
+    """
     stock = SceneStock(scene, classes)
     cause = Unbuildable("not drawn")
     has_params = definition.task_nparams > 0
@@ -766,7 +803,8 @@ def _filling_params(rng: Random) -> tuple[str, str]:
 def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
     """Draw a breakfast: up to one of each dish, at least two in total, and the place to serve it.
 
-    The order of the draws is part of a task's identity, so it must stay.
+    ``spot`` draws the place. The order of the draws is part of a task's identity, so it
+    must stay.
     """
     counts = [rng.randint(0, 1) for _ in range(6)]
     # Fewer than two dishes are no breakfast.
@@ -804,7 +842,10 @@ MOST_LISTED = 60
 
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
-    """Write the commander's instruction: the task, its success condition, and object locations."""
+    """Write the commander's instruction: the task, its success condition, and object locations.
+
+    ``room_at`` returns the room of a point (metres).
+    """
     text = drawn.definition.desc.format(*map(_spaced, drawn.params))
     lines = [f"{text} (Only you know this task.)", "It is done when there is:"]
     lines += [f"- {line}" for line in goal_lines(drawn.compiled, drawn.scene)]
@@ -861,7 +902,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
 
 def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str]:
-    """List the locations of all relevant objects, room by room."""
+    """List the locations of all relevant objects, room by room, at most ``MOST_LISTED``."""
     objects = {o.id: o for o in drawn.scene.objects}
     names = names_of(drawn.scene.objects)
 

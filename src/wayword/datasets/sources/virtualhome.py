@@ -23,6 +23,7 @@ import numpy as np
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
 from wayword.core.files import read_field
+from wayword.core.geometry import box_corners
 from wayword.datasets.procedural.homes.home import Home, house_at
 from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder
@@ -55,8 +56,11 @@ class AxisBox:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A graph node. ``kind`` is the published class name, ``name`` its object's id in a scene;
-    ``box`` is None if unpublished."""
+    """A graph node.
+
+    ``kind`` is the published class name, ``name`` its object's id in a scene; ``box``
+    is None if unpublished.
+    """
 
     id: int
     kind: str
@@ -73,7 +77,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A published home. ``edges``: (from, relation, to)."""
+    """A published home: ``nodes`` by id, and ``edges`` (from, relation, to) between them."""
 
     nodes: Mapping[int, Node]
     edges: Sequence[tuple[int, str, int]]
@@ -137,15 +141,21 @@ def graph_of(record: Json, source: Path) -> Graph:
 
 
 def _read_box(raw: Json) -> AxisBox:
-    """Convert a box from Unity's frame, in which y points up. The sign of a size has no meaning."""
+    """Convert a box from Unity's frame, in which y points up. The sign of a size has no meaning.
+
+    Raises ``KeyError``, ``TypeError`` or ``ValueError`` for another form.
+    """
     x, up, y = (float(value) for value in raw["center"])
     width, height, depth = (abs(float(value)) for value in raw["size"])
     return AxisBox(x, y, width, depth, up - height / 2, height)
 
 
 def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
-    """Complete a trimmed graph (published without boxes) from the full graph of the same home,
-    which has the same node ids: boxes, classes, floors and doors."""
+    """Complete a trimmed graph (published without boxes) from the full graph of the same home.
+
+    Both have the same node ids. Boxes, classes, floors and doors come from the full
+    one. Raises ``DataError`` for an id that it does not have.
+    """
     trimmed_nodes = graph_of(record, source).nodes
     nodes = dict[int, Node]()
     # An unknown id means that the two graphs belong to different homes.
@@ -198,7 +208,7 @@ def preposition(node: Node) -> Preposition:
 
 
 def affordances(node: Node) -> frozenset[str]:
-    """Return a node's affordances in the household world."""
+    """Return a node's affordances in the household world, those of its class and its properties."""
     names = set(AFFORDANCES.get(node.kind, ()))
     if portable(node):
         names.add("pickupable")
@@ -211,8 +221,11 @@ def affordances(node: Node) -> frozenset[str]:
 
 
 def is_object(node: Node) -> bool:
-    """True if a node becomes an object of the scene: it has a box and a use, or is large furniture.
-    Excluded: the building, characters, and flat or hanging objects (lamps, pictures, rugs)."""
+    """True if a node becomes an object of the scene.
+
+    It has a box and a use, or is large furniture. Excluded are the building,
+    characters, and flat or hanging objects (lamps, pictures, rugs).
+    """
     # Without a box there is no place.
     if node.box is None or node.category in CLASSES["building"] | {"Characters"}:
         return False
@@ -236,8 +249,11 @@ OUT_OF_REACH = "requires an object that is out of reach"
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A goal predicate. ``relation``: ``on``, ``inside``, ``holds`` or ``sit``; ``place``: a class
-    name or node id, as published; ``count``: required number of objects."""
+    """A goal predicate.
+
+    ``relation``: ``on``, ``inside``, ``holds`` or ``sit``; ``place``: a class name or
+    node id, as published; ``count``: required number of objects.
+    """
 
     relation: str
     item: str
@@ -263,7 +279,11 @@ def goal_of(
     scene: Scene,
     place: HouseObject | None,
 ) -> GoalCondition | str:
-    """Convert a predicate to a condition on the final state; return a reason if impossible."""
+    """Convert a predicate to a condition on the final state.
+
+    ``place`` is the object that the predicate names, None if the scene lacks it.
+    Returns a reason if the goal is impossible: one of the texts above.
+    """
     items = tuple(
         o.id
         for o in scene.objects
@@ -308,8 +328,10 @@ class Doorway(NamedTuple):
 
 
 def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
-    """Map room names (``bedroom 2``) to rectangles. Raises ``DataError`` for a room without
-    floor."""
+    """Map room names (``bedroom 2``) to the rectangles of their floor tiles.
+
+    Raises ``DataError`` for a room without floor.
+    """
     rooms: dict[str, AxisBox] = {}
     count: Counter[str] = Counter()  # rooms of a name
     for number, node in graph.nodes.items():
@@ -345,7 +367,10 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
 
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
-    """Return the doorways between rooms; those that lead out of the house stay closed."""
+    """Return the doorways between two of the ``rooms``.
+
+    Those that lead out of the house are left out: they stay closed.
+    """
     # Doors and jambs are nodes of their own: those close to each other are one doorway.
     places: dict[Point, int] = {}  # center -> node id of the door, 0 if there is none
     for number, node in graph.nodes.items():
@@ -382,8 +407,10 @@ POST_M = 0.1
 
 
 def blocks(item: HouseObject, gap: Doorway) -> bool:
-    """True if the box of a piece reaches into the strip in front of a doorway. Published boxes
-    enclose furniture at any angle, so such a piece is made passable."""
+    """True if the box of a piece reaches into the strip in front of a doorway.
+
+    Published boxes enclose furniture at any angle, so such a piece is made passable.
+    """
     ax, ay = gap.a
     bx, by = gap.b
     # The strip: half its sides, along and across the doorway.
@@ -399,7 +426,10 @@ def blocks(item: HouseObject, gap: Doorway) -> bool:
 
 
 def standing_places(layout: Layout) -> tuple[Point, ...]:
-    """Return the positions in the largest connected part of the floor, with all doors open."""
+    """Return the positions in the largest connected part of the floor, with all doors open.
+
+    Positions (metres) in which a body may stand when all doors are closed, sorted.
+    """
     west, south, east, north = layout.bounds
     # Rounded to 0.25 m, as the lattice of positions begins here.
     middle_x = round((west + east) / 2 * 4) / 4
@@ -462,16 +492,15 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
     for words, area in rooms.items():
-        # A rectangle around the center of its tiles.
         half_x = area.width / 2
         half_y = area.depth / 2
-        corners = (
-            (-half_x, -half_y),
-            (half_x, -half_y),
-            (half_x, half_y),
-            (-half_x, half_y),
+        box = (
+            area.x - half_x,
+            area.y - half_y,
+            area.x + half_x,
+            area.y + half_y,
         )
-        builder.room(words, [(area.x + dx, area.y + dy) for dx, dy in corners])
+        builder.room(words, box_corners(box))
 
     doorways = doorways_of(graph, list(rooms.values()))
     for a, b, door in doorways:
@@ -540,10 +569,11 @@ def _is_raised(graph: Graph, node: Node) -> bool:
 
 
 def _parent(graph: Graph, node: Node) -> str:
-    """Return an object's holder: the first closable box around it, else a surface or dish.
+    """Return the id of an object's holder, empty if it is on the floor.
 
-    Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
-    counts only for furniture that opens, and ON for the rest.
+    The first closable box around it, else a surface or dish. Boxes of furniture overlap
+    (an apple on a table is also INSIDE the adjacent sofa), so INSIDE counts only for
+    furniture that opens, and ON for the rest.
     """
     options = [
         (graph.nodes[number], relation)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wayword.core.geometry import inside_polygon, leftover, polygon_distance
+from wayword.core.geometry import inside_polygon, leftover, polygon_distance, sides
 from wayword.worlds.household.scene import (
     Door,
     Floor,
@@ -77,7 +77,7 @@ class SceneBuilder:
         corners = tuple((float(x), float(y)) for x, y in polygon)
         self._rooms.append(Room(name, corners))
         if walls:
-            for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+            for a, b in sides(corners):
                 self.wall(a, b)
 
     def wall(self, a: Point, b: Point) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
@@ -103,7 +103,8 @@ class Layout:
             (i, _box(o)) for i, o in enumerate(scene.objects) if o.solid
         )
         self.panels = _panels(scene)
-        corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
+        corners: Iterable[Point]
+        corners = chain.from_iterable(room.polygon for room in scene.rooms)
         # A published floor may reach beyond the rooms.
         floor = scene.floor
         if floor is not None:
@@ -112,7 +113,7 @@ class Layout:
             east = (columns - 1) * floor.spacing
             north = (rows - 1) * floor.spacing
             corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
-        self.bounds = bounding_box(corners)
+        self.bounds = geo.bounding_box(corners)
         # Caches. The first one is filled by ``route.find_lattice``.
         self.lattices: dict[tuple[float, ...], object] = {}
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
@@ -123,7 +124,7 @@ class Layout:
         self._wall_lines = _columns([(*a, *b) for a, b in self.walls])
         self._door_lines = _columns([(*a, *b) for a, b in self.doors])
         self._box_sides = _columns([box for _, box in self.boxes])
-        room_boxes = [bounding_box(room.polygon) for room in scene.rooms]
+        room_boxes = [geo.bounding_box(room.polygon) for room in scene.rooms]
         self._room_sides = _columns(room_boxes)
 
     def with_scene(self, scene: Scene) -> Layout:
@@ -284,18 +285,6 @@ def _box(o: HouseObject) -> Box:
     )
 
 
-def bounding_box(points: Sequence[Point]) -> Box:
-    """Return the sides of the smallest box around points: west, south, east, north."""
-    xs = [x for x, _ in points]
-    ys = [y for _, y in points]
-    return (
-        min(xs),
-        min(ys),
-        max(xs),
-        max(ys),
-    )
-
-
 def _panels(scene: Scene) -> Panels:
     """Return walls, then door leaves, then the four sides of tall opaque furniture."""
     # Rows of two ends, lowest and highest point, box, and the number of the door or -1. The box of
@@ -316,14 +305,7 @@ def _panels(scene: Scene) -> Panels:
         if not o.opaque or "pickupable" in o.affordances or top <= LOWEST_EYE:
             continue
         box = _box(o)
-        west, south, east, north = box
-        corners = (
-            (west, south),
-            (east, south),
-            (east, north),
-            (west, north),
-        )
-        sides = zip(corners, corners[1:] + corners[:1], strict=True)
+        sides = geo.sides(geo.box_corners(box))
         rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)
     ends = table[:, :4]

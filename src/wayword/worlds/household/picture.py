@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import unit
+from wayword.core.geometry import bounding_box, box_corners, unit
 from wayword.core.marks import Mark
 from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.world import World
@@ -25,19 +25,15 @@ from wayword.render.parts import (
     checksum,
     home_look,
     joined,
-    paint_of,
 )
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.house import Actor, House
-from wayword.worlds.household.layout import bounding_box
 from wayword.worlds.household.scene import Door, HouseObject, Point, Room, Scene, Wall
 from wayword.worlds.household.world import HouseholdWorld
 
 Floats = NDArray[np.float64]
 
-CEILING = 2.6
-"""Height of rooms in metres."""
 DOOR_HEIGHT = 2.05
 """Height of doorways in metres."""
 DOOR_THICKNESS = 0.05  # metres
@@ -558,41 +554,12 @@ def room_mesh(
 ) -> Mesh:
     """Return floors, ceilings, walls, and the walls above doors, as faces without a number."""
     builder = MeshBuilder()
-    ceiling = paint_of("ceiling", "building")
     for room in rooms:
-        west, south, east, north = bounding_box(room.polygon)
-        corners = [
-            (west, south),
-            (east, south),
-            (east, north),
-            (west, north),
-        ]
+        corners = box_corners(bounding_box(room.polygon))
         # "bedroom 2" has the floor of a bedroom.
-        kind = room.name.rstrip(" 0123456789")
-        floor = [(*corner, 0.0) for corner in corners]
-        top = [(*corner, CEILING) for corner in reversed(corners)]
-        builder.add_face(floor, paint_of(kind, "floors"))
-        builder.add_face(top, ceiling)
+        builder.add_room(corners, room.name.rstrip(" 0123456789"))
     for wall in walls:
-        _add_wall(builder, wall.a, wall.b, 0.0)
+        builder.add_wall(wall.a, wall.b, 0.0)
     for door in doors:
-        _add_wall(builder, door.a, door.b, DOOR_HEIGHT)
+        builder.add_wall(door.a, door.b, DOOR_HEIGHT)
     return builder.mesh()
-
-
-def _add_wall(
-    builder: MeshBuilder,
-    start: Point,
-    end: Point,
-    bottom: float,
-) -> None:
-    """Add both sides of a thin wall from ``bottom`` to the ceiling."""
-    corners = [
-        (*start, bottom),
-        (*end, bottom),
-        (*end, CEILING),
-        (*start, CEILING),
-    ]
-    paint = paint_of("wall", "building")
-    builder.add_face(corners, paint)
-    builder.add_face(corners[::-1], paint)

@@ -77,13 +77,7 @@ def find_lattice(
         layout.lattices.clear()
 
     # All positions within the bounds, in the rotated frame (u to the right, v ahead).
-    west_, south_, east_, north_ = layout.bounds
-    corners = (
-        (west_, south_),
-        (west_, north_),
-        (east_, south_),
-        (east_, north_),
-    )
+    corners = geo.box_corners(layout.bounds)
     us = [cx * north - cy * east for cx, cy in corners]
     vs = [cx * east + cy * north for cx, cy in corners]
     # One step beyond the bounds on every side, so that doorways in outer walls are
@@ -245,10 +239,9 @@ class _Steps:
         """Return a (P,) mask of positions in a room or in a doorway next to one."""
         inside = np.zeros(len(self.x), dtype=np.bool_)
         for room in rooms:
-            corners = room.polygon
-            inside |= is_inside_polygon(self.x, self.y, corners)
-            for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
-                near = self._around(_segment_box(a, b), DOORWAY_MARGIN)
+            inside |= is_inside_polygon(self.x, self.y, room.polygon)
+            for a, b in geo.sides(room.polygon):
+                near = self._around(geo.bounding_box((a, b)), DOORWAY_MARGIN)
                 away = geo.segment_distances(
                     self.x[near],
                     self.y[near],
@@ -327,7 +320,7 @@ class _Steps:
         """
         (ax, ay), (bx, by) = wall
         # A step can only touch the wall from within its own length.
-        near = self._around(_segment_box(*wall), radius + self.step)
+        near = self._around(geo.bounding_box(wall), radius + self.step)
         targets = self.targets[:, near]
         px = self.x[near]
         py = self.y[near]
@@ -393,16 +386,6 @@ class _Steps:
         near = self.order[left:right]
         y = self.y[near]
         return near[(y >= box[1] - by) & (y <= box[3] + by)]
-
-
-def _segment_box(a: Point, b: Point) -> Box:
-    """Return the box around a segment."""
-    return (
-        min(a[0], b[0]),
-        min(a[1], b[1]),
-        max(a[0], b[0]),
-        max(a[1], b[1]),
-    )
 
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:

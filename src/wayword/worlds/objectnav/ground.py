@@ -26,12 +26,14 @@ from numpy.typing import NDArray
 
 from wayword.core.geometry import (
     Point,
+    bounding_box,
     grid_index,
     grid_lookup,
     segment_distances,
+    sides,
     string_pull,
 )
-from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK, bounding_box
+from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK
 from wayword.worlds.household.route import floor_cells, is_inside_polygon
 from wayword.worlds.household.scene import Scene
 
@@ -294,7 +296,7 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         )
 
     # A grid over all rooms.
-    corners = list(chain.from_iterable(room.polygon for room in scene.rooms))
+    corners = chain.from_iterable(room.polygon for room in scene.rooms)
     west, south, east, north = bounding_box(corners)
     columns = np.arange(west, east + SPACING, SPACING)
     rows = np.arange(south, north + SPACING, SPACING)
@@ -319,7 +321,7 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     for room in scene.rooms:
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
         # Doorways lie in the gap between two polygons, where neither contains a point.
-        for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
+        for a, b in sides(room.polygon):
             cells, away = distances(a, b, DOORWAY_MARGIN)
             free[cells] |= away < DOORWAY_MARGIN
 

@@ -236,26 +236,14 @@ def build_scene(
     """
     builder = SceneBuilder(name)
     for room in plan.rooms:
-        corners = (
-            (room.x0, room.y0),
-            (room.x1, room.y0),
-            (room.x1, room.y1),
-            (room.x0, room.y1),
-        )
-        builder.room(room.name, corners)
+        builder.room(room.name, room.corners)
     for number, door in enumerate(plan.doors, 1):
-        half_width = door.width / 2
-        if door.vertical:
-            a = (door.x, door.y - half_width)
-            b = (door.x, door.y + half_width)
-        else:
-            a = (door.x - half_width, door.y)
-            b = (door.x + half_width, door.y)
         # Archways are openings, doors have a leaf.
         if door.width > DOOR:
-            builder.opening(a, b)
+            builder.opening(*door.ends)
         else:
-            builder.door(f"door|{number}", a, b, closed=closed[number - 1])
+            is_closed = closed[number - 1]
+            builder.door(f"door|{number}", *door.ends, closed=is_closed)
     for piece in pieces:
         center = (piece.x, piece.y)
         piece_id = _add_furniture(builder, piece.kind, center, piece.width, piece.depth)

@@ -102,7 +102,10 @@ def _solid_parts(
 
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
-    """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres."""
+    """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres.
+
+    A point on a wall's line sees along it, unless a solid part is in between.
+    """
     # Every eye against every target, then against every wall.
     p = eyes[:, None, None, :]
     q = targets[None, :, None, :]
@@ -169,8 +172,11 @@ def set_places(
     plan: FloorPlan,
     scene: str,
 ) -> tuple[HousePlace, ...]:
-    """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
-    Ids are opaque, so that they reveal nothing about the plan."""
+    """Place one to four viewpoints per room, more in the hallway, one per doorway.
+
+    Sorted by id. Ids are opaque, so that they reveal nothing about the plan; they are
+    drawn from ``scene`` and the viewpoint's number.
+    """
     # Rooms: a jittered grid in each.
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
     for number, room in enumerate(plan.rooms):
@@ -310,7 +316,10 @@ def furnish(
     places: tuple[HousePlace, ...],
     graph: ViewpointGraph,
 ) -> tuple[PlacedFurniture, ...]:
-    """Furnish every room with uniquely named pieces, clear of doors, viewpoints and edges."""
+    """Furnish every room with uniquely named pieces.
+
+    They are clear of doors, viewpoints and edges. A piece without a free spot is left out.
+    """
     pieces: dict[str, PlacedFurniture] = {}
     for number, room in enumerate(plan.rooms):
         room_places = {
@@ -357,7 +366,10 @@ def _free_spot(
     near: Sequence[tuple[Point, float]],
     paths: Sequence[tuple[Point, Point]],
 ) -> Point | None:
-    """Return a spot along the walls, clear of paths and of points, each with its clearance (m)."""
+    """Return a spot along the walls, clear of points and paths; None after ``TRIES`` draws.
+
+    ``near`` are points, each with its clearance (metres); ``paths`` keep ``PATH_CLEARANCE``.
+    """
     x0 = room.x0 + OFF_WALL
     y0 = room.y0 + OFF_WALL
     x1 = room.x1 - OFF_WALL
@@ -423,7 +435,10 @@ class GeneratedHouse:
 
     @cached_property
     def nearest_place(self) -> tuple[tuple[str, float], ...]:
-        """For each piece, the nearest viewpoint that sees it and its lead over the next (m)."""
+        """For each piece, the nearest viewpoint that sees it and its lead over the next (metres).
+
+        The lead is infinite if no other sees it.
+        """
         eyes = np.array([(place.x, place.y) for place in self.places])
         nearest = []
         for number, piece in enumerate(self.furniture):
@@ -444,7 +459,7 @@ class GeneratedHouse:
         return self.plan.rooms[number].name
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
-        """Return a mask (places, targets): true if a target is in sight from a place."""
+        """Return a mask (places, targets): true if a target (x, y) is in sight from a place."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         # Reshaped for the case of no targets.
         points = np.array(targets, dtype=np.float64).reshape(-1, 2)

@@ -19,8 +19,6 @@ from wayword.render.parts import MeshBuilder, Point, checksum, paint_of
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.indoor.graph import ViewpointGraph
 
-CEILING = 2.6
-"""Height of rooms in metres."""
 DOOR_HEIGHT = 2.1
 """Height of doorways in metres."""
 BORDER = 0.12
@@ -72,41 +70,14 @@ def house_mesh(house: GeneratedHouse) -> HouseMesh:
 
 def _add_rooms(builder: MeshBuilder, house: GeneratedHouse) -> None:
     """Add floors, ceilings and walls, with openings at the doorways."""
-    ceiling = paint_of("ceiling", "building")
     for room in house.plan.rooms:
-        corners = [
-            (room.x0, room.y0),
-            (room.x1, room.y0),
-            (room.x1, room.y1),
-            (room.x0, room.y1),
-        ]
-        floor = [(*corner, 0.0) for corner in corners]
-        top = [(*corner, CEILING) for corner in reversed(corners)]
-        builder.add_face(floor, paint_of(room.name, "floors"))
-        builder.add_face(top, ceiling)
+        builder.add_room(room.corners, room.name)
     for line, low, high in house.walls.vertical.tolist():
-        _add_wall(builder, (line, low), (line, high), 0.0)
+        builder.add_wall((line, low), (line, high), 0.0)
     for line, low, high in house.walls.horizontal.tolist():
-        _add_wall(builder, (low, line), (high, line), 0.0)
+        builder.add_wall((low, line), (high, line), 0.0)
     for door in house.plan.doors:
-        start, end = _ends(door)
-        _add_wall(builder, start, end, DOOR_HEIGHT)
-
-
-def _add_wall(builder: MeshBuilder, start: Point, end: Point, bottom: float) -> None:
-    """Add both sides of a thin wall from ``bottom`` to the ceiling."""
-    corners = [(*start, bottom), (*end, bottom), (*end, CEILING), (*start, CEILING)]
-    paint = paint_of("wall", "building")
-    builder.add_face(corners, paint)
-    builder.add_face(corners[::-1], paint)
-
-
-def _ends(door: PlanDoor) -> tuple[Point, Point]:
-    """Return the two posts of a door, metres."""
-    half = door.width / 2
-    if door.vertical:
-        return (door.x, door.y - half), (door.x, door.y + half)
-    return (door.x - half, door.y), (door.x + half, door.y)
+        builder.add_wall(*door.ends, DOOR_HEIGHT)
 
 
 def _add_frame(builder: MeshBuilder, door: PlanDoor, number: int) -> None:
@@ -160,8 +131,11 @@ def _free_space(
     back: Point,
     front: Point,
 ) -> Point:
-    """Return the largest extents along and off the wall (metres) that leave other pieces, corners
-    and viewpoints free."""
+    """Return the largest extents along and off the wall (metres) that a piece may fill.
+
+    They leave other pieces, corners and viewpoints free. ``back`` is the middle of its
+    back on the wall, ``front`` the unit vector it faces.
+    """
     room = house.plan.rooms[piece.room]
 
     def along(x: float, y: float) -> float:
@@ -209,6 +183,7 @@ class HousePainter(Painter):
         return house_mesh(self._house(scene))
 
     def kinds(self, world: World) -> Mapping[int, str]:
+        """Map the numbers of pieces of furniture to their kinds."""
         scan = vars(world)["graph"].scan
         numbers = self._meshes(scan).furniture
         pieces = self._house(scan).furniture

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from wayword.core.geometry import box_corners
 from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.world import World
 from wayword.datasets.procedural.towns.town import LIGHT, Landmark, Town
@@ -85,8 +86,11 @@ PLACES = 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TownPiece:
-    """A part of a town: its middle, up to which distance it is drawn (metres), and what builds its
-    mesh, once an actor comes near."""
+    """A part of a town that is built once an actor comes near.
+
+    ``at`` is its middle, ``within`` the distance up to which it is drawn (metres), and
+    ``build`` returns its mesh.
+    """
 
     at: Point
     within: float
@@ -94,7 +98,11 @@ class TownPiece:
 
 
 class TownScene:
-    """A town as pieces. ``numbers``: index of a landmark -> its number in pictures."""
+    """A town as pieces.
+
+    ``numbers``: index of a landmark -> its number in pictures. ``names``: number ->
+    name of the landmark; 0 is everything without a name.
+    """
 
     def __init__(self, town: Town) -> None:
         self.town = town
@@ -107,6 +115,9 @@ class TownScene:
 
     @cached_property
     def pieces(self) -> list[TownPiece]:
+        """Ground, streets, landmarks and houses, in this order: their index is that of
+        their mesh.
+        """
         pieces = [_ground(self.town), *_streets(self.town)]
         points = _street_points(self.town)
         for landmark, number in zip(self.town.landmarks, self.numbers, strict=True):
@@ -118,7 +129,7 @@ class TownScene:
         return pieces
 
     def around(self, x: float, y: float) -> Mesh:
-        """Return the mesh of what can be seen from a point."""
+        """Return the mesh of what can be seen from a point (metres)."""
         near = [
             self._mesh(index)
             for index, piece in enumerate(self.pieces)
@@ -128,11 +139,13 @@ class TownScene:
 
 
 def _ground(town: Town) -> TownPiece:
+    """Return the ground, which is drawn from everywhere."""
     west, south = (town.xy.min(axis=0) - MARGIN).tolist()
     east, north = (town.xy.max(axis=0) + MARGIN).tolist()
-    corners = [(west, south), (east, south), (east, north), (west, north)]
+    corners = box_corners((west, south, east, north))
 
     def build() -> Mesh:
+        """Return a rectangle around the town."""
         builder = MeshBuilder()
         builder.add_face([(*corner, GROUND) for corner in corners], paint_of("ground"))
         return builder.mesh()
@@ -141,6 +154,7 @@ def _ground(town: Town) -> TownPiece:
 
 
 def _streets(town: Town) -> list[TownPiece]:
+    """Return a piece of street for each two neighboring panoramas."""
     pieces = []
     for chain in town.chains:
         for one, other in pairwise(chain):
@@ -153,6 +167,7 @@ def _streets(town: Town) -> list[TownPiece]:
 
 
 def _street_mesh(start: Point, end: Point) -> Mesh:
+    """Return the layers of a straight piece of street from one point to another (metres)."""
     builder = MeshBuilder()
     along = _direction(start, end)
     aside = (along[1], -along[0])
@@ -181,14 +196,21 @@ def _solid_mesh(
     front: Point,
     extents: tuple[float, float, float],
 ) -> Mesh:
+    """Return the mesh of a building or a post.
+
+    ``number`` is the object's, ``back`` the middle of its back, ``front`` the unit
+    vector that it faces, and ``extents`` its size across, deep and up, all in metres.
+    """
     builder = MeshBuilder()
     builder.add_parts(number, look.parts, paint, back, front, extents, 0.0)
     return builder.mesh()
 
 
 def _direction(start: Point, end: Point) -> Point:
-    """Return the unit vector from one point to another; rounded, because positions come from sines,
-    whose last bits differ between C libraries."""
+    """Return the unit vector from one point to another.
+
+    Rounded, because positions come from sines, whose last bits differ between C libraries.
+    """
     length = math.dist(start, end)
     return round((end[0] - start[0]) / length, 9), round(
         (end[1] - start[1]) / length, 9
@@ -196,6 +218,7 @@ def _direction(start: Point, end: Point) -> Point:
 
 
 def _moved(point: Point, direction: Point, metres: float) -> Point:
+    """Return a point moved by some metres in a direction, rounded to the micrometre."""
     x = point[0] + direction[0] * metres
     y = point[1] + direction[1] * metres
     return round(x, 6), round(y, 6)
@@ -211,7 +234,11 @@ def kind_of_landmark(landmark: Landmark) -> str:
 def _building(
     town: Town, landmark: Landmark, number: int, streets: Floats
 ) -> list[TownPiece]:
-    """Return a landmark that faces its panorama, with its signs, clear of ``streets`` (P, 2)."""
+    """Return a landmark that faces its panorama, with its signs.
+
+    It is as large as its place allows: clear of ``streets`` (P, 2), if any scale is.
+    Letters are pieces of their own, as they are drawn from near only.
+    """
     kind = kind_of_landmark(landmark)
     look = town_look(kind)
     spot = (round(landmark.x, 6), round(landmark.y, 6))
@@ -262,7 +289,11 @@ def _street_points(town: Town) -> Floats:
 def _distance(
     streets: Floats, back: Point, front: Point, across: float, deep: float
 ) -> float:
-    """Return the distance of a rectangle on the ground from the nearest of points (P, 2)."""
+    """Return the distance of a rectangle on the ground from the nearest of points (P, 2), metres.
+
+    ``back`` is the middle of its back, ``front`` the unit vector it faces; it extends
+    ``across`` and ``deep`` from there.
+    """
     offsets = streets - np.array(back)
     along = offsets[:, 1] * front[0] - offsets[:, 0] * front[1]
     off = offsets[:, 0] * front[0] + offsets[:, 1] * front[1]
@@ -275,8 +306,10 @@ def _distance(
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A board with ``lines`` of text. ``middle`` (x, y, z) is that of its lower edge, ``front`` the
-    direction it faces."""
+    """A board with ``lines`` of text.
+
+    ``middle`` (x, y, z) is that of its lower edge in metres, ``front`` the direction it faces.
+    """
 
     lines: tuple[str, ...]
     middle: tuple[float, float, float]
@@ -295,8 +328,10 @@ class Sign:
     def rectangle(
         self, columns: tuple[int, int], rows: tuple[int, int], off: float
     ) -> list[tuple[float, float, float]]:
-        """Return the corners of a rectangle, in dots from the upper left, ``off`` the board
-        (metres)."""
+        """Return the corners of a rectangle, counted in dots from the upper left.
+
+        ``off`` is its distance from the board in metres.
+        """
         # To the right of who reads it.
         right = (-self.front[1], self.front[0])
         x, y, bottom = self.middle
@@ -310,6 +345,7 @@ class Sign:
 
 
 def _board_mesh(sign: Sign, color: Paint, number: int) -> Mesh:
+    """Return the board of a sign without letters."""
     builder = MeshBuilder()
     corners = sign.rectangle((0, sign.columns), (0, sign.rows), 0.0)
     builder.add_face(corners, color, number)
@@ -317,6 +353,7 @@ def _board_mesh(sign: Sign, color: Paint, number: int) -> Mesh:
 
 
 def _letter_mesh(sign: Sign, number: int) -> Mesh:
+    """Return the letters of a sign, in runs of dots along their rows."""
     builder = MeshBuilder()
     ink = paint_of("white")
     for line_number, line in enumerate(sign.lines):
@@ -333,7 +370,9 @@ def _letter_mesh(sign: Sign, number: int) -> Mesh:
 
 
 def _light(town: Town, landmark: Landmark, number: int) -> list[TownPiece]:
-    """Return posts between the streets of a junction."""
+    """Return the posts of a traffic light, one between every two neighboring streets of
+    a junction.
+    """
     look = town_look(LIGHT.removeprefix("a "))
     around = town.streets.streets_at(landmark.home)
     headings = sorted(
@@ -357,7 +396,10 @@ def _light(town: Town, landmark: Landmark, number: int) -> list[TownPiece]:
 
 
 def _houses(town: Town) -> list[TownPiece]:
-    """Return houses along the streets, where landmarks leave space."""
+    """Return houses along the streets, where landmarks leave space.
+
+    The draws depend on the order of streets and sides, which is part of the town's look.
+    """
     rng = random.Random(f"houses/{town.scene}")
     look = town_look("house")
     taken = [(landmark.x, landmark.y) for landmark in town.landmarks]
@@ -386,7 +428,11 @@ def _houses(town: Town) -> list[TownPiece]:
 
 
 class TownPainter(Painter):
-    """Draws generated towns. ``town`` returns the town of a scene."""
+    """Draws generated towns.
+
+    ``town`` returns the town of a scene. Scenes and surroundings are kept in memory,
+    the last few of each.
+    """
 
     def __init__(self, town: Callable[[str], Town]) -> None:
         self._scene = lru_cache(maxsize=SCENES)(lambda scene: TownScene(town(scene)))
@@ -394,6 +440,7 @@ class TownPainter(Painter):
 
     @property
     def name(self) -> str:
+        """``schematic:`` and a checksum of the tables of shapes and paints."""
         return f"schematic:{checksum(PARTS, TOWNS)}"
 
     def scene(self, name: str) -> TownScene:
@@ -401,6 +448,7 @@ class TownPainter(Painter):
         return self._scene(name)
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return three pictures side by side: left, ahead and right."""
         heading = float(world.pose(actor)["heading"])
         views = []
         for label, turn in (
@@ -415,15 +463,18 @@ class TownPainter(Painter):
     def frame(
         self, world: World, actor: str, view: PictureView, size: tuple[int, int]
     ) -> Frame:
+        """Draw a view from the actor's panorama; ``size`` is rows and columns in pixels."""
         graph = vars(world)["graph"]
         x, y = self._point(graph.name, str(world.pose(actor)["panorama"]))
         camera = PinholeCamera((x, y, EYE), view.heading, view.elevation, view.width)
         return draw(self._around(graph.name, x, y), camera, size)
 
     def _point(self, scene: str, panorama: str) -> Point:
+        """Return where a panorama is (metres), rounded to find its surroundings in the cache."""
         town = self._scene(scene).town
         x, y = town.point(town.graph.index[panorama])
         return round(x, 6), round(y, 6)
 
     def _surroundings(self, scene: str, x: float, y: float) -> Mesh:
+        """Return the mesh of what can be seen from a point."""
         return self._scene(scene).around(x, y)

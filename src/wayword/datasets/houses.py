@@ -65,7 +65,10 @@ STYLES = (
 
 
 def write_instruction(
-    house: GeneratedHouse, route: Route, style_number: int, wording: Wording = 2
+    house: GeneratedHouse,
+    route: Route,
+    style_number: int,
+    wording: Wording = 2,
 ) -> tuple[str, list[int]]:
     """Write a route's instruction in one of ``WORDINGS`` styles; return it with the character
     offset of each stretch's clause."""
@@ -76,7 +79,14 @@ def write_instruction(
     clause_starts = []
     for number, stretch in enumerate(route.stretches):
         is_last = number == last_number
-        clause = _write_clause(rng, house, stretch, style, wording, is_last=is_last)
+        clause = _write_clause(
+            rng,
+            house,
+            stretch,
+            style,
+            wording,
+            is_last=is_last,
+        )
         joiner = ""
         if number:
             joiner = rng.choice(style.joiners)
@@ -268,7 +278,12 @@ class Houses(SolvableWalks):
         """Tasks of the split, drawn on demand; those of one house are grouped if not
         all fit the cache."""
         scenes = None if self.settings.houses <= CACHED else self._scene_of
-        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
+        return DrawnTasks(
+            self.settings.episodes,
+            self.task,
+            self._id,
+            scenes,
+        )
 
     def _scene_of(self, number: int) -> str:
         """Return the house of an episode's number."""
@@ -295,14 +310,25 @@ class Houses(SolvableWalks):
         route = home.route(path)
         text, _ = self._write(home.house, route, wording)
         start = {"viewpoint": route.path[0], "heading": route.heading}
-        episode = Episode(self._id(number), text, scene, start, extra=self.budget())
+        episode = Episode(
+            self._id(number),
+            text,
+            scene,
+            start,
+            extra=self.budget(),
+        )
         shortest = home.house.graph.distance(route.path[0], route.path[-1])
         return Task(episode, PathReference(episode.id, route.path, shortest))
 
     def _write(
         self, house: GeneratedHouse, route: Route, style_number: int
     ) -> tuple[str, list[int]]:
-        return write_instruction(house, route, style_number, self.settings.wording)
+        return write_instruction(
+            house,
+            route,
+            style_number,
+            self.settings.wording,
+        )
 
     def scene(self, number: int) -> str:
         """Return the name of a house, from which it is drawn."""

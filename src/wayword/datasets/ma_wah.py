@@ -53,7 +53,13 @@ from wayword.worlds.household.layout import nearest_place
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.household.world import HouseholdWorld
 
-KINDS = ("setup_table", "put_fridge", "prepare_food", "put_dishwasher", "read_book")
+KINDS = (
+    "setup_table",
+    "put_fridge",
+    "prepare_food",
+    "put_dishwasher",
+    "read_book",
+)
 TABLE, FRIDGE, FOOD, DISHES, BOOK = KINDS
 """C-WAH's names of the activities."""
 
@@ -301,9 +307,22 @@ class PublishedHomes(ABC):
             causes[f"episode: {virtualhome.OUT_OF_REACH}"] += 1
             return None
 
-        text = word_goal(rng, kind, places, home, self._actors, self.settings.wording)
+        text = word_goal(
+            rng,
+            kind,
+            places,
+            home,
+            self._actors,
+            self.settings.wording,
+        )
         start = {"scene": home.home.name, "poses": starts}
-        episode = Episode(name, text, home.home.name, start, self._actors)
+        episode = Episode(
+            name,
+            text,
+            home.home.name,
+            start,
+            self._actors,
+        )
         reference = HouseholdReference(name, kind, tuple(goals))
         return homes.Case(Task(episode, reference), home.home, scene)
 
@@ -430,9 +449,22 @@ class LoggedEpisodes(PublishedHomes):
                 max(abs(x - a), abs(y - b)) < START_M for a, b in home.home.starts
             )
             if is_free and all(math.dist(near, other) > APART_M for other in taken):
-                starts[actor] = {"x": x, "y": y, "heading": starts[actor]["heading"]}
+                starts[actor] = {
+                    "x": x,
+                    "y": y,
+                    "heading": starts[actor]["heading"],
+                }
                 taken.append(near)
-        return self.make_case(rng, name, home, draft, kind, places, starts, causes)
+        return self.make_case(
+            rng,
+            name,
+            home,
+            draft,
+            kind,
+            places,
+            starts,
+            causes,
+        )
 
 
 class DrawnGoals(PublishedHomes):
@@ -467,9 +499,25 @@ class DrawnGoals(PublishedHomes):
             draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
             for predicate in predicates:
                 if predicate.relation != "sit":
-                    lay_out_type(rng, draft, predicate, places, rules, sizes)
+                    lay_out_type(
+                        rng,
+                        draft,
+                        predicate,
+                        places,
+                        rules,
+                        sizes,
+                    )
             starts = poses(rng, home.home, self._actors)
-            case = self.make_case(rng, name, home, draft, kind, places, starts, tried)
+            case = self.make_case(
+                rng,
+                name,
+                home,
+                draft,
+                kind,
+                places,
+                starts,
+                tried,
+            )
             if case is not None:
                 break
         causes += tried
@@ -649,7 +697,12 @@ class MaWah(homes.SourcedTasks):
             split, settings, self._draw, kinds, seed, shared_names=True
         )
 
-    def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+    def _draw(
+        self,
+        rng: Random,
+        draft: Arrangement,
+        arrangement: str,
+    ) -> Task | None:
         """Draw a task of a kind in a home: objects, their destinations, and the
         instruction."""
         kind = arrangement.partition("/")[0]
@@ -667,7 +720,11 @@ class MaWah(homes.SourcedTasks):
         name = homes.episode_id(scene, arrangement)
         actors = actors_of(self.settings.agents)
         start_poses = poses(rng, draft.home, actors)
-        start = {"scene": scene, "arrangement": arrangement, "poses": start_poses}
+        start = {
+            "scene": scene,
+            "arrangement": arrangement,
+            "poses": start_poses,
+        }
 
         phrases = [count_phrase(spoken_name(each), n) for each, n in counts.items()]
         place_name = f"the {spoken_name(place.type)} in the {draft.room(place)}"

@@ -97,7 +97,12 @@ def perturbed(base: Any, rates: Perturbations) -> Any:
             if not isinstance(tasks, DrawnTasks):
                 return [_perturbed_task(task, rates) for task in tasks]
             make = lambda number: _perturbed_task(tasks[number], rates)  # noqa: E731
-            return DrawnTasks(len(tasks), make, tasks.ids, tasks.scenes)
+            return DrawnTasks(
+                len(tasks),
+                make,
+                tasks.ids,
+                tasks.scenes,
+            )
 
         def perceiver(self) -> Any:
             """Return the dataset's perceiver, with missing or wrong captions, or signs."""
@@ -159,7 +164,12 @@ def _perturbed_task(task: Task, rates: Perturbations) -> Task:
     return replace(task, episode=replace(episode, instruction=instruction, extra=extra))
 
 
-def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
+def _replace_phrases(
+    text: str,
+    table: str,
+    rate: float,
+    rng: Random,
+) -> str:
     """Replace the table's phrases at that rate, keeping a capital at the start.
 
     ``rng`` draws for each phrase found, in the order of the text.
@@ -248,7 +258,13 @@ def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
             change = rates.change_of_sight(scene, place, sector(heading, sectors))
             if change == "wrong":
                 heading = absolute(heading + 180.0)
-            image: Image = super().picture(scene, place, heading, width, elevation)
+            image: Image = super().picture(
+                scene,
+                place,
+                heading,
+                width,
+                elevation,
+            )
             return blank(image) if change == "missing" else image
 
     # A perceiver without pictures must not seem to have them.

@@ -135,7 +135,12 @@ class Procthor(SolvableSearches):
             kind = rng.choice(sorted(ids_of))
             j, i = cells[rng.randrange(len(cells))].tolist()
             start = place.ground.point(j * place.ground.free.shape[1] + i)
-            goals = places_to_see(place, camera, ids_of[kind], GOAL_RADIUS)
+            goals = places_to_see(
+                place,
+                camera,
+                ids_of[kind],
+                GOAL_RADIUS,
+            )
             route = place.ground.path(start, goals)
             if route is not None and path_length(route) >= SHORTEST_PATH:
                 name = f"{scene}_{cycle}"
@@ -234,7 +239,16 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
             # Types that are furniture only always stand on the floor.
             if bottom < FLOOR_LEVEL or kind not in OBJECTS:
                 bottom = 0.0
-            builder.furniture(kind, x, y, width, depth, height, name=key, bottom=bottom)
+            builder.furniture(
+                kind,
+                x,
+                y,
+                width,
+                depth,
+                height,
+                name=key,
+                bottom=bottom,
+            )
         else:
             builder.item(
                 kind,

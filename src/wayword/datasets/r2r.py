@@ -125,7 +125,12 @@ class R2R(SolvableWalks):
                 self.folder = candidate
                 break
         else:
-            raise DataError(folder, "", "contains no r2r/annotations", SOURCES)
+            raise DataError(
+                folder,
+                "",
+                "contains no r2r/annotations",
+                SOURCES,
+            )
         self._graphs: dict[str, ViewpointGraph] = {}
 
     @cached_property
@@ -215,7 +220,12 @@ class R2R(SolvableWalks):
             words += part
 
         # FGR2R has the words' base forms and lacks some: those in common place the others.
-        matcher = SequenceMatcher(None, written_words, words, autojunk=False)
+        matcher = SequenceMatcher(
+            None,
+            written_words,
+            words,
+            autojunk=False,
+        )
         place: dict[int, int] = {}  # word of FGR2R -> word of the instruction
         for a, b, size in matcher.get_matching_blocks():
             place |= zip(range(b, b + size), range(a, a + size), strict=True)
@@ -311,7 +321,12 @@ class R2R(SolvableWalks):
         folder = Path(self.settings.observations)
         if not (folder / "observations_list_summarized").is_dir():
             problem = "contains no folder observations_list_summarized"
-            raise DataError(folder, "", problem, "make it with `wayword perceive`")
+            raise DataError(
+                folder,
+                "",
+                problem,
+                "make it with `wayword perceive`",
+            )
         return folder
 
     def _annotations(self, part: str) -> Path:
@@ -347,11 +362,24 @@ class R2R(SolvableWalks):
                     parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
                     if parts:
                         extra["sub_instructions"] = parts
-                    yield _task(path, where, record, name, text, extra, names)
+                    yield _task(
+                        path,
+                        where,
+                        record,
+                        name,
+                        text,
+                        extra,
+                        names,
+                    )
                 if self.settings.annotations:
                     self._check_route(path, where, record)
 
-    def _check_route(self, path: Path, where: str, record: Mapping[str, Any]) -> None:
+    def _check_route(
+        self,
+        path: Path,
+        where: str,
+        record: Mapping[str, Any],
+    ) -> None:
         """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph."""
         scan = record["scan"]
         route = record["path"]
@@ -433,7 +461,13 @@ def _task(
         )
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
-    episode = Episode(name, instruction.strip(), scan, start, extra=extra)
+    episode = Episode(
+        name,
+        instruction.strip(),
+        scan,
+        start,
+        extra=extra,
+    )
     if len(route) == 1 and "distance" not in record:
         return Task(
             episode,
@@ -517,7 +551,15 @@ class RxR(R2R):
                     read_field(path, where, record, "instruction_id", (int, str))
                 )
                 extra = {"language": language, "path_id": record.get("path_id")}
-                yield _task(path, where, record, name, text, extra, names)
+                yield _task(
+                    path,
+                    where,
+                    record,
+                    name,
+                    text,
+                    extra,
+                    names,
+                )
 
 
 class Reverie(R2R):
@@ -564,7 +606,16 @@ class Reverie(R2R):
                     views.add(place)
             # A target without a box is taken to be in view at the end of the path.
             goal = frozenset(views or path[-1:])
-            return Task(episode, ObjectReference(episode.id, path, None, target, goal))
+            return Task(
+                episode,
+                ObjectReference(
+                    episode.id,
+                    path,
+                    None,
+                    target,
+                    goal,
+                ),
+            )
 
         return DrawnTasks(len(walks), task, lambda number: walks[number][0].episode.id)
 
@@ -616,7 +667,13 @@ class Reverie(R2R):
         """Return the objects in view from a viewpoint, sorted by ID."""
         return self._visible(scan).get(place, ())
 
-    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+    def make_plan(
+        self,
+        task: Task,
+        world: World,
+        actor: str,
+        kind: str,
+    ) -> ActionPlan:
         """Return the plan of a walk whose stop names the object if it is in view."""
         plan = super().make_plan(task, world, actor, kind)
         name = getattr(task.reference, "object_id", "")

@@ -379,7 +379,13 @@ def _displaced_goals(
             goals.append(Restored(first.id, end_on.id, is_open))
         elif not end_on.pickupable and math.dist(first.center[:2], end_spot) > NEAR_M:
             goals.append(
-                Restored(first.id, end_on.id, is_open, at=end_spot, within=NEAR_M)
+                Restored(
+                    first.id,
+                    end_on.id,
+                    is_open,
+                    at=end_spot,
+                    within=NEAR_M,
+                )
             )
     return tuple(goals)
 
@@ -516,7 +522,15 @@ class PublishedEpisodes:
             for each in read_field(path, where, raw, name, list):
                 turn = read_field(path, at, each, "rotation", dict)
                 heading = float(read_field(path, at, turn, "y", NUMBER))
-                pose = PivotPose(thor.read_point(path, at, each, "position"), heading)
+                pose = PivotPose(
+                    thor.read_point(
+                        path,
+                        at,
+                        each,
+                        "position",
+                    ),
+                    heading,
+                )
                 by_name[read_field(path, at, each, "name", str)] = pose
             return by_name
 
@@ -538,7 +552,13 @@ class PublishedEpisodes:
     def world(self, episode: Episode) -> HouseholdWorld:
         """Return the room in the state that the episode starts in."""
         scene, layout = self._load_scene(str(episode.start["arrangement"]))
-        return HouseholdWorld(scene, self._body, named=True, spots=True, layout=layout)
+        return HouseholdWorld(
+            scene,
+            self._body,
+            named=True,
+            spots=True,
+            layout=layout,
+        )
 
     def _judge(self, name: str) -> tuple[Shuffle, JudgedStart]:
         """Return an episode's poses and what has to be restored. Raises ``UsageError``
@@ -572,9 +592,18 @@ class PublishedEpisodes:
         """
         name = self._ids[number]
         shuffled, judged = self._load_start(name)
-        (x, y), _ = ithor.start(self._folder, shuffled.scene, shuffled.x, shuffled.y)
+        (x, y), _ = ithor.start(
+            self._folder,
+            shuffled.scene,
+            shuffled.x,
+            shuffled.y,
+        )
         pose = {"x": x, "y": y, "heading": shuffled.heading}
-        start = {"scene": shuffled.scene, "arrangement": name, "poses": {"agent": pose}}
+        start = {
+            "scene": shuffled.scene,
+            "arrangement": name,
+            "poses": {"agent": pose},
+        }
         # Furniture and names are those of the published scene, built once per room.
         room = ithor.scene(self._folder, shuffled.scene)
         objects = {o.id: o for o in room.objects}
@@ -695,7 +724,12 @@ class Rearrangement(homes.SourcedTasks):
             named=named,
         )
 
-    def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+    def _draw(
+        self,
+        rng: Random,
+        draft: Arrangement,
+        arrangement: str,
+    ) -> Task | None:
         """Draw changes in a home; None if they cannot be requested in words."""
         drawn_goals = shuffle_objects(rng, draft)
         scene = draft.home.name
@@ -711,7 +745,12 @@ class Rearrangement(homes.SourcedTasks):
             others=tuple(other_goals),
         )
         return Task(
-            Episode(name, words[self.settings.request], scene, start),
+            Episode(
+                name,
+                words[self.settings.request],
+                scene,
+                start,
+            ),
             reference,
         )
 

@@ -88,7 +88,12 @@ class Robothor(SolvableSearches):
         folder = require_data(self.folder, self.name)
         places = [p for p in (folder / "robothor", folder) if (p / "episodes").is_dir()]
         if not places:
-            raise DataError(folder, "", "contains no robothor/episodes", SOURCES)
+            raise DataError(
+                folder,
+                "",
+                "contains no robothor/episodes",
+                SOURCES,
+            )
         self.folder = places[0]
         self._records = lru_cache(maxsize=64)(
             lambda scene: robothor.episodes_of(self._scenes[scene])
@@ -144,7 +149,12 @@ class Robothor(SolvableSearches):
             p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))
         ]
         if not paths:
-            raise DataError(folder, "", "contains no episodes", SOURCES)
+            raise DataError(
+                folder,
+                "",
+                "contains no episodes",
+                SOURCES,
+            )
 
         def order(name: str) -> tuple[str, list[int]]:
             """Sort key by name, then by number: scene 2 before scene 10."""
@@ -196,18 +206,39 @@ class Robothor(SolvableSearches):
         where = f"record {index}"
         records = self._records(scene)
         if index >= len(records):
-            raise DataError(path, where, "is missing", "fetch it again")
+            raise DataError(
+                path,
+                where,
+                "is missing",
+                "fetch it again",
+            )
         record = parse_at(path, where, records[index])
         name = read_field(path, where, record, "id", str)
         label = read_field(path, where, record, "object_type", str)
-        x, y = robothor.point_of(path, where, record, "initial_position")
+        x, y = robothor.point_of(
+            path,
+            where,
+            record,
+            "initial_position",
+        )
         turn = read_field(path, where, record, "initial_orientation", (int, float))
         # Degrees down; published: always 30.
         horizon = float(record.get("initial_horizon", 0.0))
-        start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
+        start = {
+            "x": x,
+            "y": y,
+            "heading": absolute(float(turn)),
+            "horizon": horizon,
+        }
         words = spoken_type(label)
         extra: Extra = {"target": words, "kind": words}
-        episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
+        episode = Episode(
+            name,
+            f"Find the {words}.",
+            scene,
+            start,
+            extra=extra,
+        )
         corners = robothor.corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:

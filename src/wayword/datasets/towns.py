@@ -153,7 +153,10 @@ def _passed_text(
 
 
 def _write_ending(
-    rng: Random, text: TownInstruction, ending: Ending, wording: Wording
+    rng: Random,
+    text: TownInstruction,
+    ending: Ending,
+    wording: Wording,
 ) -> list[str]:
     """Write the sentences on the way to the goal, where to stop, and what is too far."""
     lines = []
@@ -288,7 +291,12 @@ class Towns(SolvableWalks):
         """Tasks of the split, drawn on demand; those of one town are grouped if not all
         fit the cache."""
         scenes = None if self.settings.towns <= CACHED else self._scene_of
-        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
+        return DrawnTasks(
+            self.settings.episodes,
+            self.task,
+            self._id,
+            scenes,
+        )
 
     def _scene_of(self, number: int) -> str:
         """Return the town of an episode's number."""
@@ -311,7 +319,13 @@ class Towns(SolvableWalks):
             "opening": ["forward"],
             "landmarks": list(text.landmarks),
         }
-        episode = Episode(self._id(number), text.text, scene, start, extra=extra)
+        episode = Episode(
+            self._id(number),
+            text.text,
+            scene,
+            start,
+            extra=extra,
+        )
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:

@@ -200,12 +200,25 @@ def _task(number: int, seed: int, camera: Camera) -> Task:
     target, room = QUESTIONS[number]
     place = build_home()
     name = _episode_id(number)
-    goals = places_to_see(place, camera, (type_name(target),), GOAL_RADIUS)
+    goals = places_to_see(
+        place,
+        camera,
+        (type_name(target),),
+        GOAL_RADIUS,
+    )
     path = place.ground.path(middle_of(room), goals)
     assert path is not None, f"{name}: every target can be seen from the floor"
     heading = 30.0 * Random(f"{SCENE}/{seed}/{name}").randrange(12)
     corners = [(round(x, 3), round(y, 3)) for x, y in path]
-    return search_task(place, name, target, [type_name(target)], heading, path, corners)
+    return search_task(
+        place,
+        name,
+        target,
+        [type_name(target)],
+        heading,
+        path,
+        corners,
+    )
 
 
 dataset = TwoPhaseHome

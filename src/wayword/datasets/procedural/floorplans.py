@@ -41,7 +41,14 @@ OUTER_ROOMS = {"shower room": "main bedroom", "pantry": "kitchen"}
 DOOR_CHANCES: Mapping[str, float] = Table("rooms", "door_chances")
 """Probability of a direct door between two adjacent rooms (names in alphabetical order)."""
 
-NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
+NO_HALL_DOOR = frozenset(
+    {
+        "dining room",
+        "library",
+        "music room",
+        "playroom",
+    }
+)
 """Rooms that may lack a door to the hallway if another room leads into them."""
 
 # Rooms of a plan: the hallway and the base rooms; with all others
@@ -245,7 +252,13 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
         above = hall_width + rng.uniform(1.0, 2.2)
         east = round(length + rng.uniform(*ROOM_TYPES[end_room].depth), 2)
         rooms.append(
-            PlanRoom(end_room, length, -round(below, 2), east, round(above, 2))
+            PlanRoom(
+                end_room,
+                length,
+                -round(below, 2),
+                east,
+                round(above, 2),
+            )
         )
     return rooms
 
@@ -283,7 +296,13 @@ def _door_between(
             continue
         position = round(rng.uniform(low + margin, high - margin), 2)
         if vertical:
-            return PlanDoor((i, j), line, position, vertical, width)
+            return PlanDoor(
+                (i, j),
+                line,
+                position,
+                vertical,
+                width,
+            )
         return PlanDoor((i, j), position, line, vertical, width)
     return None
 
@@ -339,7 +358,12 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
         opposite = (move(room.x0, room.y0), move(room.x1, room.y1))
         rooms.append(PlanRoom(room.name, *bounding_box(opposite)))
     doors = tuple(
-        PlanDoor(door.rooms, *move(door.x, door.y), door.vertical != swap, door.width)
+        PlanDoor(
+            door.rooms,
+            *move(door.x, door.y),
+            door.vertical != swap,
+            door.width,
+        )
         for door in plan.doors
     )
     return FloorPlan(tuple(rooms), doors)

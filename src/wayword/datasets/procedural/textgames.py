@@ -45,7 +45,11 @@ TOOLS: Mapping[str, str] = {
 }
 """A fact -> the type of the furniture that brings it about."""
 
-VERBS: Mapping[str, str] = {"isClean": "clean", "isHot": "heat", "isCool": "cool"}
+VERBS: Mapping[str, str] = {
+    "isClean": "clean",
+    "isHot": "heat",
+    "isCool": "cool",
+}
 """A fact -> the verb of the command that brings it about."""
 
 # Types that the domain names: a problem without them would not be read.

@@ -92,7 +92,12 @@ class Trajectories:
     missing or broken.
     """
 
-    def __init__(self, folder: Path, split: str, file: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        split: str,
+        file: str = "",
+    ) -> None:
         own = Path(file)
         # A user's own file replaces the split's.
         if file:
@@ -220,7 +225,12 @@ _MOVED_NUMBERS = (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
 MOVED_ROOMS = tuple(f"FloorPlan{number}" for number in _MOVED_NUMBERS)
 """Rooms where some furniture that opens or holds objects is more than a metre from every piece
 of its label in ALFRED's own layouts; the old furniture positions were never published."""
-BUILT_IN_LABELS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
+BUILT_IN_LABELS = (
+    "Drawer",
+    "Cabinet",
+    "StoveBurner",
+    "SinkBasin",
+)
 """Labels of parts of other furniture, excluded because they share its position."""
 TABLES = (
     "DiningTable",
@@ -259,7 +269,12 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
         example = examples.get(listed) or _examples(folder).get(listed)
         if example is None:
             problem = f"has no object of type {pose.label!r}, which trajectories in {name} contain"
-            raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
+            raise DataError(
+                folder / ithor.OBJECTS,
+                "",
+                problem,
+                "fetch both again",
+            )
         # The pose's own label is kept even if another one lent the box.
         example = replace(example, id=item, label=pose.label)
         small_records.append(thor.move_record(example, pose.position, pose.heading))
@@ -414,9 +429,23 @@ def goals(
         # Three conditions, as in ALFRED: the object, the movable, and both together.
         required.append(conditions.Inside(objects, movables, traits))
         required.append(conditions.Inside(movables, places))
-        required.append(conditions.Stacked(objects, movables, places, traits))
+        required.append(
+            conditions.Stacked(
+                objects,
+                movables,
+                places,
+                traits,
+            )
+        )
     else:
-        required.append(conditions.Inside(objects, places, traits, parts=count))
+        required.append(
+            conditions.Inside(
+                objects,
+                places,
+                traits,
+                parts=count,
+            )
+        )
     # Two more for a treatment: done at all, and done before it was put down.
     if kind in TREATMENTS:
         treated = (*traits, (TREATMENTS[kind], True))
@@ -532,7 +561,13 @@ class Alfred:
             words = "\n".join((words, STEPS_HEADING, *numbered))
         # For agents that see pictures; the world itself has no tilt.
         extra: Extra = {"horizon": trajectory.horizon}
-        episode = Episode(self._id(number), words, entry.scene, begin, extra=extra)
+        episode = Episode(
+            self._id(number),
+            words,
+            entry.scene,
+            begin,
+            extra=extra,
+        )
         ids = self._ids(entry, trajectory)
         sliced = bool(entry.params.get("object_sliced"))
         required = goals(entry.kind, ids, sliced)

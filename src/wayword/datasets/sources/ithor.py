@@ -148,7 +148,12 @@ def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
             if cell in unvisited:
                 unvisited.discard(cell)
                 part.add(cell)
-                frontier += [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
+                frontier += [
+                    (i + 1, j),
+                    (i - 1, j),
+                    (i, j + 1),
+                    (i, j - 1),
+                ]
         components.append(part)
     return sorted(components, key=lambda part: (-len(part), min(part)))
 
@@ -157,7 +162,12 @@ OBJECTS = "ithor/ithor_scene_objects_120.json"
 OUTLINES = "ithor/langsuite/alfred/floor_plan2polygons.json"
 KNOBS = "ithor/langsuite/alfred/floor_plan_controlled_objects.json"
 CELLS = "alfred/layouts/{name}-layout.npy"
-ROOMS = {0: "kitchen", 2: "living room", 3: "bedroom", 4: "bathroom"}
+ROOMS = {
+    0: "kitchen",
+    2: "living room",
+    3: "bedroom",
+    4: "bathroom",
+}
 """Hundreds digit of a scene number -> its room."""
 OUTLINE_MARGIN = 0.05
 """Minimum distance (metres) of the room's outline from the outermost cells."""
@@ -257,7 +267,12 @@ def cells(folder: Path, name: str) -> Cells:
     return _frame(folder, name).cells
 
 
-def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
+def start(
+    folder: Path,
+    name: str,
+    x: float,
+    y: float,
+) -> tuple[Point, float]:
     """Return the cell nearest to a point, in the largest part of the floor, and its distance (m).
 
     Starts may be off the grid: some files come from a different build of AI2-THOR than
@@ -307,7 +322,12 @@ def _scene_entry(folder: Path, file: str, name: str) -> Any:
     path = find(folder, file)
     table = _read_cached(path)
     if not isinstance(table, dict) or name not in table:
-        raise DataError(path, f"scene {name!r}", "is missing", "fetch it again")
+        raise DataError(
+            path,
+            f"scene {name!r}",
+            "is missing",
+            "fetch it again",
+        )
     return table[name]
 
 

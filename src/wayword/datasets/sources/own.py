@@ -268,7 +268,12 @@ class Record(NamedTuple):
     path: Path
     record: str = ""
 
-    def error(self, problem: str, remedy: str = "", field: str = "") -> DataError:
+    def error(
+        self,
+        problem: str,
+        remedy: str = "",
+        field: str = "",
+    ) -> DataError:
         """Return the error for the record or for one of its fields."""
         parts = [self.record, f"field {field!r}" if field else ""]
         return DataError(
@@ -331,7 +336,12 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     """
     if task.home:
         return homes.cached_home(
-            plans.home_name("own", task.home.seed, task.home.rooms, task.home.number)
+            plans.home_name(
+                "own",
+                task.home.seed,
+                task.home.rooms,
+                task.home.number,
+            )
         )
 
     # Any two rooms, numbered from 1; the error is reported at the later one.
@@ -423,7 +433,13 @@ def _shared_door(
         y = round((low + high) / 2, 4)
         if not vertical:
             x, y = y, x
-        return floorplans.PlanDoor((one, other), x, y, vertical, floorplans.DOOR)
+        return floorplans.PlanDoor(
+            (one, other),
+            x,
+            y,
+            vertical,
+            floorplans.DOOR,
+        )
     return None
 
 
@@ -444,7 +460,14 @@ def _place_furniture(
             ]
             clear += [furniture.front_of(other) for other in same_room]
             taken = [other.box for other in same_room]
-            piece = furniture.find_place(rng, entry.kind, number, room, taken, clear)
+            piece = furniture.find_place(
+                rng,
+                entry.kind,
+                number,
+                room,
+                taken,
+                clear,
+            )
         else:
             piece = _piece_at(room, number, entry, entry.at)
         if piece is None:
@@ -468,7 +491,15 @@ def _piece_at(
         width, depth = depth, width
     x = room.x0 + spot[0]
     y = room.y0 + spot[1]
-    piece = furniture.FurniturePiece(entry.kind, x, y, width, depth, front, number)
+    piece = furniture.FurniturePiece(
+        entry.kind,
+        x,
+        y,
+        width,
+        depth,
+        front,
+        number,
+    )
     west, south, east, north = piece.box
     is_inside_x = room.x0 <= west and east <= room.x1
     is_inside_y = room.y0 <= south and north <= room.y1
@@ -498,7 +529,16 @@ def arrange_objects(
             if getattr(entry, state) and affordance not in item.affordances:
                 raise where.error(f"a {kind} cannot be {state}", field=state)
         item = replace(item, dirty=entry.dirty, sliced=entry.sliced)
-        item = draft.place_on(rng, item, _holder_for(draft, where, entry, item.type))
+        item = draft.place_on(
+            rng,
+            item,
+            _holder_for(
+                draft,
+                where,
+                entry,
+                item.type,
+            ),
+        )
         if entry.temperature:
             heated = replace(item, temperature=entry.temperature)  # type: ignore[arg-type]
             draft.objects[item.id] = heated
@@ -537,7 +577,12 @@ def _holder_for(
     return free[0]
 
 
-def check_room(where: Record, room: str, rooms: list[str], field: str = "room") -> None:
+def check_room(
+    where: Record,
+    room: str,
+    rooms: list[str],
+    field: str = "room",
+) -> None:
     """Raise ``DataError`` for an unknown room; empty means any room."""
     if room and room not in rooms:
         raise where.error(
@@ -736,17 +781,35 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     name = entry.name or name
     rules = entry.rules or read_rules("household")
     start = _pose(path, entry.start, home)
-    episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
+    episode = Episode(
+        name,
+        entry.instruction,
+        home.name,
+        start,
+        extra={"rules": rules},
+    )
 
     # The result of ``accept``, if the file has one: the expert's number of steps. It is no part of
     # the task, so the digest leaves it out.
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
     expert_length = steps if isinstance(steps, int) else None
-    reference = goals.HouseholdReference(name, KIND, required, expert_length)
+    reference = goals.HouseholdReference(
+        name,
+        KIND,
+        required,
+        expert_length,
+    )
     case = homes.Case(Task(episode, reference), home, draft.scene())
     content = {key: value for key, value in tree.items() if key != "accepted"}
-    return TaskFile(path, case, entry.max_steps, accepted, digest(content), text)
+    return TaskFile(
+        path,
+        case,
+        entry.max_steps,
+        accepted,
+        digest(content),
+        text,
+    )
 
 
 def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
@@ -791,7 +854,11 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
                 f"must be at least {steps}, the expert's steps, got {task.max_steps}"
             )
             raise DataError(path, "field 'max_steps'", problem)
-        mark = {"steps": steps, "task": task.checksum, "scene": task.scene}
+        mark = {
+            "steps": steps,
+            "task": task.checksum,
+            "scene": task.scene,
+        }
         text = task.text.partition(COMMENT)[0].rstrip()
         texts.append(f"{text}\n\n{COMMENT}\naccepted: {json.dumps(mark)}\n")
     target = target_path or path
@@ -871,7 +938,12 @@ def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:
     start = homes.draw_start(rng, home, KIND, places)
     if entry.at:
         x, y = entry.at
-        if not can_stand(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
+        if not can_stand(
+            home.layout,
+            0.2,
+            (x, y),
+            [True] * len(home.scene.doors),
+        ):
             raise where.error(f"is no free position: [{x:g}, {y:g}]", field="at")
         start["poses"]["agent"].update(x=x, y=y)
     if entry.heading is not None:

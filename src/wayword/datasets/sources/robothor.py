@@ -177,7 +177,12 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     # Paths go through the walls' safety distance, so their cells are free by evidence.
     path_lines = [grid.points(_sample(evidence.paths)) for evidence in furnishings]
     path_cells = np.stack([_grow(cells, SPACING) for cells in path_lines])
-    return Floors(grid.x, grid.y, (free_cells | path_cells) & ~walls, walls)
+    return Floors(
+        grid.x,
+        grid.y,
+        (free_cells | path_cells) & ~walls,
+        walls,
+    )
 
 
 def _grid_around(furnishings: Sequence[Evidence]) -> _Grid:
@@ -240,7 +245,14 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
         # Half of the eight directions: each pair of neighbors is visited from one side.
         for di, dj in ((1, 0), (0, 1), (1, 1), (1, -1)):
             if (i + di, j + dj) in starts:
-                segments.append((i * GRID, j * GRID, (i + di) * GRID, (j + dj) * GRID))
+                segments.append(
+                    (
+                        i * GRID,
+                        j * GRID,
+                        (i + di) * GRID,
+                        (j + dj) * GRID,
+                    )
+                )
     lines = np.array(segments).reshape(-1, 4)
     points = (evidence.starts, _sample(lines), _sample(evidence.paths))
     cells = grid.points(np.concatenate(points))
@@ -520,10 +532,20 @@ def floors_of(
     arrays = read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
-        return names, Floors(x, y, arrays["free"], arrays["wall"])
+        return names, Floors(
+            x,
+            y,
+            arrays["free"],
+            arrays["wall"],
+        )
     floors = infer_floors([_evidence(folder, name, found) for name in names])
     corner = np.array([floors.x, floors.y])
-    write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
+    write_cached_arrays(
+        cached,
+        corner=corner,
+        free=floors.free,
+        wall=floors.wall,
+    )
     return names, floors
 
 
@@ -559,7 +581,12 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
     for path in (path for scene, path in found if scene == name):
         for number, record in enumerate(files.read_json(path)):
             where = f"record {number}"
-            start = point_of(path, where, record, "initial_position")
+            start = point_of(
+                path,
+                where,
+                record,
+                "initial_position",
+            )
             corners = corners_of(path, where, record)
             # Sets: episodes repeat starts and segments hundreds of times.
             starts.add(start)
@@ -624,7 +651,12 @@ def records_of(folder: Path, name: str) -> thor.Records:
     return thor.read_records(path, name) if name in thor.read_scenes(path) else ()
 
 
-def point_of(path: Path, where: str, record: Any, name: str) -> Point:
+def point_of(
+    path: Path,
+    where: str,
+    record: Any,
+    name: str,
+) -> Point:
     """Read a published position on the floor, rounded to centimetres. Raises ``DataError``."""
     point = files.read_field(path, where, record, name, dict)
     return _floor_xy(path, f"{where}, field {name!r}", point)

@@ -101,7 +101,13 @@ def furnish(
     tables = [
         o
         for o in scene.objects
-        if o.type in ("side_table", "shelf", "dining_table", "desk")
+        if o.type
+        in (
+            "side_table",
+            "shelf",
+            "dining_table",
+            "desk",
+        )
     ]
     if tables:
         plant = _fixture("house_plant", "fillable")
@@ -123,7 +129,15 @@ def furnish(
             y = round(y + SWITCH_OFF_WALL * (nearest[1] - y) / distance, 3)
             name = f"light_switch|{len(switches) + 1}"
             # 1.2 m is a usual height of light switches.
-            switches.append(replace(switch, id=name, x=x, y=y, bottom=1.2))
+            switches.append(
+                replace(
+                    switch,
+                    id=name,
+                    x=x,
+                    y=y,
+                    bottom=1.2,
+                )
+            )
     objects = (*scene.objects, *extras, *switches)
     return replace(scene, objects=tuple(map(enable, objects)))
 
@@ -158,7 +172,13 @@ def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
         if holders and rng.random() < MOVED_SHARE:
             (holder,) = rng.choices(holders, [weight_of[o.type] for o in holders])
             # Falls back to its published place if no spot is in reach.
-            item = lay_object(rng, item, holder, from_floor, fallback=item)
+            item = lay_object(
+                rng,
+                item,
+                holder,
+                from_floor,
+                fallback=item,
+            )
         if {"pickupable", "dirtyable"} <= item.affordances:
             item = replace(item, dirty=rng.random() < DIRTY_SHARE)
         objects[n] = item
@@ -342,7 +362,12 @@ class Planner:
             chosen.append((dish, item, load))
         return chosen
 
-    def _best_object(self, items: Ids, traits: tuple[Trait, ...], size: int = 0) -> str:
+    def _best_object(
+        self,
+        items: Ids,
+        traits: tuple[Trait, ...],
+        size: int = 0,
+    ) -> str:
         """Return the object with the fewest missing traits, and reserve it.
 
         It has room for ``size`` other objects. Raises ``Unbuildable`` if there is none left.
@@ -394,7 +419,12 @@ class Planner:
             # Kept, so that later orders know it.
             self._changed[item, name] = value
 
-    def serve(self, dish: teach.Dish, item: str, load: list[str]) -> None:
+    def serve(
+        self,
+        dish: teach.Dish,
+        item: str,
+        load: list[str],
+    ) -> None:
         """Bring a dish to its place, and put its load on it."""
         if dish.at and not any(place in dish.at for place in self._holders(item)):
             # Free places only, so that serving never clears a table.
@@ -471,7 +501,12 @@ class Planner:
         # Boiling cooks as well.
         self._changed[item, "cooked"] = True
 
-    def _treat(self, item: str, kind: str, without: str = "") -> None:
+    def _treat(
+        self,
+        item: str,
+        kind: str,
+        without: str = "",
+    ) -> None:
         """Process an object with an appliance of that ``kind``.
 
         ``without`` is an affordance that the appliance must not have.
@@ -504,7 +539,12 @@ class Planner:
         self._order("bring", item, place)
         self._holder_of[item] = place
 
-    def _order(self, kind: OrderKind, item: str, other: str = "") -> None:
+    def _order(
+        self,
+        kind: OrderKind,
+        item: str,
+        other: str = "",
+    ) -> None:
         """Add an order to the plan."""
         self.orders.append(Order(kind, item, other))
 
@@ -640,7 +680,12 @@ class SceneStock:
         kinds = teach.of_class(name, self.classes)
         return [o for o in self.scene.objects if o.type in kinds]
 
-    def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
+    def some(
+        self,
+        names: tuple[str, ...],
+        *enable: str,
+        most: int = 99,
+    ) -> list[str]:
         """Return the names that match 1 to ``most`` objects.
 
         All of these objects must have the affordances ``enable``.
@@ -712,7 +757,12 @@ def draw_task(
     for _ in range(TRIES if has_params else 1):
         try:
             params = draw_params(rng, definition.task_name, stock) if has_params else ()
-            compiled = teach.compile_task(definition, params, classes, scene)
+            compiled = teach.compile_task(
+                definition,
+                params,
+                classes,
+                scene,
+            )
             start = undo_goals(rng, compiled, scene)
             plan = plan_task(compiled, start)
         except Unbuildable as unfit:
@@ -721,7 +771,13 @@ def draw_task(
         parts = sum(goal.parts for goal in compiled.goals)
         # Something must be left to do, and a plan must exist.
         if plan and count_met(compiled, {o.id: o for o in start.objects}) < parts:
-            return DrawnTask(definition, params, start, compiled, plan)
+            return DrawnTask(
+                definition,
+                params,
+                start,
+                compiled,
+                plan,
+            )
         cause = Unbuildable("its goals are met at the start")
     raise cause
 

@@ -163,7 +163,12 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
     )
 
 
-def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
+def read_point(
+    path: Path,
+    where: str,
+    raw: Any,
+    name: str,
+) -> Point3:
     """Read an AI2-THOR point, ``{"x", "y", "z"}`` with y up, in this project's frame."""
     try:
         at = raw[name]
@@ -301,7 +306,12 @@ def find_holder(
                 # Portable receptacles are left out: a box near a plate need not be on
                 # it.
                 continue
-            sides = zip((x, y, item.bottom), r.center, r.size, strict=True)
+            sides = zip(
+                (x, y, item.bottom),
+                r.center,
+                r.size,
+                strict=True,
+            )
             gaps = [max(abs(at - middle) - side / 2, 0.0) for at, middle, side in sides]
             distance = math.hypot(*gaps)
             if distance <= NEAREST_HOLDER:

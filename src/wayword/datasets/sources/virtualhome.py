@@ -125,7 +125,14 @@ def graph_of(record: Json, source: Path) -> Graph:
                 ) from error
         properties = frozenset(entry.get("properties") or ())
         states = frozenset(entry.get("states") or ())
-        nodes[node_id] = Node(node_id, name, category, box, properties, states)
+        nodes[node_id] = Node(
+            node_id,
+            name,
+            category,
+            box,
+            properties,
+            states,
+        )
 
     # Edges of nodes that are not listed are left out.
     edges = []
@@ -170,7 +177,12 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
                 states=trimmed.states,
             )
         # Building parts come from the full graph, which alone has their boxes.
-        elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
+        elif node.category in (
+            "Rooms",
+            "Floor",
+            "Floors",
+            "Doors",
+        ):
             nodes[number] = node
     edges = [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
     return Graph(nodes, edges)
@@ -270,7 +282,14 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
         place = item.pop() if len(item) > 1 else ""  # holds_book and sit_sofa have none
         # Goals with a count of 0 are met by doing nothing.
         if int(count) > 0:
-            result.append(Predicate(relation, "_".join(item), place, int(count)))
+            result.append(
+                Predicate(
+                    relation,
+                    "_".join(item),
+                    place,
+                    int(count),
+                )
+            )
     return result
 
 
@@ -524,7 +543,15 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         builder.add(item)
     scene = builder.build()
     layout = Layout(scene)
-    return ImportedHome(Home(name, scene, layout, standing_places(layout)), graph)
+    return ImportedHome(
+        Home(
+            name,
+            scene,
+            layout,
+            standing_places(layout),
+        ),
+        graph,
+    )
 
 
 def _object_of(graph: Graph, node: Node) -> HouseObject:

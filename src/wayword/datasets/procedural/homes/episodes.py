@@ -102,7 +102,12 @@ class HomesSettings(Checked):
         """Return the name of an episode's home; the split's last word names the random stream."""
         # ``generated_test`` and ``generated_train`` never share a home.
         stream = split.rpartition("_")[2]
-        return home_name(stream, self.seed, self.rooms, number % self.homes)
+        return home_name(
+            stream,
+            self.seed,
+            self.rooms,
+            number % self.homes,
+        )
 
     def make_body(self) -> Body:
         """Return the body of every actor. Raises ``UsageError`` for an unknown field or verb."""
@@ -165,7 +170,12 @@ class Case:
     def world(self, body: Body, **naming: Any) -> HouseholdWorld:
         """Return the home with the case's initial scene."""
         layout = self.home.layout.with_scene(self.scene)
-        return HouseholdWorld(self.scene, body, layout=layout, **naming)
+        return HouseholdWorld(
+            self.scene,
+            body,
+            layout=layout,
+            **naming,
+        )
 
 
 cached_home = lru_cache(maxsize=CACHED_HOMES)(plans.build_home)
@@ -365,7 +375,12 @@ class Generated:
             hint = "change dataset.length"
         raise UsageError(f"{scene} has no {task}; {hint} or dataset.rooms")
 
-    def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
+    def _draw_case(
+        self,
+        scene: str,
+        code: str,
+        attempt: int,
+    ) -> Case | None:
         """Draw a task; None if this draw has none. Each attempt has its own random seed."""
         seed = f"{self._seed.format(scene=scene)}/{code}"
         rng = random.Random(f"{seed}/{attempt}")
@@ -423,9 +438,17 @@ def draw_start(
     headings, and the arrangement's name."""
     # Without given places, anywhere that everything can be reached from.
     pose = pose_at(rng, rng.choice(places or home.starts))
-    return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
+    return {
+        "scene": home.name,
+        "arrangement": arrangement,
+        "poses": {"agent": pose},
+    }
 
 
 def pose_at(rng: random.Random, point: Point) -> dict[str, float]:
     """Return a pose at ``point`` with one of twelve random headings (degrees)."""
-    return {"x": point[0], "y": point[1], "heading": 30.0 * rng.randrange(12)}
+    return {
+        "x": point[0],
+        "y": point[1],
+        "heading": 30.0 * rng.randrange(12),
+    }

@@ -186,7 +186,12 @@ class Home:
         return {room: np.array(places) for room, places in rooms.items()}
 
 
-def home_name(stream: str, seed: int, rooms: int, number: int) -> str:
+def home_name(
+    stream: str,
+    seed: int,
+    rooms: int,
+    number: int,
+) -> str:
     """Return the name of a home."""
     return f"home-{stream}-s{seed}-r{rooms}-{number:04d}"
 
@@ -246,7 +251,13 @@ def build_scene(
             builder.door(f"door|{number}", *door.ends, closed=is_closed)
     for piece in pieces:
         center = (piece.x, piece.y)
-        piece_id = _add_furniture(builder, piece.kind, center, piece.width, piece.depth)
+        piece_id = _add_furniture(
+            builder,
+            piece.kind,
+            center,
+            piece.width,
+            piece.depth,
+        )
         part_id = ""
         # Parts are placed relative to their piece, which may face any side.
         for part in FURNITURE_KINDS[piece.kind].parts:

@@ -136,7 +136,12 @@ class Arrangement:
         return placed
 
 
-def lying_on(item: HouseObject, under: HouseObject, x: float, y: float) -> HouseObject:
+def lying_on(
+    item: HouseObject,
+    under: HouseObject,
+    x: float,
+    y: float,
+) -> HouseObject:
     """Return the object at a point in or on furniture; it is cold if the furniture cools."""
     raised = under.height
     if under.receptacle != "on":

@@ -348,7 +348,12 @@ def furnish(
             if spot:
                 name = rng.choice(free_names)
                 obstacles.append((spot, APART))
-                pieces[name] = PlacedFurniture(name, kind, *spot, number)
+                pieces[name] = PlacedFurniture(
+                    name,
+                    kind,
+                    *spot,
+                    number,
+                )
     return tuple(pieces.values())
 
 
@@ -466,7 +471,12 @@ class GeneratedHouse:
         return visible(self.walls, eyes, points)
 
 
-def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
+def scene_name(
+    split: str,
+    seed: int,
+    rooms: int,
+    number: int,
+) -> str:
     """Return a scene name, which determines the house: ``test-s0-r9-0003``."""
     return f"{split}-s{seed}-r{rooms}-{number:04d}"
 
@@ -491,4 +501,11 @@ def build_house(scene: str) -> GeneratedHouse:
     places = set_places(rng, plan, scene)
     graph = join_places(places, walls, scene)
     furniture = furnish(rng, plan, places, graph)
-    return GeneratedHouse(scene, plan, walls, places, graph, furniture)
+    return GeneratedHouse(
+        scene,
+        plan,
+        walls,
+        places,
+        graph,
+        furniture,
+    )

@@ -162,7 +162,12 @@ class _Planner:
             lambda place: {door.number for door in doors_in_sight(house, place)}
         )
 
-    def route(self, start: str, goal: str, heading: float) -> Route | None:
+    def route(
+        self,
+        start: str,
+        goal: str,
+        heading: float,
+    ) -> Route | None:
         """Return the route, or None if it has no unambiguous description."""
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:

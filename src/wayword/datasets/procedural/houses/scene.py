@@ -64,7 +64,15 @@ def house_mesh(house: GeneratedHouse) -> HouseMesh:
         room = house.plan.rooms[piece.room]
         back, front = _against_wall(room, piece)
         limits = _free_space(house, piece, back, front)
-        numbers.append(builder.add_object(piece.name, piece.kind, back, front, limits))
+        numbers.append(
+            builder.add_object(
+                piece.name,
+                piece.kind,
+                back,
+                front,
+                limits,
+            )
+        )
     return HouseMesh(builder.mesh(), tuple(numbers), tuple(doors))
 
 
@@ -207,5 +215,10 @@ class HousePainter(Painter):
         graph: ViewpointGraph = vars(world)["graph"]
         viewpoint = str(world.pose(actor)["viewpoint"])
         x, y, z = graph.positions[graph.index[viewpoint]].tolist()
-        camera = PinholeCamera((x, y, z), view.heading, view.elevation, view.width)
+        camera = PinholeCamera(
+            (x, y, z),
+            view.heading,
+            view.elevation,
+            view.width,
+        )
         return draw(self._meshes(graph.scan).mesh, camera, size)

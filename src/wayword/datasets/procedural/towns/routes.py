@@ -370,7 +370,12 @@ class _TownPlanner:
             tuple(passed),
         )
 
-    def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
+    def _end_beside(
+        self,
+        walk: _Walk,
+        crossings: int,
+        length: int,
+    ) -> Ending | None:
         """Walk on to a goal next to a landmark on the last street, before the next junction.
 
         ``crossings`` junctions are crossed first. ``length`` is the required number of actions of
@@ -412,9 +417,21 @@ class _TownPlanner:
         (goal_landmark, *_) = self._alongside(ahead[goal])
         walk.states += ahead[: goal + 1]
         too_far = self._too_far(walk, ahead[goal + 1 :])
-        return Ending(crossings, lights, tuple(passed), goal_landmark, 0, too_far)
+        return Ending(
+            crossings,
+            lights,
+            tuple(passed),
+            goal_landmark,
+            0,
+            too_far,
+        )
 
-    def _is_first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
+    def _is_first_beside(
+        self,
+        walk: _Walk,
+        ahead: list[State],
+        goal: int,
+    ) -> bool:
         """True if a landmark is alongside here and was not to the side at any earlier state."""
         names = [passed.name for passed in self._alongside(ahead[goal])]
         if not names:

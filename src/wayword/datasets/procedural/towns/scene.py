@@ -59,7 +59,13 @@ HOUSE_PAINTS = ("brick", "plaster", "slate", "olive", "cream")
 HOUSE_HEIGHTS = (5.0, 9.0)  # metres
 POST_OFFSET = 7.0
 """Distance of the posts of a traffic light from the middle of its junction in metres."""
-SIGN_PAINTS = ("sign_red", "sign_blue", "sign_green", "sign_brown", "sign_violet")
+SIGN_PAINTS = (
+    "sign_red",
+    "sign_blue",
+    "sign_green",
+    "sign_brown",
+    "sign_violet",
+)
 DOT = 0.15
 """Side of a dot of a sign's letters in metres: letters are 1.05 m high."""
 SIGN_BOTTOM = 3.4
@@ -124,7 +130,12 @@ class TownScene:
             if landmark.where == "light":
                 pieces += _light(self.town, landmark, number)
             else:
-                pieces += _building(self.town, landmark, number, points)
+                pieces += _building(
+                    self.town,
+                    landmark,
+                    number,
+                    points,
+                )
         pieces += _houses(self.town)
         return pieces
 
@@ -202,7 +213,15 @@ def _solid_mesh(
     vector that it faces, and ``extents`` its size across, deep and up, all in metres.
     """
     builder = MeshBuilder()
-    builder.add_parts(number, look.parts, paint, back, front, extents, 0.0)
+    builder.add_parts(
+        number,
+        look.parts,
+        paint,
+        back,
+        front,
+        extents,
+        0.0,
+    )
     return builder.mesh()
 
 
@@ -254,7 +273,15 @@ def _building(
         if _distance(streets, back, front, across, deep) >= space.clearance:
             break
     extents = (across, deep, look.extents[2])
-    solid = partial(_solid_mesh, number, look, look.paint, back, front, extents)
+    solid = partial(
+        _solid_mesh,
+        number,
+        look,
+        look.paint,
+        back,
+        front,
+        extents,
+    )
     pieces = [TownPiece(spot, SEEN_WITHIN, solid)]
     if not look.sign:
         return pieces
@@ -287,7 +314,11 @@ def _street_points(town: Town) -> Floats:
 
 
 def _distance(
-    streets: Floats, back: Point, front: Point, across: float, deep: float
+    streets: Floats,
+    back: Point,
+    front: Point,
+    across: float,
+    deep: float,
 ) -> float:
     """Return the distance of a rectangle on the ground from the nearest of points (P, 2), metres.
 
@@ -326,7 +357,10 @@ class Sign:
         return LINE_ROWS * len(self.lines) + 1
 
     def rectangle(
-        self, columns: tuple[int, int], rows: tuple[int, int], off: float
+        self,
+        columns: tuple[int, int],
+        rows: tuple[int, int],
+        off: float,
     ) -> list[tuple[float, float, float]]:
         """Return the corners of a rectangle, counted in dots from the upper left.
 
@@ -422,7 +456,15 @@ def _houses(town: Town) -> list[TownPiece]:
                 taken.append(spot)
                 back = _moved(spot, front, -look.extents[1] / 2)
                 extents = (look.extents[0], look.extents[1], height)
-                build = partial(_solid_mesh, 0, look, paint, back, front, extents)
+                build = partial(
+                    _solid_mesh,
+                    0,
+                    look,
+                    paint,
+                    back,
+                    front,
+                    extents,
+                )
                 pieces.append(TownPiece(spot, SEEN_WITHIN, build))
     return pieces
 
@@ -457,16 +499,32 @@ class TownPainter(Painter):
             ("right", VIEW_WIDTH),
         ):
             toward = (heading + turn) % 360.0
-            views.append(PictureView(label, toward, ELEVATION, VIEW_WIDTH))
+            views.append(
+                PictureView(
+                    label,
+                    toward,
+                    ELEVATION,
+                    VIEW_WIDTH,
+                )
+            )
         return views
 
     def frame(
-        self, world: World, actor: str, view: PictureView, size: tuple[int, int]
+        self,
+        world: World,
+        actor: str,
+        view: PictureView,
+        size: tuple[int, int],
     ) -> Frame:
         """Draw a view from the actor's panorama; ``size`` is rows and columns in pixels."""
         graph = vars(world)["graph"]
         x, y = self._point(graph.name, str(world.pose(actor)["panorama"]))
-        camera = PinholeCamera((x, y, EYE), view.heading, view.elevation, view.width)
+        camera = PinholeCamera(
+            (x, y, EYE),
+            view.heading,
+            view.elevation,
+            view.width,
+        )
         return draw(self._around(graph.name, x, y), camera, size)
 
     def _point(self, scene: str, panorama: str) -> Point:
@@ -475,6 +533,11 @@ class TownPainter(Painter):
         x, y = town.point(town.graph.index[panorama])
         return round(x, 6), round(y, 6)
 
-    def _surroundings(self, scene: str, x: float, y: float) -> Mesh:
+    def _surroundings(
+        self,
+        scene: str,
+        x: float,
+        y: float,
+    ) -> Mesh:
         """Return the mesh of what can be seen from a point."""
         return self._scene(scene).around(x, y)

@@ -334,7 +334,15 @@ def build_town(scene: str) -> Town:
     named = [replace(landmark, name=next(names)) for landmark in landmarks]
     for corner in lights:
         around = frozenset(streets.streets_at(corner))
-        named.append(Landmark(LIGHT, *points[corner], corner, around, "light"))
+        named.append(
+            Landmark(
+                LIGHT,
+                *points[corner],
+                corner,
+                around,
+                "light",
+            )
+        )
     return Town(
         scene,
         streets,
@@ -373,7 +381,14 @@ def _line_streets(
             x = points[panorama][0] + side * LANDMARK_OFFSET * math.cos(heading)
             y = points[panorama][1] - side * LANDMARK_OFFSET * math.sin(heading)
             landmarks.append(
-                Landmark("", x, y, panorama, frozenset({number}), "street")
+                Landmark(
+                    "",
+                    x,
+                    y,
+                    panorama,
+                    frozenset({number}),
+                    "street",
+                )
             )
     return landmarks
 
@@ -403,7 +418,15 @@ def _fill_corners(
         gap = (headings[(chosen + 1) % len(headings)] - headings[chosen]) % 360.0
         angle = math.radians(headings[chosen] + min(gap, 90.0) / 2)
         spot = x + CORNER_OFFSET * math.sin(angle), y + CORNER_OFFSET * math.cos(angle)
-        landmarks.append(Landmark("", *spot, corner, frozenset(around), "corner"))
+        landmarks.append(
+            Landmark(
+                "",
+                *spot,
+                corner,
+                frozenset(around),
+                "corner",
+            )
+        )
     return landmarks
 
 
@@ -470,7 +493,14 @@ class TownPerceiver(Perceiver):
                 ", ".join(each.name for each in nearest_first)
                 or "houses along the street"
             )
-            sectors.append(Sector(number * WIDTH, WIDTH, caption, tuple(group)))
+            sectors.append(
+                Sector(
+                    number * WIDTH,
+                    WIDTH,
+                    caption,
+                    tuple(group),
+                )
+            )
         return Percept(tuple(sectors))
 
     def score(

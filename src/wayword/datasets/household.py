@@ -90,6 +90,7 @@ class Household(homes.SourcedTasks):
         return (*super().caveats, own)
 
     def painter(self) -> HouseholdPainter | None:
+        """Return the painter of generated homes; None for published rooms, which have no looks."""
         # Published rooms have kinds and headings without looks.
         if self.split not in homes.GENERATED:
             return None
@@ -123,6 +124,7 @@ class Household(homes.SourcedTasks):
 
     @property
     def wording(self) -> int:
+        """Version of the sentences: the first one for published instructions."""
         if self.split in alfred.SPLITS:
             return FIRST_WORDING
         return super().wording

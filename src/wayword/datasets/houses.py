@@ -323,6 +323,7 @@ class Houses(SolvableWalks):
     def _write(
         self, house: GeneratedHouse, route: Route, style_number: int
     ) -> tuple[str, list[int]]:
+        """Return the instruction of a route, in one of the styles."""
         return write_instruction(
             house,
             route,

@@ -163,7 +163,11 @@ def _draw_contains(
     chance: float,
     wording: Wording,
 ) -> Question | None:
-    """Draw a question on the contents of the only receptacle of its type in the room."""
+    """Draw a question on the contents of the only receptacle of its type in the room.
+
+    Changes ``draft`` to fit the answer, which is yes for a ``chance`` (0 to 1) below a
+    half. None if there is no such receptacle, or no free space in it.
+    """
     types = [o.type for o in places]
     unique = [o for o in places if types.count(o.type) == 1]
     pairs: list[tuple[HouseObject, str]] = []
@@ -237,8 +241,11 @@ COLUMNS = ("scene_number", "seed", "answer", "object_id", "container_id")
 
 @dataclass(frozen=True, slots=True)
 class IquadQuestion:
-    """A published question. ``item`` and ``place`` are object types, ``place`` is empty if the
-    question is about the whole kitchen; ``answer`` is yes, no or a number."""
+    """A published question.
+
+    ``item`` and ``place`` are object types, ``place`` is empty if the question is about
+    the whole kitchen; ``answer`` is yes, no or a number.
+    """
 
     id: str
     kind: str
@@ -267,7 +274,9 @@ def read_questions(
     folder: Path, split: str, kinds: Sequence[str] = KINDS
 ) -> list[IquadQuestion]:
     """Read the questions of a split, alternating between types, in file order within each.
-    Raises ``DataError`` with file, line and field."""
+
+    Raises ``DataError`` with file, line and field.
+    """
     tables = [
         _read_table(questions_path(folder, split, kind), split, kind) for kind in kinds
     ]
@@ -340,7 +349,11 @@ CACHED_SCENES = 64  # enough for episodes that are played side by side
 
 
 class Questions:
-    """The published questions of a split in redrawn kitchens. Ids: ``{split}_{kind}_{number}``."""
+    """The published questions of a split in redrawn kitchens.
+
+    Ids: ``{split}_{kind}_{number}``. The kitchens' small objects were never published:
+    they are drawn such that the published answer is right.
+    """
 
     def __init__(
         self,
@@ -418,8 +431,10 @@ class Questions:
         return Task(Episode(name, text, question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
-        """Place the small objects of a question's kitchen at likely places, with as many of the
-        requested type as the published answer says."""
+        """Return the scene of a question: its kitchen with small objects at likely places.
+
+        It has as many of the requested type as the published answer says.
+        """
         if name not in self._by_id:
             raise UsageError(f"iqa:{self._split} has no question {name!r}")
         question = self._by_id[name]
@@ -497,7 +512,10 @@ def _lay_object(
     item: HouseObject,
     is_hidden: bool = False,
 ) -> None:
-    """Place an object at a likely place; at a closed one if ``is_hidden`` and there is one."""
+    """Place an object at a likely place; at a closed one if ``is_hidden`` and there is one.
+
+    Changes ``draft``. ``places`` is the furniture to choose from.
+    """
     weights: Mapping[str, float] = EXTRA_PLACES
     if item.type in OBJECTS:
         weights = OBJECTS[item.type].places

@@ -193,7 +193,11 @@ HOMES = 8  # homes to try per task: the episode's own, then others of its stream
 
 
 class HouseholdPairs(ABC):
-    """The episodes of a split."""
+    """The episodes of a split.
+
+    Subclasses draw a pair of scene, task kind and number; what cannot be built has a
+    reason, and the next that can takes its place.
+    """
 
     def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
         self._split = split
@@ -215,7 +219,8 @@ class HouseholdPairs(ABC):
         """Draw the task of that kind and number; return the reason if it cannot be built."""
 
     @abstractmethod
-    def _task(self, number: int) -> Task: ...
+    def _task(self, number: int) -> Task:
+        """Return the task of an episode, by its number."""
 
 
 class GeneratedPairs(HouseholdPairs):
@@ -313,8 +318,11 @@ REACH_M = 1.3
 
 
 class FloorPairs(HouseholdPairs):
-    """Episodes in the rooms of one of TEACh's lists. They cycle through the feasible tasks, and
-    each task cycles through the rooms that can host it."""
+    """Episodes in the rooms of one of TEACh's lists.
+
+    They cycle through the feasible tasks, and each task cycles through the rooms that
+    can host it.
+    """
 
     def __init__(self, split: str, folder: Path, settings: MaHouseholdSettings) -> None:
         super().__init__(split, settings)

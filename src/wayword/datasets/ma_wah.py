@@ -153,7 +153,10 @@ def count_phrase(words: str, number: int) -> str:
 
 
 def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
-    """Draw a free position for each actor, apart from the others, and one of twelve headings."""
+    """Draw a free position for each actor, apart from the others, and one of twelve headings.
+
+    Return x and y (metres) and heading (degrees) by actor, as in ``Episode.start``.
+    """
     points: list[tuple[float, float]] = []
     places = list(home.starts)
     while len(points) < len(actors):
@@ -197,7 +200,11 @@ RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 
 
 class Files:
-    """Files of one data folder, read on demand and cached."""
+    """Files of one data folder, read on demand and cached.
+
+    ``read`` has those that were read so far. All methods raise ``DataError`` for a
+    missing or broken file.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = require_data(folder, "ma_wah") / "virtualhome"
@@ -277,8 +284,12 @@ class PublishedHomes(ABC):
         starts: Mapping[str, Json],
         causes: Counter[str],
     ) -> homes.Case | None:
-        """Build the episode of a goal; None if a condition is impossible in the home or out of
-        reach. Sitting is not modeled, so a ``sit`` is only counted."""
+        """Build the episode of a goal; None if it cannot be played.
+
+        The cause is counted in ``causes``. ``draft`` is the home with its objects
+        placed, ``places`` are the destinations of the goal's predicates, ``starts`` the
+        actors' poses.
+        """
         # The goals. A text in place of a goal is the reason why there is none.
         scene = draft.scene()
         goals = list[GoalCondition]()
@@ -328,8 +339,11 @@ class PublishedHomes(ABC):
 
     @cached_property
     def _survey(self) -> Mapping[str, Any]:
-        """``playable``: id, kind and number of each episode; ``omissions``: counts by reason. The
-        first call builds all episodes; later runs on the same files reuse the stored result."""
+        """``playable``: id, kind and number of each episode; ``omissions``: counts by reason.
+
+        The first call builds all episodes; later runs on the same files reuse the
+        stored result.
+        """
         # Reading the episodes raises it again, after any other errors.
         with suppress(DataError):
             self.find_files()
@@ -481,7 +495,7 @@ class DrawnGoals(PublishedHomes):
             self._files.path("wah_dataset/class_name_size.json")
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
-        """Draw a case; counts the cause and returns None if it is omitted."""
+        """Draw an episode; None if it is omitted, with its cause counted in ``causes``."""
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
         # Goals of a kind come in blocks of 20; steps of 37 visit all goals in a mixed order.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])

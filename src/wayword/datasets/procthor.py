@@ -113,8 +113,10 @@ class Procthor(SolvableSearches):
         return SimulatedScene(scene_of(path, scene, houses[number]), {})
 
     def _task(self, number: int) -> Task:
-        """Draw a task: a house in turn, a target type, and a start from which it can be
-        reached."""
+        """Draw a task: a house in turn, a target type, and a start from which it can be reached.
+
+        Raises ``UsageError`` for a house without an object to search for.
+        """
         count = len(self._houses[1])
         cycle, house = divmod(number, min(count, self.settings.houses or count))
         scene = f"{self.split}_{house}"
@@ -287,7 +289,7 @@ def _flatten_objects(
 
 
 def typical_size(kind: str) -> tuple[float, float, float]:
-    """Return typical width, depth and height of a type, in metres."""
+    """Return typical width, depth and height of a type, in metres: the file has no sizes."""
     if kind in SIZES:
         return SIZES[kind]
     if kind in OBJECTS:

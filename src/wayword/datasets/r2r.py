@@ -210,8 +210,11 @@ class R2R(SolvableWalks):
         return files
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
-        """Return, for each of FGR2R's sub-instructions, the offset of its words in the instruction
-        and the path index of its end; empty if FGR2R does not have the instruction."""
+        """Return where each of FGR2R's sub-instructions is.
+
+        The offset of its words in the instruction, and the path index of its end; empty
+        if FGR2R does not have the instruction.
+        """
         parts = self._fine_grained.get(task.episode.id, ())
         written = [*re.finditer(r"\w+", task.episode.instruction.lower())]
         written_words = [match[0] for match in written]
@@ -246,8 +249,10 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _fine_grained(self) -> dict[str, list[tuple[list[str], int]]]:
-        """FGR2R's sub-instructions by episode id, each with its last viewpoint on the path, counted
-        from 1; empty for parts that FGR2R does not have."""
+        """FGR2R's sub-instructions by episode id, each with its last viewpoint on the path.
+
+        Viewpoints are counted from 1. Empty for parts that FGR2R does not have.
+        """
         if self.name != "r2r" or self.settings.annotations:
             return {}
         path = find_any(self.folder / "fgr2r", f"FGR2R_{self.split}.json")
@@ -380,7 +385,10 @@ class R2R(SolvableWalks):
         where: str,
         record: Mapping[str, Any],
     ) -> None:
-        """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph."""
+        """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph.
+
+        Published files are not checked: they are known to fit.
+        """
         scan = record["scan"]
         route = record["path"]
         try:
@@ -415,7 +423,10 @@ def _path_id(task: Task) -> str:
 
 
 def _instructions(path: Path, where: str, record: Any) -> dict[str, Any]:
-    """Return the instructions of a record by episode id, in NavGPT's format or in R2R's own."""
+    """Return the instructions of a record by episode id, in NavGPT's format or in R2R's own.
+
+    Raises ``DataError`` if it has neither.
+    """
     if isinstance(record, dict) and "instr_id" in record:
         episode_id = str(read_field(path, where, record, "instr_id", str))
         return {episode_id: read_field(path, where, record, "instruction", str)}
@@ -477,8 +488,11 @@ def _task(
 
 
 def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
-    """Read a file of FGR2R: episode ids with the words of each sub-instruction and the number, from
-    1, of its last viewpoint. The words are a Python literal in the JSON."""
+    """Read a file of FGR2R, an episode at a time.
+
+    Yield its id, and for each sub-instruction the words and the number, from 1, of its
+    last viewpoint. The words are a Python literal in the JSON.
+    """
     for number, record in enumerate(read_json(path, list)):
         where = f"record {number}"
         text = read_field(path, where, record, "new_instructions", str)
@@ -508,7 +522,10 @@ class R4R(R2R):
 
 @dataclass(frozen=True, slots=True)
 class RxRSettings(R2RSettings):
-    """R2R's settings, and ``language``: English (India and US), Hindi or Telugu; empty for all."""
+    """R2R's settings, and the ``language`` of the instructions.
+
+    English (India and US), Hindi or Telugu; empty for all.
+    """
 
     language: Literal["en", "hi", "te", ""] = "en"
 

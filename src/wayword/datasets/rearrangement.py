@@ -189,7 +189,10 @@ def _change_lid(
     holders: list[HouseObject],
     changed: Mapping[str, None],
 ) -> str:
-    """Open or close one of the ``holders`` receptacles; return its id, or empty if none is left."""
+    """Open or close one of the ``holders``, which changes ``draft``; return its id.
+
+    Empty if none is left that is not in ``changed``.
+    """
     lids = [
         o.id for o in holders if "openable" in o.affordances and o.id not in changed
     ]
@@ -207,7 +210,10 @@ def _move_object(
     holders: list[HouseObject],
     changed: Mapping[str, None],
 ) -> str:
-    """Move an object between ``holders`` receptacles; return its id, or empty if none is left."""
+    """Move an object between ``holders``, which changes ``draft``; return its id.
+
+    Empty if none is left that is not in ``changed``.
+    """
     places = {o.id for o in holders}
     single = [draft.of(kind)[0] for kind in OBJECTS if len(draft.of(kind)) == 1]
     items = [o for o in single if o.parent in places and o.id not in changed]
@@ -237,8 +243,11 @@ class PivotPose:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """A published episode. ``start`` and ``target`` give object poses by name; ``openings``
-    (start, target) gives the openness of lids from 0 to 1, by name."""
+    """A published episode.
+
+    ``start`` and ``target`` give object poses by name; ``openings`` (start, target)
+    gives the openness of lids from 0 to 1, by name.
+    """
 
     scene: str
     x: float
@@ -286,8 +295,11 @@ metadata; a target is neither on the floor nor in or on any object with a publis
 
 @dataclass(frozen=True, slots=True)
 class JudgedStart:
-    """An episode in a text world: the initial ``records`` with their receptacles, and goals for
-    ``displaced`` and for ``others``."""
+    """An episode in a text world.
+
+    The initial ``records`` with their receptacles, and goals for ``displaced`` objects
+    and for ``others``, which have to stay as they are.
+    """
 
     records: thor.Records
     displaced: tuple[Restored, ...]

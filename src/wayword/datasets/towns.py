@@ -369,6 +369,7 @@ class Towns(SolvableWalks):
         return StreetWorld(self._cached_navigator(episode.scene))
 
     def painter(self) -> TownPainter:
+        """Return the painter of the towns, which builds a town when it is first drawn."""
         return self._painter
 
     def perceiver(self) -> TownPerceiver:

@@ -21,8 +21,10 @@ PREDICTED_METRICS = definitions.PREDICTIONS
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:
-    """Return the accounting metrics of one episode, by key; ``cut_off`` only with model calls,
-    ``cost`` only if the price of every call is known."""
+    """Return the accounting metrics of one episode, by key.
+
+    ``cut_off`` only with model calls, ``cost`` only if the price of every call is known.
+    """
     taken = [*chain.from_iterable(trial.steps for trial in trajectory.trials())]
     rejected: list[Rejection] = []
     for step in taken:

@@ -218,8 +218,11 @@ def _line(
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
-    """Return comparisons with p-values and intervals corrected in two families: the primary metric
-    over all rivals, and all other metrics over all rivals. Repeating it changes nothing."""
+    """Return comparisons with p-values and intervals corrected for their number.
+
+    In two families: the primary metric over all rivals, and all other metrics over all
+    rivals. Repeating it changes nothing.
+    """
     # All rivals are one family, because the best of many looks better than it is.
     chances: dict[str, list[float]] = {PRIMARY: [], SECONDARY: []}
     for result in results:

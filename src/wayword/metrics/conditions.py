@@ -18,7 +18,10 @@ Condition = tuple[str, int, int]
 
 
 def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
-    """Return the goal conditions of an episode with their final states; empty if unknown."""
+    """Return the goal conditions of an episode with their final states; empty if unknown.
+
+    In the order of the reference's goals.
+    """
     if isinstance(reference, TwoPhaseReference):
         left = state.get("phase") == 2
         right = left and state.get("place") == reference.room
@@ -96,8 +99,11 @@ class Sought:
         return Sought(kinds(ids), names, room, ids, small, hands, points)
 
     def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
-        """Return an unmet condition with its object's final place, or the number of such objects:
-        ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
+        """Return an unmet condition with where its object came to be.
+
+        Its final place, or the number of such objects: ``kettle: sink basin, kitchen →
+        cabinet``, ``bowl (either of 2) → cabinet``.
+        """
         name, moved, target = words.partition(" in or on ")
         number = len(self.ids)
         # Any of several objects would have done, so none has a final place to name.

@@ -56,6 +56,7 @@ class HouseholdScorer(EpisodeScorer):
         task: Task,
         trajectory: Trajectory,
     ) -> dict[str, float]:
+        """Return the scores of an episode, with path weights if the expert's length is known."""
         reference = task.reference
         if not isinstance(reference, HouseholdReference):
             return {}
@@ -94,7 +95,10 @@ def score_state(
     reference: HouseholdReference,
     state: Mapping[str, Json],
 ) -> dict[str, float]:
-    """Return the scores of a final state, without path weights; an empty state meets no goal."""
+    """Return the scores of a final state, without path weights.
+
+    An empty state, as of an episode that failed before its world was ready, meets no goal.
+    """
     if isinstance(reference, AnswerReference):
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
@@ -116,8 +120,10 @@ def has_stopped(state: Mapping[str, Json]) -> bool:
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
-    """Return L: low-level actions carried out, stops, and turns that failed or were rejected; with
-    ``workers``, only theirs."""
+    """Return L: low-level actions carried out, stops, and turns that failed or were rejected.
+
+    With ``workers``, only theirs.
+    """
     failed = 0
     for step in trajectory.steps:
         if not workers or step.actor in workers:

@@ -59,9 +59,15 @@ class IndoorScorer:
         return scores
 
     def score_walks(
-        self, dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
+        self,
+        dataset: Dataset,
+        tasks: Sequence[Task],
+        walks: Sequence[Sequence[str]],
     ) -> list[dict[str, float]]:
-        """Return the metrics of walks through places, as :meth:`score`, without an object's."""
+        """Return the metrics of walks through places, as :meth:`score`, without an object's.
+
+        ``walks`` are viewpoint ids, one walk per task.
+        """
         # Test splits publish no reference paths: their episodes have no scores.
         scored = [n for n, task in enumerate(tasks) if _path(task)]
         scores: list[dict[str, float]] = [{} for _ in tasks]
@@ -74,8 +80,10 @@ class IndoorScorer:
         return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return the geodesic distance to the goal; success is below 3 m, or where the object that
-        is sought is in view, stopped or not."""
+        """Return the geodesic distance to the goal; None if the goal is not public.
+
+        Success is below 3 m, or where the object that is sought is in view, stopped or not.
+        """
         if not isinstance(task.reference, PathReference):
             return None
         graph = _graph(dataset, task)
@@ -95,7 +103,10 @@ class IndoorScorer:
         return [graph.distance(place, goal) < SUCCESS_METRES for place in places]
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Count moves that follow no edge, and a wrong start as one. Staying is not a move."""
+        """Count moves that follow no edge, and a wrong start as one. Staying is not a move.
+
+        Raises ``KeyError`` for a place that is not in the graph.
+        """
         graph = _graph(dataset, task)
         jumps = 0
         if not graph.moves.issuperset(pairwise(places)) or len(places) == 1:
@@ -122,8 +133,11 @@ def _object_scores(
     trajectory: Trajectory,
     walked: Mapping[str, float],
 ) -> dict[str, float]:
-    """Return REVERIE's metrics, which replace those by distance: the object is in view at the end
-    (SR), in view anywhere on the path (OSR), and named at the stop (RGS)."""
+    """Return REVERIE's metrics, which replace those by distance; none without an object.
+
+    The object is in view at the end (SR), in view anywhere on the path (OSR), and named
+    at the stop (RGS). ``walked`` are the metrics of the walk.
+    """
     target = task.reference
     if not isinstance(target, ObjectReference):
         return {}
@@ -176,7 +190,9 @@ def measure(batch: Alignment) -> dict[str, Floats]:
 
 
 def align(
-    dataset: Dataset, tasks: Sequence[Task], walks: Sequence[Sequence[str]]
+    dataset: Dataset,
+    tasks: Sequence[Task],
+    walks: Sequence[Sequence[str]],
 ) -> Alignment:
     """Measure B walks against their references: arrays (B,) or (B, ...), lengths in metres.
 

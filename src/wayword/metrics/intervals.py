@@ -65,8 +65,11 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95% interval, NaN where there is none: fewer than two clusters, non-finite
-    values, and, without bounds, equal values or fewer than ``FEWEST`` clusters."""
+    """A mean and its 95% interval, NaN where there is none.
+
+    There is none for fewer than two clusters, for non-finite values, and, without
+    bounds, for equal values or fewer than ``FEWEST`` clusters.
+    """
 
     mean: float
     low: float = math.nan
@@ -90,8 +93,11 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class MeanEstimate:
-    """A mean of clusters with ``sums`` and ``counts`` of values (clusters,), and the values of the
-    ``extremes``, the extra clusters of both limits, None if it has no interval."""
+    """A mean of clusters, for intervals and tests.
+
+    ``sums`` and ``counts`` (clusters,) are those of the values in each cluster; ``extremes``
+    the values of the extra clusters of both limits, None if it has no interval.
+    """
 
     mean: float
     sums: Floats
@@ -180,8 +186,11 @@ def _quantile(share: float) -> float:
 
 
 def share_below(values: Floats, weights: Floats) -> float:
-    """Return the chance that a sum of independent Gamma(``weights``) variables (n,), each times its
-    value, is at most 0."""
+    """Return the chance that a weighted sum is at most 0.
+
+    The sum of independent Gamma(``weights``) variables (n,), each times its value in
+    ``values`` (n,).
+    """
     weights = weights[values != 0]
     values = values[values != 0]
     if not len(values) or values[-1] < 0:
@@ -261,8 +270,11 @@ def estimates(
     bounds: Sequence[Bounds],
     clusters: Iterable[Hashable] | None = None,
 ) -> list[MeanEstimate]:
-    """Return the mean of each column of ``values``, for intervals and tests; of paired
-    differences, ``bounds`` are those of a difference. Arguments as in ``mean_intervals``."""
+    """Return the mean of each column of ``values`` (episodes, metrics), for intervals and tests.
+
+    Of paired differences, ``bounds`` are those of a difference. Arguments as in
+    ``mean_intervals``.
+    """
     all_sums, all_counts = _by_cluster(values, clusters)
     found = []
     for sums, counts, limits in zip(all_sums.T, all_counts.T, bounds, strict=True):
@@ -295,8 +307,10 @@ def _kept_estimate(
 
 
 def _extremes(values: Floats, mean: float, bounds: Bounds) -> Bounds | None:
-    """Return the values of the extra clusters of the lower and the upper limit, None if too little
-    is known for an interval."""
+    """Return the values of the extra clusters of the lower and the upper limit.
+
+    None if too little is known for an interval.
+    """
     low, high = bounds
     least = float(values.min())
     most = float(values.max())
@@ -339,8 +353,10 @@ def _by_cluster(
     values: Floats,
     clusters: Iterable[Hashable] | None,
 ) -> tuple[Floats, Floats]:
-    """Return sums and counts (clusters, metrics) of the values that are not NaN; clusters are in
-    order of first appearance. Without ``clusters``, each episode is one."""
+    """Return sums and counts (clusters, metrics) of the values that are not NaN.
+
+    Clusters are in order of first appearance. Without ``clusters``, each episode is one.
+    """
     # A mean over episodes: a cluster weighs as much as it has episodes with the metric.
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)

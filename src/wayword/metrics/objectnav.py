@@ -183,7 +183,10 @@ def stopped_at(
     targets: frozenset[str],
     max_distance: float,
 ) -> bool:
-    """True if the agent stopped with a target in view within ``max_distance`` metres."""
+    """True if the agent stopped with a target in view within ``max_distance`` metres.
+
+    ``state`` is the final one, ``targets`` are ids of objects.
+    """
     visible = state.get("in_view", ()) if state.get("stopped") else ()
     limit = max_distance + 1e-6  # tolerates rounding of distances
     return any(obj["id"] in targets and obj["distance"] <= limit for obj in visible)

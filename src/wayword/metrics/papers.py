@@ -43,8 +43,10 @@ def preset_metrics(preset: str) -> Sequence[str]:
 
 
 def paper_table(rows: Sequence[Row], preset: str) -> str:
-    """Return a ``table`` environment with the preset's metrics. Raises ``UsageError`` for
-    a row that lacks most of them."""
+    """Return a ``table`` environment with the preset's metrics.
+
+    Raises ``UsageError`` for a row that lacks most of them, or an unknown preset.
+    """
     wanted = preset_metrics(preset)
     for row in rows:
         lacking = [key for key in wanted if key not in row.values]

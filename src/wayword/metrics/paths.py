@@ -27,12 +27,16 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Paths one after the other: all their places, and ``lengths`` (B,), none of them 0."""
+    """Paths one after the other: all their ``places``, and ``lengths`` (B,), none of them 0.
+
+    Places are indices into the distance matrix of a scene.
+    """
 
     places: Ints
     lengths: Ints
 
     def __post_init__(self) -> None:
+        """Raise ``ValueError`` for an empty path, which no metric is defined for."""
         if not self.lengths.all():
             raise ValueError("a path needs at least one place")
 
@@ -42,8 +46,10 @@ class Paths:
         return np.cumsum(self.lengths) - self.lengths
 
     def padded(self) -> Ints:
-        """Return the places as (B, L), padded with the path's last place, which changes no length
-        or distance."""
+        """Return the places as (B, L), each path padded with its last place.
+
+        Padding changes no length or distance.
+        """
         # Beyond its end, a path stays at its last place.
         columns = np.minimum(
             np.arange(self.lengths.max(initial=0)),
@@ -95,8 +101,11 @@ def align(
     paths: Paths,
     references: Paths,
 ) -> Alignment:
-    """Measure paths against references. ``graphs`` are the distance matrices (N, N) of the scenes,
-    in metres, and ``which`` (B,) is the scene of each episode."""
+    """Measure paths against references, one of each for an episode.
+
+    ``graphs`` are the distance matrices (N, N) of the scenes, in metres, and ``which``
+    (B,) is the scene of each episode. The result is in the order of the arguments.
+    """
     # Longest paths first: step i then works on a prefix of the batch, the paths with an i-th place.
     order = np.argsort(-paths.lengths, kind="stable")
     metres = _Metres(graphs, np.asarray(which)[order])
@@ -131,8 +140,10 @@ def align_one(
     path: Sequence[int],
     reference: Sequence[int],
 ) -> Alignment:
-    """Measure one path: :func:`align` to the last bit, in a third of the time, as most arrays of a
-    batch of one would hold a single number."""
+    """Measure one path: :func:`align` to the last bit, in a third of the time.
+
+    Most arrays of a batch of one would hold a single number, so plain lists are faster.
+    """
     # Plain lists: small tables are faster without arrays.
     rows: list[list[float]] = distances[np.ix_(path, reference)].tolist()
     legs: list[float] = distances[path[:-1], path[1:]].tolist()
@@ -151,7 +162,11 @@ def align_one(
 
 
 def warp(costs: Sequence[Sequence[float]]) -> float:
-    """Return the minimum total cost of a monotone alignment of rows and columns."""
+    """Return the minimum total cost of a monotone alignment of rows and columns.
+
+    ``costs`` has at least one row and one column. The order of its sums is that of
+    :func:`_warp`, so that both give the same last bit.
+    """
     # The first row: a path that stays at its start.
     table = list(accumulate(costs[0]))
     for row_costs in costs[1:]:
@@ -166,8 +181,10 @@ def warp(costs: Sequence[Sequence[float]]) -> float:
 
 
 class _Metres:
-    """Distances between places of the first n episodes, each in its own scene; all scenes are in
-    one array, so that one numpy call serves all."""
+    """Distances between places of the first n episodes, each in its own scene.
+
+    All scenes are in one array, so that one numpy call serves all.
+    """
 
     def __init__(self, graphs: Sequence[Floats], which: Ints) -> None:
         tables = [np.ravel(graph) for graph in graphs]
@@ -237,20 +254,27 @@ def oracle_success(batch: Alignment) -> Floats:
 
 
 def spl(batch: Alignment) -> Floats:
-    """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``. For g = 0, the fraction is 1 for
-    an agent that did not move, else 0."""
+    """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``.
+
+    For g = 0, the fraction is 1 for an agent that did not move, else 0.
+    """
     longest = np.maximum(batch.traveled, batch.shortest)
     return success(batch) * _share(batch.shortest, longest)
 
 
 def spl_gold(batch: Alignment) -> Floats:
-    """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``, as in the
-    scorers of HAMT, DUET and NavGPT's release."""
+    """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``.
+
+    As in the scorers of HAMT, DUET and NavGPT's release.
+    """
     return success(batch) * _share(batch.gold, np.maximum(batch.traveled, batch.gold))
 
 
 def ndtw(batch: Alignment) -> Floats:
-    """Return nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
+    """Return nDTW (B,): exp(-DTW / (3 m · places of the reference)).
+
+    0 where a place cannot be reached from the other path.
+    """
     return np.asarray(np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths)))
 
 

@@ -125,6 +125,7 @@ def trajectory_from_places(
 # Making steps would take half the time of reading a file, so walks share those to a place.
 @lru_cache(maxsize=100_000)
 def _step_to(place: str, key: str) -> Step:
+    """Return the step of a move to a place, shared by all walks."""
     decision = Decision(Action("goto", (place,)))
     return Step("agent", {}, decision, Feedback(), {key: place})
 
@@ -132,8 +133,11 @@ def _step_to(place: str, key: str) -> Step:
 def trajectory_from_actions(
     dataset: Dataset, episode: Episode, actions: Sequence[Action]
 ) -> Trajectory:
-    """Replay actions in the dataset's world. An illegal action, or one after the actor is done, is
-    recorded as a rejection. Raises ``UsageError`` for worlds with several actors."""
+    """Replay actions in the dataset's world.
+
+    An illegal action, or one after the actor is done, is recorded as a rejection.
+    Raises ``UsageError`` for worlds with several actors.
+    """
     game = Game(dataset.world(episode), episode)
     if len(game.world.actors) > 1:
         raise UsageError(
@@ -146,8 +150,10 @@ def trajectory_from_actions(
 
 
 def read(path: Path, dataset: Dataset) -> Predictions:
-    """Read a prediction file against the episodes of ``dataset``. Raises ``DataError`` with file,
-    record and field for anything that cannot be scored."""
+    """Read a prediction file against the episodes of ``dataset``.
+
+    Raises ``DataError`` with file, record and field for anything that cannot be scored.
+    """
     reader = _Reader(path, dataset)
     collecting = gc.isenabled()
     gc.disable()  # collection would take longer than reading, and free nothing
@@ -194,6 +200,7 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_json(text: bytes) -> bool:
+    """True if a text is one value in JSON."""
     try:
         parsed(text)
     except ValueError:
@@ -307,6 +314,10 @@ class _Reader:
             raise DataError(self._path, where, problem, remedy)
 
     def _task(self, where: str, record: dict[str, Any]) -> Task:
+        """Return the task that a record is about, by its id or that of its path.
+
+        Raises ``DataError`` if it names none, or names another scene.
+        """
         name = next(filter(record.__contains__, NAMES), None)
         if name is None:
             problem = f"has none of the fields {', '.join(NAMES)}"
@@ -412,6 +423,7 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
 
 
 def _action(path: Path, at: str, number: int, item: Any) -> Action:
+    """Return an item of a list of actions. Raises ``DataError`` for another form."""
     match = None
     if isinstance(item, str):
         match = ACTION.fullmatch(item)
@@ -427,6 +439,7 @@ def _action(path: Path, at: str, number: int, item: Any) -> Action:
 
 
 def _short(value: object) -> str:
+    """Return a value as it is quoted in an error, in one line."""
     shown = repr(value)
     if len(shown) > 60:
         shown = f"{shown[:57]}..."

@@ -59,7 +59,10 @@ class StreetScorer(EpisodeScorer):
         task: Task,
         trajectory: Trajectory,
     ) -> dict[str, float]:
-        """Return the scores of a walk."""
+        """Return the scores of a walk; none without a published route.
+
+        Raises ``DataError`` for a panorama that is not in the graph.
+        """
         if not isinstance(task.reference, PathReference):
             return {}
         graph = _graph(dataset, task)
@@ -131,7 +134,11 @@ def kpa(
     route: Sequence[int],
     stopped: bool,
 ) -> float:
-    """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
+    """Return the paper's key-point accuracy.
+
+    ``walk`` and ``route`` are numbers of panoramas without repeats; ``stopped``: the
+    actor stopped near the goal.
+    """
     # A route of one panorama has no first direction.
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
@@ -147,8 +154,11 @@ def kpa_released(
     route: Sequence[int],
     reached: bool,
 ) -> float:
-    """Return key-point accuracy exactly as in the released code: a junction left twice the same way
-    counts twice in the denominator, once in the numerator."""
+    """Return key-point accuracy exactly as in the released code.
+
+    A junction left twice the same way counts twice in the denominator, once in the
+    numerator. ``reached``: the walk ends at most one link from the goal.
+    """
     expected = _turns(graph, route)
     # A set: equal turns count once, as in the released code.
     right = len({*expected} & {*_turns(graph, walk)})
@@ -190,10 +200,8 @@ def dtw(costs: NDArray[np.float64]) -> float:
     before = sums - table
     line = np.full(table.shape[1] + 1, np.inf)
     # The row above, and the same shifted by one column
-    above, aside = (
-        line[1:],
-        line[:-1],
-    )
+    above = line[1:]
+    aside = line[:-1]
     above[:] = sums[0]
     best = np.empty(table.shape[1])
     for total, left in zip(sums[1:], before[1:], strict=True):
@@ -205,8 +213,7 @@ def dtw(costs: NDArray[np.float64]) -> float:
 
 
 def _indices(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
-    """Return the numbers of panoramas, repeats merged. Raises ``DataError`` for an
-    unknown one."""
+    """Return the numbers of panoramas, repeats merged. Raises ``DataError`` for an unknown one."""
     try:
         return [graph.index[place] for place, _ in groupby(places)]
     except KeyError as error:

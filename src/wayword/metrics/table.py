@@ -258,6 +258,7 @@ def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
 
 
 def _cached_share(row: Row) -> float:
+    """Return the share of prompt tokens that servers had in their cache."""
     read = row.totals.get("prompt_tokens") or 0
     cached = row.totals.get("reused_tokens") or 0
     return cached / max(1, read)

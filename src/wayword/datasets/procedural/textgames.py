@@ -76,9 +76,12 @@ class TextGame:
 def text_game(
     scene: Scene, room_at: RoomAt, reference: HouseholdReference
 ) -> TextGame | None:
-    """The game of a task; None for a task that the domain does not have: slices, stacks, and lamps
-    that stand on the floor. In no receptacle, these cannot be switched on, and the engine fails to
-    load a game whose goal no action can reach."""
+    """Return the game of a task; None for a task that the domain does not have.
+
+    It has no slices, no stacks, and no lamps that stand on the floor: in no receptacle,
+    these cannot be switched on, and the engine fails to load a game whose goal no
+    action can reach.
+    """
     if reference.kind == PICK_STACK:
         return None
     needed = _needed(scene, reference.goals)
@@ -94,7 +97,7 @@ def text_game(
 
 
 def _problem(part: _Room, conditions: Sequence[str]) -> str:
-    """The PDDL problem of a part of a scene."""
+    """Return the PDDL problem of a part of a scene; ``conditions`` are its goals as formulas."""
     facts = [*_facts(part), *_types(part)]
     goal = " ".join(dict.fromkeys(conditions))
     return (
@@ -107,8 +110,10 @@ def _problem(part: _Room, conditions: Sequence[str]) -> str:
 
 
 def _needed(scene: Scene, goals: Sequence[GoalCondition]) -> list[HouseObject]:
-    """The objects and furniture of a task's goals, and the tools that they need; empty for a goal
-    that the domain does not have."""
+    """Return the objects and furniture of a task's goals, and the tools that they need.
+
+    Empty for a goal that the domain does not have.
+    """
     ids: set[str] = set()
     tools: set[str] = set()
     for goal in goals:
@@ -134,7 +139,7 @@ def _needed(scene: Scene, goals: Sequence[GoalCondition]) -> list[HouseObject]:
 
 
 def _part(scene: Scene, room_at: RoomAt, needed: Sequence[HouseObject]) -> _Room:
-    """The furniture of the rooms of the needed objects, with what lies there."""
+    """Return the furniture of the rooms of the needed objects, with what lies there."""
     by_id = {each.id: each for each in scene.objects}
     rooms = {room_at(each.x, each.y) for each in needed}
     furniture = [
@@ -161,7 +166,10 @@ def _is_furniture(item: HouseObject) -> bool:
 
 
 def _condition(goal: GoalCondition, known: Mapping[str, HouseObject]) -> str:
-    """A goal as a formula over its objects; empty if none of them is in the problem."""
+    """Return a goal as a formula over its objects; empty if none of them is in the problem.
+
+    ``known``: id -> object of the problem.
+    """
     if isinstance(goal, Inside):
         pairs = [
             (known[each], known[place])
@@ -188,7 +196,7 @@ def _condition(goal: GoalCondition, known: Mapping[str, HouseObject]) -> str:
 
 
 def _any(formulas: Iterable[str]) -> str:
-    """A disjunction; empty without a formula."""
+    """Return a disjunction of formulas; empty without one."""
     listed = list(formulas)
     if len(listed) == 1:
         return listed[0]
@@ -196,13 +204,13 @@ def _any(formulas: Iterable[str]) -> str:
 
 
 def _inside(item: HouseObject, place: HouseObject, traits: Sequence[Trait]) -> str:
-    """An object lies at a place, with its traits."""
+    """Return the formula that an object lies at a place, with its traits."""
     lies = f"(inReceptacle {_name(item)} {_name(place)})"
     return f"(and {lies} {_treated(item, traits)})" if traits else lies
 
 
 def _two_inside(pairs: Sequence[tuple[HouseObject, HouseObject]]) -> str:
-    """Two objects lie at the same place."""
+    """Return the formula that two objects lie at the same place."""
     return _any(
         f"(and {_inside(one, place, ())} {_inside(other, place, ())})"
         for one, place in pairs
@@ -212,12 +220,12 @@ def _two_inside(pairs: Sequence[tuple[HouseObject, HouseObject]]) -> str:
 
 
 def _treated(item: HouseObject, traits: Sequence[Trait]) -> str:
-    """An object has its traits."""
+    """Return the formula that an object has its traits."""
     return " ".join(f"({TREATED[trait]} {_name(item)})" for trait in traits)
 
 
 def _name(item: HouseObject) -> str:
-    """The name of an object in the problem."""
+    """Return the name of an object in the problem."""
     kind, _, number = item.id.partition("|")
     kind = kind.replace("_", "")
     # The engine knows a basin by the second part of its sink's name.
@@ -227,12 +235,12 @@ def _name(item: HouseObject) -> str:
 
 
 def _type(kind: str) -> str:
-    """The name of a type in the domain: ``SinkBasinType``."""
+    """Return the name of a type in the domain: ``SinkBasinType``."""
     return "".join(word.capitalize() for word in kind.split("_")) + "Type"
 
 
 def _declared(part: _Room) -> list[str]:
-    """Lines that declare what a problem has."""
+    """Return the lines that declare what a problem has: agent, locations, objects and types."""
     furniture_types = {*NEEDED_FURNITURE, *(each.type for each in part.furniture)}
     object_types = {*NEEDED_OBJECTS, *(each.type for each in part.objects)}
     return [
@@ -246,7 +254,7 @@ def _declared(part: _Room) -> list[str]:
 
 
 def _facts(part: _Room) -> list[str]:
-    """Lines of where everything is; the agent starts in the middle of the room."""
+    """Return the lines of where everything is; the agent starts in the middle of the room."""
     facts = ["(atLocation agent1 loc_bar_0)", "(= (total-cost) 0)"]
     place_of = {}
     for number, item in enumerate(part.furniture, 1):
@@ -272,7 +280,7 @@ def _facts(part: _Room) -> list[str]:
 
 
 def _types(part: _Room) -> list[str]:
-    """Lines of what furniture of a type can hold."""
+    """Return the lines of what furniture of a type can hold."""
     pairs = {}
     for place in part.furniture:
         for item in part.objects:
@@ -286,8 +294,10 @@ def _types(part: _Room) -> list[str]:
 
 
 def spoken_names(part: _Room) -> dict[HouseObject, str]:
-    """The engine's names: the type, and a number within the type. It numbers the sorted names of
-    the problem from the highest number down."""
+    """Return the engine's names: the type, and a number within the type.
+
+    The engine numbers the sorted names of the problem from the highest number down.
+    """
     by_kind: dict[str, list[HouseObject]] = {}
     for item in sorted((*part.furniture, *part.objects), key=_name):
         kind = item.type.replace("_", "")
@@ -300,7 +310,10 @@ def spoken_names(part: _Room) -> dict[HouseObject, str]:
 
 
 class _Walkthrough:
-    """The commands of a player who knows where everything is."""
+    """The commands of a player who knows where everything is.
+
+    Methods add commands, in the order in which they are to be given.
+    """
 
     def __init__(self, part: _Room) -> None:
         self._part = part
@@ -310,7 +323,7 @@ class _Walkthrough:
         self._commands: list[str] = []
 
     def commands(self, goals: Sequence[GoalCondition]) -> list[str]:
-        """The commands that meet the goals."""
+        """Return the commands that meet the goals."""
         for goal in goals:
             if isinstance(goal, Held):
                 self._take(self._first(goal.objects))
@@ -365,5 +378,5 @@ class _Walkthrough:
             self._opened.add(place)
 
     def _first(self, ids: Sequence[str]) -> HouseObject:
-        """The first of these objects."""
+        """Return the first of these objects, in the order of the scene."""
         return next(each for each in self._part.objects if each.id in ids)

@@ -88,7 +88,10 @@ Temperature = Annotated[str, _allowed_names(TEMPERATURES)]
 
 
 class FileFields(pydantic.BaseModel):
-    """Fields of a file. An empty field counts as omitted."""
+    """Fields of a file, strictly typed. An empty field counts as omitted.
+
+    ``example`` is quoted in errors. A field that does not exist is refused by its name.
+    """
 
     model_config = pydantic.ConfigDict(
         strict=True,
@@ -113,7 +116,7 @@ class FileFields(pydantic.BaseModel):
 
 
 class HomeEntry(FileFields):
-    """A generated home."""
+    """A generated home: the one of that ``seed`` and ``number``, with ``rooms`` rooms."""
 
     example = "home: {rooms: 4, seed: 7}"
     rooms: int = pydantic.Field(4, ge=plans.MIN_ROOMS, le=plans.MAX_ROOMS)
@@ -122,7 +125,11 @@ class HomeEntry(FileFields):
 
 
 class PieceEntry(FileFields):
-    """A piece of furniture; ``at`` is in metres from the room's south-west corner."""
+    """A piece of furniture.
+
+    ``at`` is its center in metres from the room's south-west corner; without it the
+    piece is placed. ``facing`` is the side that its front faces.
+    """
 
     example = "{kind: desk, at: [2, 1]}"
     kind: Annotated[str, _allowed_names(_standing_kinds)]
@@ -131,7 +138,10 @@ class PieceEntry(FileFields):
 
 
 class RoomEntry(FileFields):
-    """A rectangular room with furniture; a piece may be given by its kind alone."""
+    """A rectangular room with furniture; a piece may be given by its kind alone.
+
+    ``at`` is its south-west corner, ``size`` its extents to the east and north, in metres.
+    """
 
     example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
     name: Text
@@ -172,7 +182,7 @@ class RoomEntry(FileFields):
 
 
 class DoorEntry(FileFields):
-    """A door between two rooms."""
+    """A door between two rooms, in the middle of the wall that they share."""
 
     example = "{between: [kitchen, study], closed: true}"
     between: list[Text] = pydantic.Field(min_length=2, max_length=2)
@@ -180,7 +190,10 @@ class DoorEntry(FileFields):
 
 
 class ObjectEntry(FileFields):
-    """A small object; goals refer to it by ``name``."""
+    """A small object; goals refer to it by ``name``, or by its ``kind``.
+
+    ``place`` is the kind of furniture that it is put on, in ``room`` if that is given.
+    """
 
     example = "{kind: mug, place: counter_top}"
     kind: Annotated[str, _allowed_names(OBJECTS)]
@@ -193,7 +206,7 @@ class ObjectEntry(FileFields):
 
 
 class StartEntry(FileFields):
-    """The agent's start."""
+    """The agent's start: a room, or a point in metres, and a heading in degrees."""
 
     example = "start: {room: kitchen}"
     room: str = ""
@@ -202,7 +215,12 @@ class StartEntry(FileFields):
 
 
 class TaskEntry(FileFields):
-    """A full task file; conditions in ``goal`` are read after the home is built."""
+    """A full task file; conditions in ``goal`` are read after the home is built.
+
+    Exactly one of ``home`` and ``rooms`` is given. ``clutter`` adds the usual small
+    objects: it multiplies the number of each type, 0 for none. ``accepted`` is the
+    expert's mark.
+    """
 
     instruction: Text
     name: Text | None = None
@@ -235,7 +253,7 @@ class OnObject(FileFields):
 
 
 def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
-    """Return a model with the fields of a condition."""
+    """Return a model with the fields of a condition, in addition to those of ``base``."""
     return pydantic.create_model("Condition", __base__=base, **fields)
 
 
@@ -263,7 +281,7 @@ E = TypeVar("E", bound=FileFields)
 
 
 class Record(NamedTuple):
-    """A file and the record being read, such as ``room 2, furniture 1``."""
+    """A file and the record being read, such as ``room 2, furniture 1``, for errors."""
 
     path: Path
     record: str = ""
@@ -330,9 +348,9 @@ def digest(value: Any) -> str:
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     """Build the home given by ``home`` or ``rooms``; a home of custom rooms is called ``name``.
 
-    ``path`` is for error messages. ``name`` also seeds the layout of the furniture. Raises
-    ``DataError`` for rooms of one name, overlapping or cut off, and if no layout of ``TRIES`` has
-    space for every piece and a path to it.
+    ``path`` is for error messages. ``name`` also seeds the layout of the furniture.
+    Raises ``DataError`` for rooms of one name, overlapping or cut off, and if no layout
+    of ``TRIES`` has space for every piece and a path to it.
     """
     if task.home:
         return homes.cached_home(
@@ -397,7 +415,10 @@ def _read_doors(
     listed: list[DoorEntry] | None,
     rooms: list[floorplans.PlanRoom],
 ) -> list[tuple[floorplans.PlanDoor, bool]]:
-    """Read the doors (True if closed); without a list, put one in every shared wall."""
+    """Read the doors, each with True if it is closed; without a list, one in every shared wall.
+
+    Raises ``DataError`` for an unknown room, and for rooms that share no wall of ``DOOR_WALL``.
+    """
     if listed is None:
         pairs = combinations(range(len(rooms)), 2)
         shared = [_shared_door(rooms, one, other) for one, other in pairs]
@@ -425,7 +446,10 @@ def _shared_door(
     one: int,
     other: int,
 ) -> floorplans.PlanDoor | None:
-    """Return a door in the middle of a wall shared by two rooms; None if the wall is too short."""
+    """Return a door in the middle of a wall shared by two rooms, given by number.
+
+    None if they share no wall that is long enough.
+    """
     for vertical, line, low, high in floorplans.shared_walls(rooms[one], rooms[other]):
         if high - low < DOOR_WALL:
             continue
@@ -448,7 +472,11 @@ def _place_furniture(
     plan: floorplans.FloorPlan,
     listed: list[tuple[int, PieceEntry]],
 ) -> tuple[list[furniture.FurniturePiece], str]:
-    """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
+    """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``.
+
+    ``listed`` are pairs of a room's number and a piece. The pieces before the one that
+    did not fit are returned as well.
+    """
     pieces: list[furniture.FurniturePiece] = []
     for number, entry in sorted(listed, key=lambda pair: pair[1].at is None):
         room = plan.rooms[number]
@@ -482,7 +510,10 @@ def _piece_at(
     entry: PieceEntry,
     spot: tuple[float, float],
 ) -> furniture.FurniturePiece | None:
-    """Return a piece centered on a spot (metres from the room's corner), None if it sticks out."""
+    """Return a piece centered on a spot (metres from the room's corner), None if it sticks out.
+
+    ``number`` is that of the room.
+    """
     spec = furniture.FURNITURE_KINDS[entry.kind]
     front = SIDES[entry.facing]
     width = spec.width
@@ -514,8 +545,11 @@ def arrange_objects(
     task: TaskEntry,
     home: Home,
 ) -> tuple[Arrangement, dict[str, str]]:
-    """Place the usual small objects by ``clutter``, then the file's objects, in the home; return
-    the arrangement and the ids of named objects."""
+    """Place the usual small objects by ``clutter``, then the file's objects, in the home.
+
+    Return the arrangement and the ids of named objects. Raises ``DataError`` for an
+    object that cannot be in that state, fits nowhere, or has a name in use.
+    """
     rng = Random(f"{home.name}/things")
     draft = Arrangement(home, {each.id: each for each in home.scene.objects})
     if task.clutter:
@@ -529,16 +563,8 @@ def arrange_objects(
             if getattr(entry, state) and affordance not in item.affordances:
                 raise where.error(f"a {kind} cannot be {state}", field=state)
         item = replace(item, dirty=entry.dirty, sliced=entry.sliced)
-        item = draft.place_on(
-            rng,
-            item,
-            _holder_for(
-                draft,
-                where,
-                entry,
-                item.type,
-            ),
-        )
+        holder = _holder_for(draft, where, entry, item.type)
+        item = draft.place_on(rng, item, holder)
         if entry.temperature:
             heated = replace(item, temperature=entry.temperature)  # type: ignore[arg-type]
             draft.objects[item.id] = heated
@@ -556,7 +582,11 @@ def _holder_for(
     entry: ObjectEntry,
     kind: str,
 ) -> HouseObject:
-    """Return the first receptacle of the required kind (in its room) with space for an object."""
+    """Return the first receptacle of the required kind (in its room) with space for an object.
+
+    ``kind`` is the object's type. Raises ``DataError`` that names what is missing: the
+    place, a fit, or space.
+    """
     place = entry.place
     room = entry.room
     check_room(where, room, draft.home.rooms)
@@ -602,8 +632,12 @@ def _condition(
     draft: Arrangement,
     named: Mapping[str, str],
 ) -> goals.GoalCondition:
-    """Read condition ``number`` (from 1) of a goal; ``named``: name in the file -> object id.
-    Raises ``DataError``."""
+    """Read condition ``number`` (from 1) of a goal.
+
+    ``named``: name in the file -> object id. Raises ``DataError`` for an unknown
+    condition or field, an object that is not in the home, and for more objects than
+    there are.
+    """
     where = Record(path, f"goal {number}")
     if not isinstance(raw, Mapping) or len(raw) != 1:
         raise where.error(f"must be one condition, as in {OnObject.example}")
@@ -683,8 +717,12 @@ class FileSettings(homes.HomesSettings):
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """A task from a file. ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty
-    for a draft. ``checksum`` covers everything except the mark."""
+    """A task from a file.
+
+    ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty for a
+    draft. ``checksum`` covers everything except the mark, and ``text`` is the task as
+    it was written.
+    """
 
     path: Path
     case: homes.Case
@@ -701,7 +739,9 @@ class TaskFile:
 
 def read_tasks(path: Path) -> list[TaskFile]:
     """Read the tasks of a file, separated by ``---`` lines, or of all YAML files in a folder.
-    Raises ``DataError``."""
+
+    Raises ``DataError``, also if two tasks have one name.
+    """
     files = _files_in(path) if path.is_dir() else [path]
     tasks: dict[str, TaskFile] = {}
     for file in files:
@@ -722,7 +762,10 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _read_file(path: Path) -> list[TaskFile]:
-    """Read the tasks of one file; the second of several is ``{file}-2`` unless it has a name."""
+    """Read the tasks of one file; the second of several is ``{file}-2`` unless it has a name.
+
+    Raises ``DataError`` for a file that cannot be read, or is larger than ``MOST_BYTES``.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             problem = f"must be at most {MOST_BYTES:,} bytes long; is it a task file?"
@@ -867,8 +910,10 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
 
 
 class FileTasks(homes.SourcedTasks):
-    """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``. Raises
-    ``DataError`` for a task that was not accepted, or was changed since."""
+    """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``.
+
+    Raises ``DataError`` for a task that was not accepted, or was changed since.
+    """
 
     name = KIND
     Settings = FileSettings
@@ -877,8 +922,9 @@ class FileTasks(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
-        """Return the tasks of the file. Raises ``UsageError`` for one that the expert
-        has not solved."""
+        """Return the tasks of the file. Raises ``DataError`` for one that the expert
+        has not solved.
+        """
         tasks = read_tasks(self.file)
         for task in tasks:
             mark = task.accepted if isinstance(task.accepted, Mapping) else {}

@@ -52,8 +52,10 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The heads must be in or on the tail: on any object that matches it (``a``), or all on the
-    same one (``the``)."""
+    """A relation of components: the heads must be in or on the tail.
+
+    On any object that matches it (``a``), or all on the same one (``the``).
+    """
 
     property: Literal["parentReceptacles"]
     head_entity_list: tuple[str, ...]
@@ -63,8 +65,11 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task with the field names of the published file. ``task_anchor_object`` is the component
-    that represents its result."""
+    """A task with the field names of the published file.
+
+    ``task_anchor_object`` is the component that represents its result where the task is
+    part of another.
+    """
 
     task_id: int
     task_name: str
@@ -154,8 +159,10 @@ class Portion:
 
 @dataclass(eq=False, slots=True)
 class Dish:
-    """A dish: one of ``objects`` with ``traits``, carrying ``load``, in or on one of ``at``
-    (empty: anywhere). Compiling a task adds relations to it."""
+    """A dish: one of ``objects`` with ``traits``, carrying ``load``, in or on one of ``at``.
+
+    Without ``at`` it may be anywhere. Compiling a task adds relations to it.
+    """
 
     objects: goals.Ids
     traits: tuple[goals.Trait, ...] = ()
@@ -258,8 +265,11 @@ class CompiledPart:
 
 @dataclass(eq=False)
 class Compiled:
-    """A task in a scene. ``every``: goals on all objects of a kind; ``anchor``: the dish that
-    represents its result in other tasks."""
+    """A task in a scene.
+
+    ``every``: goals on all objects of a kind; ``anchor``: the dish that represents its
+    result in other tasks; ``dishes``: those to make, each a different object.
+    """
 
     dishes: list[Dish] = field(default_factory=list)
     every: list[goals.GoalCondition] = field(default_factory=list)
@@ -324,8 +334,11 @@ def compile_task(
     classes: Classes,
     scene: Scene,
 ) -> Compiled:
-    """Compile a definition to goals in a scene. Raises ``Unbuildable`` if the scene lacks
-    objects."""
+    """Compile a definition to goals in a scene.
+
+    ``params`` replace the references in the definition's texts. Raises ``Unbuildable``
+    if the scene lacks objects.
+    """
     built = Compiler(classes, scene).build(definition, params)
     required: Counter[goals.Ids] = Counter()
     for dish in built.dishes:

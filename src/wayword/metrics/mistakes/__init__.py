@@ -37,8 +37,10 @@ __all__ = ["EpisodeFacts", "Lost", "Mistake", "describe_success", "find_mistake"
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """The step that lost an episode (from 1; 0 without steps), its first cause and the facts.
-    ``limit`` is True if the limit of steps was too low, ``departed`` the step that left the path
-    for good (0 if none did), ``missed`` the objects in view that were left alone."""
+
+    ``limit`` is True if the limit of steps was too low, ``departed`` the step that left
+    the path for good (0 if none did), ``missed`` the objects in view that were left alone.
+    """
 
     step: int
     cause: str
@@ -49,6 +51,7 @@ class Mistake:
 
     @property
     def text(self) -> str:
+        """The mistake in words about an agent."""
         return self.words()
 
     def words(self, person: Mapping[str, str] = IT) -> str:
@@ -65,6 +68,7 @@ class Mistake:
         return head, words(Fact("sentences", facts=more), person)
 
     def json(self) -> dict[str, Any]:
+        """Return the mistake for pages: its values, and its sentences in words."""
         head, rest = self.sentences()
         return {
             "step": self.step, "cause": self.cause, "text": self.text, "fact": self.fact,
@@ -74,7 +78,11 @@ class Mistake:
 
 
 def find_mistake(evidence: EpisodeFacts) -> Mistake | None:
-    """Find the step that lost an episode without success, and explain it; None without steps."""
+    """Find the step that lost an episode, and explain it.
+
+    The caller knows that the episode had no success. None without steps, or if its
+    family and its record explain nothing.
+    """
     last = evidence.last
     cause = next(iter(evidence.causes), "")
     if evidence.trajectory.ended == "failed":

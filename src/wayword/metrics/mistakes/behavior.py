@@ -24,8 +24,11 @@ def behavior(
     targets: Points,
     unseen: Sequence[Sought] = (),
 ) -> list[Fact]:
-    """Return facts on all actors, the best explanation first: who never faced any of the
-    ``targets`` (points in metres), rooms that were never left, failures, walks, silence."""
+    """Return facts on all actors, the best explanation first.
+
+    Who never faced any of the ``targets`` (points in metres), rooms that were never
+    left, failures, walks, silence. ``unseen`` are the objects that never came into view.
+    """
     trajectory = evidence.trajectory
     several = len(trajectory.start) > 1
     headings: list[Fact] = []
@@ -79,8 +82,10 @@ def walk_of(trajectory: Trajectory, actor: str, name: str = "") -> Iterator[Fact
 
 
 def _turns(trajectory: Trajectory, actor: str) -> int:
-    """Count the turns of an actor: steps that changed its heading and not its place. An actor that
-    goes somewhere arrives with another heading, which is no turn."""
+    """Count the turns of an actor: steps that changed its heading and not its place.
+
+    An actor that goes somewhere arrives with another heading, which is no turn.
+    """
     poses = [as_mapping(pose) for pose in trajectory.visited(actor)]
     return sum(
         point_of(a) == point_of(b) and a.get("heading") != b.get("heading")
@@ -112,8 +117,10 @@ def has_spoken(trajectory: Trajectory) -> bool:
 
 
 def never_faced(trajectory: Trajectory, actor: str, targets: Points) -> str:
-    """Return the direction of the nearest target from the end of an actor's walk that faced none of
-    them; empty if it did, or if that is unknown."""
+    """Return the direction of the nearest target from the end of a walk that faced none of them.
+
+    Empty if the actor faced one, or if that is unknown.
+    """
     poses = [as_mapping(pose) for pose in trajectory.visited(actor)]
     if not targets:
         return ""

@@ -95,13 +95,15 @@ def find_causes(
     task: Task | None = None,
     dataset: Dataset | None = None,
 ) -> dict[str, int]:
-    """Find the causes of failure of an episode, each with the first step (from 1) that shows it; 0
-    if no single step does. The first cause explains the failure best.
+    """Find the causes of failure of an episode, each with the first step (from 1) that shows it.
 
-    >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
-    >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
-    >>> find_causes(written, {"sr": 0.0})
-    {'looped': 2, 'ran_out': 4}
+    0 if no single step does. The first cause explains the failure best. Without
+    ``task`` and ``dataset``, causes that need them are left out.
+
+        >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
+        >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
+        >>> find_causes(written, {"sr": 0.0})
+        {'looped': 2, 'ran_out': 4}
     """
     if written.get("ended") == "failed":
         return {"failed": 0}
@@ -173,8 +175,10 @@ def _search_causes(
 
 
 def reports_target(step: Written, targets: Container[str]) -> bool:
-    """True if the detector's report at a written step is about a target in view. Reports have no
-    object id; the exact distance identifies the target."""
+    """True if the detector's report at a written step is about a target in view.
+
+    Reports have no object id; the exact distance identifies the target.
+    """
     metres = [
         each.get("away")
         for each in listed(step.get("observation"), "shown")
@@ -196,8 +200,10 @@ def _step_past_goal(
     task: Task | None,
     dataset: Dataset | None,
 ) -> int | None:
-    """Return the step that left the goal for the last time; 0 if only the scores tell that it was
-    reached; None if it was not."""
+    """Return the step that left the goal for the last time.
+
+    0 if only the scores tell that it was reached; None if it was not.
+    """
     if dataset is not None and task and isinstance(task.reference, PathReference):
         starts = as_mapping(written.get("start") or {})
         start: Any = next(iter(starts.values()), {})
@@ -218,8 +224,10 @@ def _order_not_sent(
     steps: Sequence[Written],
     task: Task | None,
 ) -> int | None:
-    """Return the last step of the one actor whose instruction names an unmet goal's objects, if no
-    message of it names any; None if it sent one, or if all actors knew."""
+    """Return the last step of the one actor whose instruction names an unmet goal's objects.
+
+    Only if no message of it names any; None if it sent one, or if all actors knew.
+    """
     reference = task.reference if task else None
     if task is None or not isinstance(reference, HouseholdReference):
         return None
@@ -373,8 +381,11 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
 
 
 def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
-    """True if an actor made ten or more moves, and its path is over three times the net distance or
-    a third of the moves led to places it had visited."""
+    """True if an actor walked far for little.
+
+    It made ten or more moves, and its path is over three times the net distance or a
+    third of the moves led to places it had visited.
+    """
     for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
         places = [_place_of(pose) for pose in _poses(written, actor, steps)]
         moved = [b for a, b in pairwise(places) if b is not None and a != b]

@@ -56,13 +56,18 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     return _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
 
 
-def _unmet(evidence: EpisodeFacts) -> dict[str, object]:
-    """Return the first unmet goals of an episode, and the number of the others."""
+def _unmet(evidence: EpisodeFacts) -> Fact:
+    """Return the end, the first unmet goals of an episode, and the number of the others."""
     goals = [words for words, _ in evidence.unmet]
-    unmet: dict[str, object] = {"goals": goals[:_NAMED]}
+    rest = {}
     if len(goals) > _NAMED:
-        unmet["rest"] = len(goals) - _NAMED
-    return unmet
+        rest["rest"] = len(goals) - _NAMED
+    return Fact("unmet", **_shared(evidence), goals=goals[:_NAMED], **rest)
+
+
+def _shared(evidence: EpisodeFacts) -> dict[str, object]:
+    """Return the values of all sentences on an end: its actor, and how the episode ended."""
+    return {"actor": _name(evidence), "end": _end(evidence)}
 
 
 def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
@@ -86,7 +91,7 @@ def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
 
 
 def _undone(evidence: EpisodeFacts) -> Explanation | None:
-    """Explain a goal condition that was met and undone for good."""
+    """Explain a goal condition that was met and undone for good; None if none was."""
     step = evidence.progress.first_loss
     if not step or step not in evidence.history:
         return None
@@ -96,22 +101,14 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
     if not undone:
         return None
     did = Fact("undid", goal=undone[0])
-    end = Fact("unmet", actor=_name(evidence), end=_end(evidence), **_unmet(evidence))
-    at_step = Fact("at_step", step=step, did=did)
-    return Explanation(end, [at_step])
+    return Explanation(_unmet(evidence), [Fact("at_step", step=step, did=did)])
 
 
 def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
     """Explain an episode in which the actor picked up another object than the goal's."""
     actor = _name(evidence, picked)
     did = Fact("wrong_object", actor=actor, action=evidence.acted(picked))
-    end = Fact("unmet", actor=_name(evidence), end=_end(evidence), **_unmet(evidence))
-    return Explanation(end, [Fact("at_step", step=picked, did=did)])
-
-
-def _decisive(evidence: EpisodeFacts) -> str:
-    """Return the actor of the last step."""
-    return evidence.trajectory.steps[-1].actor
+    return Explanation(_unmet(evidence), [Fact("at_step", step=picked, did=did)])
 
 
 def _name(evidence: EpisodeFacts, step: int = 0) -> str:
@@ -123,12 +120,15 @@ def _name(evidence: EpisodeFacts, step: int = 0) -> str:
 
 
 def _end(evidence: EpisodeFacts) -> str:
-    return evidence.end(_decisive(evidence))
+    """Describe the end of the episode for the actor of its last step."""
+    return evidence.end(evidence.trajectory.steps[-1].actor)
 
 
 def first_views(trajectory: Trajectory) -> dict[str, int]:
-    """Return the names of objects in view, also along a route, by the feedback; each with the first
-    step."""
+    """Return the names of objects in view, each with the first step (from 1) that shows it.
+
+    Also along a route, by the feedback.
+    """
     seen: dict[str, int] = {}
     for number, step in enumerate(trajectory.steps, 1):
         details = step.feedback.details.values()
@@ -174,7 +174,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
 
     # Shared by both explanations: the hands, and the company.
     held = [_spaced(each.get("name")) for each in listed(final.observation, "holding")]
-    shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
+    shared = _shared(evidence)
     notes = _company(evidence, final.actor)
     # Full hands explain why nothing was taken; what others hold is a note.
     is_full = len(held) >= about.hands
@@ -231,13 +231,17 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
             failed = ""
             if not feedback.ok:
                 failed = feedback.status.replace("_", " ")
-            return Explanation(
-                Fact(
-                    "nothing_done", actor=_name(evidence), end=_end(evidence), by=by,
-                    action=evidence.acted(number), acted=number, goal=words,
-                    object=_spaced(name), failed=failed,
-                )
-            )  # fmt: skip
+            end = Fact(
+                "nothing_done",
+                **_shared(evidence),
+                by=by,
+                action=evidence.acted(number),
+                acted=number,
+                goal=words,
+                object=_spaced(name),
+                failed=failed,
+            )
+            return Explanation(end)
     return None
 
 
@@ -253,9 +257,9 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     known house there are no objects to name, and the conditions stand for them.
     """
     about = next((each for _, each in evidence.unmet if each is not None), None)
-    shared: dict[str, object] = {"actor": _name(evidence), "end": _end(evidence)}
     if about is None:  # the objects have no names: the house is not known
-        return Explanation(Fact("unmet", **shared, **_unmet(evidence)))
+        return Explanation(_unmet(evidence))
+    shared = _shared(evidence)
     unseen = [each for _, each in evidence.unmet if each is not None]
     points: list[tuple[float, float]] = []
     if len(evidence.conditions) < 2:  # else some object may have been faced by chance

@@ -23,7 +23,10 @@ _BACK = 135.0  # and from which it goes back
 
 
 def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
-    """Explain a failed walk by its end, its last departure from the path and the instruction."""
+    """Explain a failed walk by its end, its last departure from the path and the instruction.
+
+    ``gold`` is the path of the reference, by places.
+    """
     walk = _GraphWalk(evidence, gold)
     last = evidence.last
     lost = evidence.lost
@@ -67,7 +70,7 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
 
 
 class _GraphWalk:
-    """A walk as places: ``places[n]`` is the place after step n."""
+    """A walk as places: ``places[n]`` is the place after step n, ``places[0]`` the start."""
 
     def __init__(self, evidence: EpisodeFacts, gold: Sequence[str]) -> None:
         self._evidence = evidence
@@ -83,8 +86,11 @@ class _GraphWalk:
         return self._evidence.causes.get("passed_goal") == 0
 
     def departure(self, last: int) -> int:
-        """Return the step up to ``last`` that left the path for good: the first one worse than the
-        expert's after the walk was nearest to the goal for the last time; 0 if there is none."""
+        """Return the step up to ``last`` that left the path for good; 0 if there is none.
+
+        It is the first one worse than the expert's after the walk was nearest to the
+        goal for the last time.
+        """
         nearest = self._last_nearest()
         if nearest is None or nearest >= last:
             return 0
@@ -96,8 +102,11 @@ class _GraphWalk:
         return step
 
     def _last_nearest(self) -> int | None:
-        """Return the last step after which the goal was nearest: by the distance left, else by the
-        position on the gold path; None if it never was on the path."""
+        """Return the last step after which the goal was nearest.
+
+        By the distance left, else by the position on the gold path; None if it never
+        was on the path.
+        """
         values = self._evidence.progress.values
         if values and not self._evidence.progress.conditions:
             return len(values) - 1 - values[::-1].index(min(values))
@@ -120,14 +129,24 @@ class _GraphWalk:
     def stop(self) -> Fact:
         """Return where a walk stopped, and how far from its goal."""
         place = self.places[-1]
-        return Fact("stopped_at", place=place, away=self.away(), goal=self._gold[-1])
+        return Fact(
+            "stopped_at",
+            place=place,
+            away=self.away(),
+            goal=self._gold[-1],
+        )
 
     def end(self) -> Fact:
         """Return where a walk ended; a reached goal is said so."""
         place = self.places[-1]
         if place == self._gold[-1]:
             return Fact("at_goal")
-        return Fact("ended_at", place=place, away=self.away(), goal=self._gold[-1])
+        return Fact(
+            "ended_at",
+            place=place,
+            away=self.away(),
+            goal=self._gold[-1],
+        )
 
     def did(self, step: int) -> Fact:
         """Describe a step, and where the path goes from its place."""
@@ -192,7 +211,11 @@ def _side(turn: float) -> str:
 
 
 def positions(evidence: EpisodeFacts) -> dict[str, tuple[float, float]]:
-    """Return the places of the walk and of the gold path on a plane (east, north), by name."""
+    """Return the places of the walk and of the gold path on a plane (east, north), by name.
+
+    In metres in houses, in degrees of latitude on streets: only directions have a
+    meaning. Empty for a graph without positions.
+    """
     graph_of = getattr(evidence.dataset, "graph", None)
     scene = ""
     if evidence.task is not None:
@@ -226,8 +249,10 @@ def _is_street(evidence: EpisodeFacts) -> bool:
 
 
 def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
-    """Return the part of the instruction for the gold path from a place on; empty if the dataset
-    does not know it."""
+    """Return the part of the instruction for the gold path from a place on.
+
+    Empty if the dataset does not know it, or off the gold path.
+    """
     narrated = getattr(evidence.dataset, "narrated", None)
     if narrated is None or place not in gold:
         return ""

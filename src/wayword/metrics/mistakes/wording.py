@@ -36,8 +36,10 @@ YOU = {"It": "You", "it": "you", "its": "your", "was": "were"}
 
 
 class Fact(dict[str, Any]):
-    """A fact of some ``kind`` with its values: text, numbers, facts, or lists of these. It is a
-    mapping, so that it can be written as JSON."""
+    """A fact of some ``kind`` with its values: text, numbers, facts, or lists of these.
+
+    It is a mapping, so that it can be written as JSON.
+    """
 
     def __init__(self, kind: str, **values: Any) -> None:
         present = {name: each for name, each in values.items() if not _missing(each)}

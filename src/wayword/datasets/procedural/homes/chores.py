@@ -72,7 +72,11 @@ TREATMENTS: dict[str, tuple[str, Trait, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """A task: its type, its goals, and the types named in its instruction."""
+    """A task: its type, its goals, and the types named in its instruction.
+
+    ``target`` is the object to handle, ``receptacle`` where it goes, ``movable`` the
+    dish that it goes with; empty where the kind of task has none.
+    """
 
     kind: str
     goals: tuple[GoalCondition, ...]
@@ -84,7 +88,10 @@ class Chore:
 
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
-    """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
+    """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty.
+
+    The order of draws is part of all generated episodes: keep it.
+    """
     if kind == LOOK_IN_LIGHT:
         return _draw_look(rng, arrangement)
     if kind == PICK_STACK:
@@ -108,7 +115,7 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
 
 
 def _draw_look(rng: random.Random, arrangement: Arrangement) -> Chore | None:
-    """Draw an object (not kitchenware or food) to hold next to a lit lamp."""
+    """Draw an object (not kitchenware or food) to hold next to a lit lamp; None without either."""
     lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
     cooking = {"stove_burner", "fridge"}
     types = [
@@ -127,7 +134,11 @@ def _draw_look(rng: random.Random, arrangement: Arrangement) -> Chore | None:
 def _draw_treatment(
     rng: random.Random, arrangement: Arrangement, kind: str
 ) -> Chore | None:
-    """Draw a treatment: an object is cleaned, heated or cooled, then moved to other furniture."""
+    """Draw a treatment: an object is cleaned, heated or cooled, then moved to other furniture.
+
+    All objects of a type to clean become dirty. None if no object needs a treatment
+    that its home has the furniture for.
+    """
     types, trait, station = TREATMENTS[kind]
     for target, receptacle in _pairs(rng, arrangement, TYPES[types]):
         parents = {
@@ -183,7 +194,10 @@ def _pairs(
     types: tuple[str, ...],
     at_least: int = 1,
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs of an object type and furniture to move it to, in random order."""
+    """Yield pairs of an object type and furniture to move it to, in random order.
+
+    Of each type there are ``at_least`` objects, and the furniture has space for as many.
+    """
     available = [t for t in types if len(arrangement.of(t)) >= at_least]
     rng.shuffle(available)
     for target in available:
@@ -193,7 +207,10 @@ def _pairs(
 
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
-    """Return furniture types for an object: with ``count`` free slots, and none of its type yet."""
+    """Return furniture types that an object may be moved to.
+
+    All furniture of the type has ``count`` free slots, and none holds such an object yet.
+    """
     allowed = set(OBJECTS[target].places)
     allowed |= {bin_ for bin_, types in BINNED.items() if target in types}
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
@@ -212,7 +229,10 @@ def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> li
 def _draw_slicing(
     rng: random.Random, arrangement: Arrangement, target: str
 ) -> tuple[Trait, ...]:
-    """Return the trait "sliced" for a random share of the sliceable objects, else no trait."""
+    """Return the trait "sliced" for a random share of the sliceable objects, else no trait.
+
+    Nothing is drawn where slicing is impossible: without a knife, or for other objects.
+    """
     has_knife = any("slicer" in o.affordances for o in arrangement.objects.values())
     if not has_knife or "sliceable" not in OBJECTS[target].affordances:
         return ()
@@ -253,7 +273,10 @@ def preposition(kind: str) -> str:
 
 
 def ask_for(rng: random.Random, chore: Chore, wording: Wording = 2) -> str:
-    """Phrase a chore as an instruction."""
+    """Phrase a chore as an instruction, in one of the ``SENTENCES`` of its type.
+
+    ``wording`` is the version of the sentences, which decides how one is chosen.
+    """
     target = spoken_name(chore.target)
     if chore.sliced:
         target = f"sliced {target}"

@@ -185,15 +185,25 @@ class EpisodeSource(Protocol):
     """Source of a household dataset's episodes: a generator, or published files."""
 
     @property
-    def tasks(self) -> Sequence[Task]: ...
+    def tasks(self) -> Sequence[Task]:
+        """Its tasks, each built when it is first read."""
+
     @property
-    def files(self) -> Mapping[str, Path]: ...
-    def world(self, episode: Episode) -> HouseholdWorld: ...
+    def files(self) -> Mapping[str, Path]:
+        """Files that the episodes are read from, for checksums; none for a generator."""
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """Return a new world of an
+        episode, before its reset.
+        """
+        ...
 
 
 class SourcedTasks(SolvableHousehold):
-    """Base of every household dataset, with one source of episodes per split. ``published_train``
-    is the split that provides few-shot examples for published splits."""
+    """Base of every household dataset, with one source of episodes per split.
+
+    ``published_train`` is the split that provides few-shot examples for published splits.
+    """
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
@@ -398,8 +408,11 @@ class Generated:
         return Case(task, arrangement.home, arrangement.scene())
 
     def _find(self, scene: str, code: str) -> int | None:
-        """Return the number of the first draw whose task the expert solves in ``length`` actions
-        within 1/8, counted at the level of actions that the bodies have."""
+        """Return the number of the first draw of the required length; None if there is none.
+
+        Its task takes the expert ``length`` actions within 1/8, counted at the level of
+        actions that the bodies have.
+        """
         # Within an eighth, which keeps the search short.
         tolerance = self.settings.length // 8
         least = self.settings.length - tolerance
@@ -434,8 +447,10 @@ def draw_start(
     arrangement: str,
     places: Sequence[Point] = (),
 ) -> dict[str, Json]:
-    """Draw an episode's start: a free position (from ``places`` or anywhere), one of twelve
-    headings, and the arrangement's name."""
+    """Draw an episode's start: a free position, one of twelve headings, the arrangement's name.
+
+    The position is one of ``places`` (metres), by default any of the home.
+    """
     # Without given places, anywhere that everything can be reached from.
     pose = pose_at(rng, rng.choice(places or home.starts))
     return {

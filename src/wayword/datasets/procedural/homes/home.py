@@ -60,8 +60,11 @@ ARCH_WIDTH = 1.2
 
 
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
-    """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway, fewer stand in a
-    row, each with a door to the next."""
+    """Draw a plan of ``count`` rooms.
+
+    With five or more, one of them is a hallway; fewer stand in a row, each with a door
+    to the next. The order of draws is part of all homes: keep it.
+    """
     # More rooms than one hallway can serve need wings.
     if count > floorplans.LARGEST:
         return _draw_wings(rng, count)
@@ -293,7 +296,10 @@ def _add_furniture(
     depth: float,
     **more: Any,
 ) -> str:
-    """Add furniture of a kind, centered on a point. Returns its id."""
+    """Add furniture of a kind, centered on a point (metres). Returns its id.
+
+    ``more`` are further fields of ``HouseObject``.
+    """
     spec = FURNITURE_KINDS[kind]
     return builder.furniture(
         kind,
@@ -319,8 +325,10 @@ def house_at(layout: Layout, start: Point) -> House:
 
 
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
-    """Return positions from which every room and piece can be reached once the doors are open;
-    empty if a room or piece cannot be reached."""
+    """Return positions from which every room and piece can be reached once the doors are open.
+
+    Empty if a room or piece cannot be reached from the largest part of the floor.
+    """
     # The lattice begins in the middle of the home.
     # The body's lattice has multiples of GRID only if its origin is one.
     west, south, east, north = layout.bounds

@@ -78,7 +78,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path, the initial heading (degrees), and its stretches."""
+    """A path of viewpoints, the initial heading (degrees), and its stretches.
+
+    The stretches follow each other without a gap from the first viewpoint to the last.
+    """
 
     path: tuple[str, ...]
     heading: float
@@ -139,7 +142,10 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
 
 def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
-    """Yield distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand."""
+    """Yield distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand.
+
+    Ends after ``TOUR_DRAWS`` draws, whatever they gave.
+    """
     rng = random.Random(f"tours/{house.scene}/{hops}")
     planner = _Planner(house)
     used: set[tuple[str, ...]] = set()
@@ -152,7 +158,10 @@ def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
 
 
 class _Planner:
-    """Divides paths of one house into stretches."""
+    """Divides paths of one house into stretches that an instruction can describe.
+
+    A path without an unambiguous description gives None.
+    """
 
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
@@ -168,7 +177,10 @@ class _Planner:
         goal: str,
         heading: float,
     ) -> Route | None:
-        """Return the route, or None if it has no unambiguous description."""
+        """Return the shortest route, or None if it has no unambiguous description.
+
+        None also for a path whose hops are not in ``ROUTE_HOPS``.
+        """
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:
             return None
@@ -179,8 +191,10 @@ class _Planner:
         return Route(tuple(path), heading, tuple(stretches))
 
     def tour(self, rng: random.Random, hops: int) -> Route | None:
-        """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
-        shortest path; None if the draw fails."""
+        """Draw a route of exactly ``hops`` steps; None if the draw fails.
+
+        It leads through several rooms if it is longer than any shortest path.
+        """
         graph = self.house.graph
         # In a room, not in a doorway, so that the start can be described.
         inside = [p.id for p in self.house.places if p.door is None]
@@ -219,8 +233,11 @@ class _Planner:
         before: list[Stretch],
         heading: float,
     ) -> list[Stretch] | None:
-        """Extend the stretches ``before`` to the end of the path; None if the rest cannot be
-        described or ends at nothing that has a name."""
+        """Extend the stretches ``before`` to the end of the path.
+
+        ``heading`` (degrees) is that of the start. None if the rest cannot be described
+        or ends at nothing that has a name.
+        """
         stretches = list(before)
         # Where the last stretch ended.
         at = before[-1].end if before else 0
@@ -248,8 +265,11 @@ class _Planner:
         facing: float,
         reached: int | None,
     ) -> Stretch | None:
-        """The longest stretch from index ``at``, up to the next doorway; ``reached`` is the piece
-        where the last one ended."""
+        """Return the longest stretch from index ``at``, up to the next doorway.
+
+        ``facing`` is the heading there (degrees), ``reached`` the piece where the last
+        stretch ended. None if no end has a name, and a single step is ambiguous.
+        """
         graph = self.house.graph
         places = [self.house.place(viewpoint) for viewpoint in path]
         first = graph.bearing(path[at], path[at + 1])[0]
@@ -316,7 +336,10 @@ class _Planner:
         return None
 
     def _is_direct(self, path: list[str], stretch: Stretch) -> bool:
-        """True if at every step the path takes the edge that leads closest to the end."""
+        """True if at every step the path takes the edge that leads closest to the end.
+
+        So a walker who heads for what is named takes this path.
+        """
         end: PlacedFurniture | HousePlace = self.house.place(path[stretch.end])
         if stretch.piece is not None:
             end = self.house.furniture[stretch.piece]
@@ -339,7 +362,10 @@ class _Planner:
         stretch: Stretch,
         named: set[int | None],
     ) -> tuple[int, Side] | None:
-        """Return the object nearest to the path that is visible at its start and then passed."""
+        """Return the object nearest to the path that is visible at its start and then passed.
+
+        ``named`` are pieces that the instruction names anyway. The side is that of the walker.
+        """
         passed: list[tuple[float, int, Side]] = []
         along = path[stretch.start : stretch.end + 1]
         places = [self.house.place(viewpoint) for viewpoint in along]

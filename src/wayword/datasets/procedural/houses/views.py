@@ -61,8 +61,11 @@ def look_around(
     sectors: int = SECTORS,
     width: float = 0.0,
 ) -> tuple[ViewSector, ...]:
-    """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
-    ``sectors``."""
+    """Return the sectors of what a viewpoint shows, clockwise from north.
+
+    They overlap if ``width`` (degrees) exceeds 360 / ``sectors``. Furniture of the room
+    comes first; through doorways only near pieces are listed.
+    """
     place = house.place(viewpoint)
     doors = doors_in_sight(house, viewpoint)
     pieces = furniture_in_sight(house, viewpoint)
@@ -99,7 +102,10 @@ def _in_sector(
     sectors: int,
     width: float,
 ) -> tuple[ItemInSight, ...]:
-    """Return the items in a sector, or in its overlap with others."""
+    """Return the items in a sector, or in its overlap with others, in the same order.
+
+    ``width`` in degrees; 0 for sectors that do not overlap.
+    """
     # Sectors that overlap share their items.
     center = number * (360.0 / sectors)
     return tuple(
@@ -120,7 +126,7 @@ def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
 
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
-    """Return all visible furniture, nearest first."""
+    """Return all visible furniture of all rooms, nearest first."""
     # Visibility was computed once for the full house.
     numbers = np.flatnonzero(
         house.sees_furniture[house.graph.index[viewpoint]]
@@ -145,7 +151,7 @@ def _nearest_first(
     place: HousePlace,
     visible: Mapping[int, PlacedFurniture | PlanDoor],
 ) -> list[ItemInSight]:
-    """Return the visible targets with heading and distance, nearest first."""
+    """Return the visible targets with heading (degrees) and distance (metres), nearest first."""
     eye = (place.x, place.y)
     items = []
     for number, target in visible.items():
@@ -160,7 +166,10 @@ def _room_towards(
     place: HousePlace,
     heading: float,
 ) -> int | None:
-    """Return the room in the direction of a heading; None along the wall of a doorway."""
+    """Return the number of the room in the direction of a heading (degrees).
+
+    None along the wall of a doorway.
+    """
     if place.door is None:
         return place.rooms[0]
     # The axis that crosses the doorway's wall: x for a wall from north to south.
@@ -193,7 +202,10 @@ def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
 
 
 def _distance_to_wall(start: float, step: float, low: float, high: float) -> float:
-    """Return the distance to a wall at ``low`` or ``high`` along one axis; 99 along the wall."""
+    """Return the distance to a wall at ``low`` or ``high`` along one axis (metres).
+
+    ``step`` is the sine of the angle to that wall, signed by direction; 99 along the wall.
+    """
     if abs(step) <= PARALLEL:
         # Farther than any wall of a house.
         return 99.0
@@ -223,7 +235,8 @@ def percept(
 ) -> Percept:
     """Return the percept of a viewpoint: sectors, sightings within 3 m, and a summary.
 
-    A sighting belongs to the nearest direction even if views overlap.
+    A sighting belongs to the nearest direction even if views overlap. The same house,
+    viewpoint and sectors give the same words.
     """
     place = house.place(viewpoint)
 
@@ -269,7 +282,10 @@ def _caption(
     place: HousePlace,
     direction: ViewSector,
 ) -> str:
-    """Word a direction: its furniture and doorways, else the room or wall ahead."""
+    """Word a direction: its furniture and doorways, else the room or wall ahead.
+
+    Draws once for the sentence, and once for each piece behind a doorway.
+    """
     pieces = [house.furniture[item.number].name for item in direction.furniture]
     doors = [_room_behind(house, place, item) for item in direction.doors]
     # Pieces and doorways, one of them, or neither; then what the room shows.
@@ -304,7 +320,7 @@ def _caption(
 
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
-    """Fill a sentence: the verb agrees with the number of pieces."""
+    """Fill a sentence: the verb agrees with the number of pieces, or of doorways without pieces."""
     # The verb agrees with the pieces, or with the doorways if there are no pieces.
     words = {"be": "is", "stand": "stands"}
     if len(pieces or doors) > 1:
@@ -317,7 +333,10 @@ def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) 
 
 
 def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> str:
-    """Return one sentence for the full place: its room, nearest pieces and doorways."""
+    """Return one sentence for the full place: its room, nearest pieces and doorways.
+
+    For a doorway it names the two rooms.
+    """
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(WORDS["between"]).format(one=one, other=other)

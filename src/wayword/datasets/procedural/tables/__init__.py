@@ -50,6 +50,7 @@ class Table(Mapping[str, T]):
         return len(self._rows)
 
     def items(self) -> ItemsView[str, T]:  # that of Mapping looks each key up again
+        """Return the rows of the table, which is read at first use."""
         return self._rows.items()
 
 

@@ -105,7 +105,7 @@ class Street:
 
 @dataclass(frozen=True, slots=True)
 class Streets:
-    """Corners and the streets between them."""
+    """Corners (metres) and the streets between them, which name corners by number."""
 
     corners: tuple[Point, ...]
     streets: tuple[Street, ...]
@@ -172,7 +172,10 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
 
 
 def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
-    """Return pairs of neighboring corners, with some left out while the town stays connected."""
+    """Return pairs of neighboring corners, with some left out while the town stays connected.
+
+    No corner becomes a dead end.
+    """
     corner_count = size * size
     pairs = []
     for corner in range(corner_count):
@@ -239,7 +242,9 @@ LIGHT_SHARE = {3: 0.4, 4: 0.85, 5: 1.0}
 @dataclass(frozen=True, slots=True)
 class Landmark:
     """A named object at ``x`` and ``y`` (metres), visible from the panoramas of ``streets``.
-    ``home`` is the panorama it belongs to; ``where`` is ``street``, ``corner`` or ``light``."""
+
+    ``home`` is the panorama it belongs to; ``where`` is ``street``, ``corner`` or ``light``.
+    """
 
     name: str
     x: float

@@ -20,8 +20,10 @@ from wayword.worlds.indoor.graph import ViewpointGraph
 
 
 def level_checksums(plan: Plan) -> list[str]:
-    """The checksums of the first and the last episode of a level, of the first alone if the plan
-    does not play the last."""
+    """Return the checksums of the first and the last episode of a level.
+
+    Of the first alone if the plan does not play the last.
+    """
     dataset = open_dataset(plan)
     tasks = [dataset.tasks[0]]
     if plan.limit is None:
@@ -30,13 +32,13 @@ def level_checksums(plan: Plan) -> list[str]:
 
 
 def checksums(dataset: Dataset, tasks: Sequence[Task]) -> list[str]:
-    """12 hexadecimal digits of the scene, start, goal and instruction of each task."""
+    """Return 12 hexadecimal digits of the scene, start, goal and instruction of each task."""
     texts = [json.dumps(content(dataset, task)) for task in tasks]
     return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in texts]
 
 
 def content(dataset: Dataset, task: Task) -> Any:
-    """What makes an episode, as JSON."""
+    """Return what makes an episode, as JSON."""
     episode = task.episode
     world = dataset.world(task.episode)
     world.reset(episode)
@@ -57,8 +59,11 @@ def content(dataset: Dataset, task: Task) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON that is the same on every machine: sets sorted, numbers rounded. Mappings
-    count by their values, so that a renamed field changes nothing."""
+    """Return a value as JSON that is the same on every machine.
+
+    Sets are sorted, numbers rounded. Mappings count by their values, so that a renamed
+    field changes nothing.
+    """
     if isinstance(value, Mapping):
         return sorted(map(_plain, value.values()), key=str)
     if isinstance(value, set | frozenset):

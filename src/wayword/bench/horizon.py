@@ -49,9 +49,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """H50 with its interval; 0 is below the ladder, infinity beyond it. ``rates``: success at each
-    level, NaN where it was not played. ``ceiling``: success at the best level. ``is_monotone``: no
-    level is solved significantly more often than a shorter one."""
+    """H50 with its interval; 0 is below the ladder, infinity beyond it.
+
+    ``rates``: success at each level, NaN where it was not played. ``ceiling``: success
+    at the best level. ``is_monotone``: no level is solved significantly more often than
+    a shorter one.
+    """
 
     h50: Interval
     rates: tuple[Interval, ...]
@@ -94,8 +97,11 @@ def horizon(
     attempts: Sequence[Attempt],
     floor: Sequence[float] | None = None,
 ) -> Horizon:
-    """Return the horizon of a player on a ladder with these ``lengths`` (L,); ``floor`` (L,) is the
-    success of policies that solve nothing, which a level must exceed too."""
+    """Return the horizon of a player on a ladder with these ``lengths`` (L,), in rising order.
+
+    ``floor`` (L,) is the success of policies that solve nothing, which a level must
+    exceed too. At least one level must have been played.
+    """
     least = [max(HALF, chance) for chance in floor or [0.0] * len(lengths)]
     # Players that guess exceed the floor by chance alone, so it counts next to one half.
     rates = level_rates(attempts, len(lengths))
@@ -122,7 +128,12 @@ def horizon(
     counts = Counter(each.level for each in attempts)
     tried = [counts[level] for level in range(len(lengths))]
     # The value may fall outside of the interval, which is more reliable.
-    value = isotonic_crossing(lengths, [rate.mean for rate in rates], tried, HALF)
+    value = isotonic_crossing(
+        lengths,
+        [rate.mean for rate in rates],
+        tried,
+        HALF,
+    )
     h50 = Interval(min(max(value, low), high), low, high)
 
     played = [rate for rate in rates if not math.isnan(rate.mean)]
@@ -140,8 +151,11 @@ def isotonic_crossing(
     tried: Sequence[int],
     height: float,
 ) -> float:
-    """Return the length at which the best falling sequence of success rates passes a height: linear
-    in log length between levels, 0 below the ladder, infinite beyond it."""
+    """Return the length at which the best falling sequence of success rates passes a height.
+
+    Linear in log length between levels, 0 below the ladder, infinite beyond it.
+    ``rates`` (L,) are weighted by ``tried`` (L,), the episodes of each level.
+    """
     from scipy.optimize import isotonic_regression
 
     # Levels that were not played follow hopeless ones.

@@ -88,7 +88,11 @@ QUICK_HOPELESS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A ladder: a dataset, its levels' ``lengths``, and the score that means success."""
+    """A ladder: a dataset, its levels' ``lengths``, and the score that means success.
+
+    ``unit`` is that of the lengths. ``floor``: success by level of policies that solve nothing.
+    ``checksums``: length -> those of the level's first and last episode.
+    """
 
     name: str
     dataset: str
@@ -130,7 +134,7 @@ class Bench:
 
 @cache
 def open_bench(version: str = VERSIONS[-1]) -> Bench:
-    """The version of that name. Raises ``UsageError``."""
+    """Return the version of that name. Raises ``UsageError`` for an unknown one."""
     if version not in VERSIONS:
         raise UsageError(f"no bench {version!r}; {suggest(version, list(VERSIONS))}")
     file = Path(__file__).parent / f"{version}.yaml"
@@ -143,13 +147,20 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     real = []
     for name, row in tree.pop("real").items():
         real.append(RealSet(name, **{**row, "splits": tuple(row["splits"])}))
-    return Bench(version, **tree, real=tuple(real), tracks=tuple(tracks))
+    return Bench(
+        version,
+        **tree,
+        real=tuple(real),
+        tracks=tuple(tracks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A player on a version, with the options of the command; ``salt`` draws a private twin:
-    the same ladders with other seeds."""
+    """A player on a version, with the options of the command.
+
+    ``salt`` draws a private twin: the same ladders with other seeds.
+    """
 
     bench: Bench
     agent: str
@@ -176,7 +187,7 @@ class Contender:
         return Path("runs/bench") / "-".join(parts).replace(":", "-")
 
     def chosen(self) -> list[Track]:
-        """The tracks to play. Raises ``UsageError``."""
+        """Return the tracks to play. Raises ``UsageError`` for an unknown one."""
         # By name, in the order of the version.
         named = {track.name: track for track in self.bench.tracks}
         for name in self.tracks:
@@ -232,7 +243,7 @@ class Contender:
         return merge(settings, {"dataset": dataset})
 
     def real_plan(self, real: RealSet, **options: Any) -> Plan:
-        """The plan of a sample of a published dataset, before its split is known."""
+        """Return the plan of a sample of a published dataset, before its split is known."""
         limit = sample_size(self.bench, self.quick)
         settings = self._settings(real.settings)
         seed = self.bench.seed
@@ -247,7 +258,7 @@ class Contender:
         )
 
     def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
-        """Each perturbation and the plan of the track's middle level under it."""
+        """Yield each perturbation and the plan of the track's middle level under it."""
         # The middle level is neither too easy nor too hard to show a loss.
         plan = dict(self.plans(track, **options))[track.middle]
         for kind, rate in self.bench.robust.items():
@@ -258,8 +269,10 @@ class Contender:
                 yield kind, replace(plan, settings=settings, out=out)
 
     def sight_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
-        """Each condition of sight and the plan of the track's shortest level in it; none for a
-        track without pictures."""
+        """Yield each condition of sight and the plan of the track's shortest level in it.
+
+        None for a track without pictures.
+        """
         if track.name not in DRAWN:
             return
         _, plan = next(self.plans(track, **options))
@@ -270,7 +283,7 @@ class Contender:
             yield condition, replace(plan, settings=merged, out=out)
 
     def header(self) -> dict[str, Any]:
-        """The part of the card that says who played what."""
+        """Return the part of the card that says who played what."""
         return {
             "bench": self.bench.version,
             "quick": self.quick,
@@ -287,12 +300,12 @@ class Contender:
 
 
 def _digest(salt: str) -> str:
-    """The start of a salt's SHA-256, which names a private twin without telling its salt."""
+    """Return the start of a salt's SHA-256, which names a private twin without telling its salt."""
     return hashlib.sha256(salt.encode()).hexdigest()[:8]
 
 
 def sample_size(bench: Bench, quick: bool) -> int:
-    """The number of episodes in a sample of published data."""
+    """Return the number of episodes in a sample of published data."""
     return QUICK_REAL if quick else bench.real_episodes
 
 
@@ -337,7 +350,9 @@ def outcomes(
     folder: Path,
     track: Track,
 ) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
-    """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
+    """Yield each tried episode: its level, id, success, and scores. Failed ones count
+    as failures.
+    """
     for level, length in enumerate(track.lengths):
         path = folder / track.name / f"{length:03d}"
         if is_run(path):
@@ -348,7 +363,7 @@ def outcomes(
 def _successes(
     tried: Sequence[tuple[int, str, bool, dict[str, float]]],
 ) -> dict[str, float]:
-    """Episode -> 1 if it was solved, else 0."""
+    """Return episode -> 1 if it was solved, else 0."""
     return {name: float(won) for _, name, won, _ in tried}
 
 
@@ -408,8 +423,10 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
 
 
 def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
-    """The card of the runs in a folder, whose ``header`` says what they are of. Published data
-    count in no number but their own."""
+    """Return the card of the runs in a folder, whose ``header`` says what they are of.
+
+    Published data count in no number but their own.
+    """
     bench = open_bench(header["bench"])
     tracks = {}
     means: list[float] = []
@@ -463,21 +480,21 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def level_runs(folder: Path) -> list[Path]:
-    """The runs of levels in a folder."""
+    """Return the runs of levels in a folder."""
     # Two folders deep are levels; perturbed runs are three deep.
     runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
     return [run for run in runs if run.parent.name != REAL]
 
 
 def _date(folder: Path) -> str:
-    """The day on which the last run of a level began."""
+    """Return the day on which the last run of a level began."""
     # The day of the last run, since a card grows over days.
     started = [RunFolder.read(run).config["started"] for run in level_runs(folder)]
     return max((each[:10] for each in started), default="")
 
 
 def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
-    """The entry that a card's header describes."""
+    """Return the entry that a card's header describes."""
     names = tuple(header["tracks"])
     return Contender(
         open_bench(header["bench"]),
@@ -495,7 +512,7 @@ def recorded_samples(
     header: Mapping[str, Any],
     data: Path | None,
 ) -> dict[Path, Plan]:
-    """The plan of each run on published data that a card names."""
+    """Return the plan of each run on published data that a card names."""
     plans = {}
     for on in (row["dataset"] for row in header.get("real", ())):
         for real in entry.bench.real:
@@ -507,7 +524,7 @@ def recorded_samples(
 
 
 def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
-    """The horizon in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
+    """Return the horizon in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
 
     def bounded(length: float) -> float | str:
         """Return a length, or a text for one beyond an end of the ladder."""
@@ -532,7 +549,10 @@ def _level(
     level: int,
     length: int,
 ) -> dict[str, Any]:
-    """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
+    """Return the success and the cost of a level.
+
+    ``episodes`` is 0 where the ladder ended before it.
+    """
     # A level without rows was not played, because those before it were hopeless.
     rows = [row for row in played if row[0] == level]
     won = np.array([row[2] for row in rows], dtype=float)
@@ -566,8 +586,10 @@ def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
 
 
 def read_stored(path: Path) -> dict[str, Any]:
-    """The card in a file as it was written. Raises ``UsageError`` or ``RecordingError`` for a file
-    that is not a card."""
+    """Return the card in a file as it was written.
+
+    Raises ``UsageError`` or ``RecordingError`` for a file that is not a card.
+    """
     if not path.is_file():
         raise UsageError(f"{path.parent}: has no {CARD}; play with wayword bench")
     # Cards come from other people.
@@ -581,8 +603,10 @@ def read_stored(path: Path) -> dict[str, Any]:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The card of a folder, computed again where its runs are there. Raises ``UsageError`` or
-    ``RecordingError``."""
+    """Return the card of a folder, computed again where its runs are there.
+
+    Raises ``UsageError`` or ``RecordingError``.
+    """
     path = folder / CARD if folder.is_dir() else folder
     card = read_stored(path)
     # What the player was is taken from the card.
@@ -599,7 +623,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def track_heads(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The part of each track of a card that its header has: lengths and unit."""
+    """Return the part of each track of a card that its header has: lengths and unit."""
     heads = {}
     for name, row in card["tracks"].items():
         heads[name] = {"lengths": row["lengths"], "unit": row["unit"]}
@@ -651,7 +675,15 @@ SHAPES: Shapes = {
     "real.*.sample": 0,
 }
 """Fields of a card, with examples of their types."""
-_COMPUTED = ("success", "tokens", "dollars", "date", "robust", "sight", "looks")
+_COMPUTED = (
+    "success",
+    "tokens",
+    "dollars",
+    "date",
+    "robust",
+    "sight",
+    "looks",
+)
 
 # Output.
 
@@ -671,8 +703,11 @@ def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
-    """A horizon and its interval as texts. It is below the ladder where success never exceeds one
-    half. There is none where the interval is the whole ladder: success does not fall."""
+    """Return a horizon and its interval as texts.
+
+    It is below the ladder where success never exceeds one half. There is none where the
+    interval is the whole ladder: success does not fall.
+    """
     texts = []
     for end in h50:
         if not isinstance(end, str):
@@ -688,8 +723,10 @@ def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
 
 
 def percents(triple: Sequence[float] | None) -> tuple[str, str]:
-    """A rate and its interval as texts; dashes where it is not stated. Raises ``ValueError`` for
-    numbers that are no rates."""
+    """Return a rate and its interval as texts; dashes where it is not stated.
+
+    Raises ``ValueError`` for numbers that are no rates.
+    """
     if triple is None:
         return "–", ""
     if not all(abs(value) <= 1 for value in triple):
@@ -699,7 +736,7 @@ def percents(triple: Sequence[float] | None) -> tuple[str, str]:
 
 
 def title(card: Mapping[str, Any]) -> str:
-    """The player and the version, in a line."""
+    """Return the player and the version, in a line."""
     kind = ", quick" if card["quick"] else ""
     twin = ", private twin" if card.get("private") else ""
     player = " with ".join(part for part in (card["agent"], card["model"]) if part)
@@ -707,7 +744,7 @@ def title(card: Mapping[str, Any]) -> str:
 
 
 def render(card: Mapping[str, Any], form: str = "rich") -> str:
-    """The card as text: ``rich``, ``json``, ``markdown`` or ``latex``."""
+    """Return the card as text: ``rich``, ``json``, ``markdown`` or ``latex``."""
     if form == "json":
         return json.dumps(card, indent=2, allow_nan=False)
     rows = [_cells(name, row) for name, row in card["tracks"].items()]
@@ -758,7 +795,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
 
 
 def sight_lines(card: Mapping[str, Any]) -> list[str]:
-    """The conditions of sight of a card, and what they say of the model."""
+    """Return the conditions of sight of a card as lines, and what they say of the model."""
     rows = card.get("sight", ())
     lines = [""] if rows else []
     for row in rows:
@@ -773,7 +810,10 @@ def sight_lines(card: Mapping[str, Any]) -> list[str]:
 
 
 def real_line(row: Mapping[str, Any]) -> str:
-    """A published dataset of a card: the split and its numbers, and the files that are missing."""
+    """Return a published dataset of a card as a line.
+
+    The split and its numbers, and the files that are missing.
+    """
     missing = "; ".join(row["missing"])
     if not row["dataset"]:
         return f"{row['named']}: not played, missing: {missing}"
@@ -791,7 +831,7 @@ def real_line(row: Mapping[str, Any]) -> str:
 
 
 def sample_count(row: Mapping[str, Any]) -> str:
-    """The episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
+    """Return the episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
     if row["episodes"] == row["sample"]:
         return str(row["sample"])
     return f"{row['episodes']} of {row['sample']}"
@@ -832,8 +872,10 @@ class TrackDifference:
 
 
 def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
-    """The difference over all shared tracks, if there are several, and those by track, paired by
-    episode. Raises ``UsageError`` where nothing is shared."""
+    """Return the difference over all shared tracks, if there are several, and those by track.
+
+    Paired by episode. Raises ``UsageError`` where nothing is shared.
+    """
     cards = [read_card(folder) for folder in (first, second)]
     # Other versions have other episodes.
     if cards[0]["bench"] != cards[1]["bench"]:
@@ -867,7 +909,7 @@ def place_totals(
     track: Track,
     played: Sequence[tuple[int, str, bool, dict[str, float]]],
 ) -> dict[str, float]:
-    """The mean success of each place of a track over its levels."""
+    """Return the mean success of each place of a track over its levels."""
     attempts = [
         Attempt(level, place(name), name, won) for level, name, won, _ in played
     ]
@@ -876,8 +918,10 @@ def place_totals(
 
 
 def compare_real(first: Path, second: Path) -> list[TrackDifference]:
-    """Differences on each split of published data that both cards have, corrected apart from the
-    tracks."""
+    """Return differences on each split of published data that both cards have.
+
+    Corrected apart from the tracks.
+    """
     cards = [read_card(folder) for folder in (first, second)]
     played = [_real_splits(card) for card in cards]
     found = []
@@ -897,15 +941,18 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
 
 
 def _real_splits(card: Mapping[str, Any]) -> set[str]:
-    """The published splits of which a card has episodes."""
+    """Return the published splits of which a card has episodes."""
     return {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
 
 
 def _differences(
     found: Sequence[tuple[str, Sequence[Mapping[str, float]], Callable[[str], str]]],
 ) -> list[TrackDifference]:
-    """Paired tests of named pairs of outcomes by episode; those without shared episodes are left
-    out."""
+    """Return paired tests of named pairs of outcomes by episode.
+
+    Those without shared episodes are left out. The last of each of ``found`` returns
+    the cluster of an episode.
+    """
     rows: list[tuple[str, int, int, MeanEstimate]] = []
     for label, wins, cluster in found:
         # A run is not there.
@@ -920,7 +967,14 @@ def _differences(
     # All tracks are one family of tests.
     corrected = holm([estimate.p for *_, estimate in rows])
     return [
-        TrackDifference(label, shared, places, each.interval(alpha), each.p, p)
+        TrackDifference(
+            label,
+            shared,
+            places,
+            each.interval(alpha),
+            each.p,
+            p,
+        )
         for (label, shared, places, each), (p, alpha) in zip(
             rows,
             corrected,
@@ -944,8 +998,11 @@ def ranks(
     players: Sequence[Mapping[str, float]],
     cluster: Callable[[str], str],
 ) -> list[int]:
-    """The rank of each player by success on the episodes (or places) that two share: one more than
-    the number of players that are significantly better, with Holm's correction over the pairs."""
+    """Return the rank of each player by success on the episodes (or places) that two share.
+
+    One more than the number of players that are significantly better, with Holm's
+    correction over the pairs.
+    """
     pairs = []
     for a, b in combinations(range(len(players)), 2):
         shared = [name for name in players[a] if name in players[b]]
@@ -965,7 +1022,7 @@ def ranks(
 
 
 def render_comparison(first: Path, second: Path) -> str:
-    """The horizons of two players and their differences, a line a track."""
+    """Return the horizons of two players and their differences, a line a track."""
     cards = [read_card(folder) for folder in (first, second)]
     lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
     rows = compare_cards(first, second)
@@ -995,8 +1052,10 @@ def render_comparison(first: Path, second: Path) -> str:
 
 
 def _quick_note(rows: Sequence[TrackDifference]) -> str:
-    """What a comparison of quick runs can show at best: its smallest p-values are those of a player
-    that wins in all places."""
+    """Return what a comparison of quick runs can show at best.
+
+    Its smallest p-values are those of a player that wins in all places.
+    """
     tracks = [row for row in rows if row.track != ALL_TRACKS]
     fewest = min(row.places for row in tracks)
     every = sum(row.places for row in tracks)
@@ -1014,8 +1073,10 @@ def _quick_note(rows: Sequence[TrackDifference]) -> str:
 
 
 def clearest_p(places: int, tracks: int) -> float:
-    """The corrected p-value of a track where one player wins everything in all places, and the
-    other one nothing."""
+    """Return the corrected p-value of a track where one player wins everything in all places.
+
+    The other one wins nothing: no comparison can be clearer.
+    """
     return tracks * 2 * 0.5**places
 
 

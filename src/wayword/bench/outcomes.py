@@ -17,13 +17,19 @@ class Judge(Protocol):
     """The score that means success, and its least value."""
 
     @property
-    def success(self) -> str: ...
+    def success(self) -> str:
+        """Key of the score that means success."""
+
     @property
-    def at_least(self) -> float: ...
+    def at_least(self) -> float:
+        """Least value of that score in an episode that succeeded."""
 
 
 def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, float]]]:
-    """Each tried episode of a run: its id, success, and scores. Failed ones count as failures."""
+    """Yield each tried episode of a run: its id, success, and scores.
+
+    Failed ones count as failures, without scores. Episodes that were not tried are left out.
+    """
     run = RunFolder.read(path)
     finished = dict(run.scores())
     for name, scores in finished.items():
@@ -34,25 +40,31 @@ def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, flo
 
 
 def place(episode: str) -> str:
-    """The place that an episode's id begins with; the id itself where each has a place alone."""
+    """Return the place that an episode's id begins with: the unit of intervals.
+
+    The id itself where each episode has a place of its own.
+    """
     return episode.partition("_")[0]
 
 
 def cost(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """The tokens and dollars of episodes."""
+    """Return the tokens and dollars of episodes."""
     tokens = total(scores, "prompt_tokens") + total(scores, "completion_tokens")
     return {"tokens": int(tokens), "dollars": round(total(scores, "cost"), 6)}
 
 
 def dollars_text(row: Mapping[str, Any]) -> str:
-    """The dollars of a row or card: ``$0.42``. Tokens without dollars have no known price."""
+    """Return the dollars of a row or card as text: ``$0.42``.
+
+    Tokens without dollars have no known price.
+    """
     if row["tokens"] and not row["dollars"]:
         return "no known cost"
     return f"${row['dollars']:.2f}"
 
 
 def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """The cost of episodes, their seconds, and the share of steps that were rejections."""
+    """Return the cost of episodes, their seconds, and the share of steps that were rejections."""
     # At least one step, as runs may have none.
     rejected = total(scores, "rejections") / max(1.0, total(scores, "steps"))
     seconds = round(total(scores, "seconds"), 1)
@@ -60,12 +72,15 @@ def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def total(scores: Sequence[Mapping[str, float]], key: str) -> float:
-    """The sum of a metric over the episodes that have it."""
+    """Return the sum of a metric over the episodes that have it."""
     return float(np.nansum([each.get(key, 0.0) for each in scores]))
 
 
 def triple(found: Interval, least: float = 0.0) -> list[float]:
-    """An estimate and its bounds: ``least`` and 1 where one place alone gives no interval."""
+    """Return an estimate and its bounds, rounded for a card.
+
+    The bounds are ``least`` and 1 where one place alone gives no interval.
+    """
     ends = found.low, found.high
     if not math.isfinite(found.low):
         ends = least, 1.0

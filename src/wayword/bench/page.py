@@ -33,8 +33,12 @@ FOOT = 22
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Success over length, in pixels: ``line`` and ``band`` are the points of SVG shapes, ``dots``
-    the levels, ``h50`` where the horizon stands, None where it is beyond the ladder."""
+    """Success over length, in pixels.
+
+    ``line`` and ``band`` are the points of SVG shapes, ``dots`` the levels, each with
+    its words, ``marks`` the lengths on the axis, and ``h50`` where the horizon stands,
+    None where it is beyond the ladder.
+    """
 
     line: str
     band: str
@@ -44,16 +48,18 @@ class Curve:
 
 
 def curve(track: Mapping[str, Any]) -> Curve:
-    """The curve of a track of a card; length is on a log axis."""
+    """Return the curve of a track of a card; length is on a log axis."""
     # Levels that were not played have no success.
     levels = [level for level in track["levels"] if level["episodes"]]
     first, last = (math.log2(track["lengths"][n]) for n in (0, -1))
 
     def x(length: float) -> float:
+        """Return the column of a length."""
         share = (math.log2(length) - first) / max(1.0, last - first)
         return round(LEFT + 8 + share * (WIDTH - LEFT - 20), 1)
 
     def y(rate: float) -> float:
+        """Return the row of a success rate."""
         return round(8 + (1 - rate) * (HEIGHT - FOOT - 8), 1)
 
     rows = [(x(level["length"]), *map(y, level["success"])) for level in levels]
@@ -75,8 +81,10 @@ def curve(track: Mapping[str, Any]) -> Curve:
 
 
 def write_card_page(folder: Path, card: Mapping[str, Any]) -> Path:
-    """Write ``card.html`` next to a card, and the page of the first episode lost at each level
-    where its run is there."""
+    """Write ``card.html`` next to a card, and return its path.
+
+    Also the page of the first episode lost at each level, where its run is there.
+    """
     links: dict[tuple[str, int], str] = {}
     for name, track in card["tracks"].items():
         for level in track["levels"]:
@@ -130,9 +138,11 @@ def write_board(
     salts: Sequence[str] = (),
     trusted: Sequence[Path] = (),
 ) -> Path:
-    """Write a board of all cards below a folder: ``index.html``, and a page a card. ``salts`` are
-    those of private twins, ``trusted`` files that cards name. Raises ``UsageError`` where there is
-    no card."""
+    """Write a board of all cards below a folder: ``index.html``, and a page a card.
+
+    ``salts`` are those of private twins, ``trusted`` files that cards name. A card that
+    cannot be read is named on the board. Raises ``UsageError`` where there is no card.
+    """
     # Sorted, so that the same cards give the same page on every machine.
     paths = sorted(folder.rglob(ladders.CARD))
     if not paths:
@@ -189,7 +199,7 @@ def write_board(
 
 
 def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The rows of complete cards, and those of quick cards."""
+    """Return the rows of complete cards, and those of quick cards, each with a heading."""
     kinds = {"Cards": False, "Quick cards: three levels of eight episodes": True}
     groups = []
     for name, quick in kinds.items():
@@ -200,8 +210,10 @@ def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, An
 
 
 def _rank(rows: Sequence[dict[str, Any]]) -> None:
-    """Set the rank of each row within a track, and in total if its card has all tracks. Only
-    verified cards of the same version are ranked, quick ones among themselves."""
+    """Set the rank of each row within a track, and in total if its card has all tracks.
+
+    Only verified cards of the same version are ranked, quick ones among themselves.
+    """
     groups: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for row in rows:
         card = row["card"]
@@ -233,8 +245,10 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Each track's horizon and success as texts, and the horizon as a number to sort by. The rank
-    is set later, 0 for a card that is not ranked."""
+    """Return each track's horizon and success as texts, and the horizon as a number to sort by.
+
+    The rank is set later, 0 for a card that is not ranked.
+    """
     cells = {}
     for name, row in card["tracks"].items():
         value, ends = ladders.estimate(row["h50"])
@@ -250,7 +264,10 @@ def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _order(value: float | str) -> float:
-    """A horizon as a number; those beyond the ladder sort after it, those below it first."""
+    """Return a horizon as a number to sort by.
+
+    Those beyond the ladder sort after it, those below it first.
+    """
     if isinstance(value, str):
         # Twice the longest length is the next level that a ladder would have.
         sign, _, end = value.partition(" ")

@@ -38,8 +38,12 @@ ROW_HEAD = ("dataset", "named", "missing")
 
 @dataclass(frozen=True, slots=True)
 class RealSet:
-    """A published dataset next to a ``track``. ``success`` is the score that means success, and
-    ``metric`` another one that the dataset reports."""
+    """A published dataset next to a ``track``.
+
+    ``splits`` in order of preference. ``success`` is the score that means success, from
+    ``at_least`` on, and ``metric`` another one that the dataset reports. ``checksums``:
+    split -> those of the first and the last episode of the sample.
+    """
 
     name: str
     track: str
@@ -57,11 +61,12 @@ class RealSet:
         return stated or INDEPENDENT
 
     def cluster_of(self, episode: str) -> str:
+        """Return the cluster of an episode, by its id."""
         return self.clusters.of(episode)
 
 
 def sample_folder(folder: Path, on: str) -> Path:
-    """The folder of the run on a split, such as ``r2r:val_seen``."""
+    """Return the folder of the run on a split, such as ``r2r:val_seen``."""
     return folder / REAL / on.replace(":", "-")
 
 
@@ -71,9 +76,12 @@ def find(
     folder: Path,
     complete: bool,
 ) -> tuple[dict[str, Any], Plan | None]:
-    """The head of a set's row, and the plan on the first split that is on this machine, None if
-    none is; ``complete`` if the plan plays the last episode of the sample. Raises ``UsageError``
-    for a wrong setting, and where the files hold other episodes than the version's."""
+    """Return the head of a set's row, and the plan on the first split that is on this machine.
+
+    None for the plan if there is none. ``complete``: the plan plays the last episode of
+    the sample as well. Raises ``UsageError`` for a wrong setting, and where the files
+    hold other episodes than the version's.
+    """
     head = {"dataset": "", "named": f"{real.name}:{real.splits[0]}"}
     # A card says what is missing, so that the reader can fetch it.
     missing = list[str]()
@@ -95,7 +103,10 @@ def find(
 
 
 def sample_checksums(plan: Plan, complete: bool) -> list[str]:
-    """The checksums of the first episode of a sample and, of a ``complete`` one, of the last."""
+    """Return the checksums of the first episode of a sample.
+
+    Of a ``complete`` one, also of the last. Raises ``DataError`` for missing files.
+    """
     dataset = open_dataset(plan)
     # Two episodes are enough to notice another order or another file.
     numbers = choose(plan, dataset.tasks)
@@ -106,8 +117,11 @@ def sample_checksums(plan: Plan, complete: bool) -> list[str]:
 
 
 def absence(plan: Plan, complete: bool = False) -> str:
-    """The problem with a split's files on this machine, without the path of its data folder; empty
-    if there is none. Raises ``UsageError`` for a wrong setting."""
+    """Return the problem with a split's files on this machine; empty if there is none.
+
+    It leaves out the path of the data folder, as cards are published. Raises
+    ``UsageError`` for a wrong setting.
+    """
     cls = registry.load("dataset", plan.dataset_name)
     # A wrong setting is no missing file.
     make(cls.Settings, plan.group("dataset"), plan.dataset_name)
@@ -126,9 +140,11 @@ def real_rows(
     heads: Sequence[Mapping[str, Any]],
     size: int,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a card: success with its interval over clusters, the dataset's other metric, and
-    the effort. ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were
-    tried: 0 where no split is there, or none was played yet."""
+    """Yield the rows of a card: success with its interval over clusters, and the effort.
+
+    ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were tried:
+    0 where no split is there, or none was played yet. ``heads`` are those of :func:`find`.
+    """
     for head in heads:
         on = head["dataset"] or head["named"]
         # The head has a split; its dataset is a set of the version.

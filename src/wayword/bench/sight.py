@@ -43,14 +43,20 @@ class Ladder(Judge, Protocol):
     """A track, as far as its runs are found and judged."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the track."""
+
     @property
-    def lengths(self) -> Sequence[int]: ...
+    def lengths(self) -> Sequence[int]:
+        """Lengths of its levels, the shortest first."""
 
 
 def run_folder(folder: Path, track: Ladder, condition: str) -> Path:
-    """Return the folder of a condition's run: in words, that of the ladder's shortest level, unless
-    the conditions have a dataset of their own."""
+    """Return the folder of a condition's run.
+
+    In words, that of the ladder's shortest level, unless the conditions have a dataset
+    of their own.
+    """
     if condition == "words" and not DRAWN[track.name]:
         return folder / track.name / f"{track.lengths[0]:03d}"
     return folder / SIGHT / condition / track.name
@@ -75,7 +81,9 @@ def _outcomes(
 
 def sight_rows(folder: Path, tracks: Sequence[Ladder]) -> list[dict[str, Any]]:
     """Return a row for each condition: success, and its difference from words, paired by episode.
-    Empty without runs in pictures."""
+
+    Empty without runs in pictures.
+    """
     drawn = [track for track in tracks if track.name in DRAWN]
     rows = []
     in_words: dict[str, bool] = {}
@@ -102,13 +110,17 @@ def sight_rows(folder: Path, tracks: Sequence[Ladder]) -> list[dict[str, Any]]:
 
 
 def _is_extra(name: str, condition: str) -> bool:
+    """True if the ladder has not counted the episode's cost already."""
     track = name.partition("/")[0]
     return condition != "words" or bool(DRAWN[track])
 
 
 def looks(folder: Path, tracks: Sequence[Ladder]) -> list[float]:
-    """Return how much more often a model succeeds with its pictures than with those of another
-    place, paired by episode, with the interval's bounds. Empty without both runs."""
+    """Return how much more often a model succeeds with its pictures than with another place's.
+
+    The mean difference, paired by episode, with the interval's bounds. Empty without
+    both runs.
+    """
     drawn = [track for track in tracks if track.name in DRAWN]
     wins = {}
     for condition in ("pictures", "elsewhere"):
@@ -130,7 +142,10 @@ def _difference(wins: Mapping[str, bool], others: Mapping[str, bool]) -> list[fl
 
 
 def verdict(gap: Sequence[float]) -> str:
-    """Return what the difference from the pictures of another place says of a model."""
+    """Return what the difference from the pictures of another place says of a model.
+
+    ``gap`` is the result of :func:`looks`.
+    """
     mean, low, high = gap
     points = f"{100 * mean:+.0f} points [{100 * low:+.0f}, {100 * high:+.0f}]"
     if low > 0.0:

@@ -43,8 +43,11 @@ class Unverified(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of a check. ``reason`` is empty if the card is verified; ``unchecked`` are the
-    published splits whose files are not on this machine."""
+    """The result of a check.
+
+    ``reason`` is empty if the card is verified; ``unchecked`` are the published splits
+    whose files are not on this machine.
+    """
 
     reason: str = ""
     unchecked: tuple[str, ...] = ()
@@ -114,7 +117,12 @@ class _Check:
         identity = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
         checksum = str(identity.get("agent_checksum") or "")
         # A file is run only if the user trusts it.
-        agent = trusted_part("agent", card["agent"], checksum, self.trusted)
+        agent = trusted_part(
+            "agent",
+            card["agent"],
+            checksum,
+            self.trusted,
+        )
         backend = card["model"].partition(":")[0]
         if card["model"] and backend not in registry.names("model"):
             raise Unverified(f"its model's backend {backend!r} is not installed")
@@ -152,7 +160,7 @@ class _Check:
             tried.append(len(won))
 
     def _check(self, name: str, plan: Plan) -> Path:
-        """Check one run, and return its folder."""
+        """Check one run, and return its folder. Raises ``Unverified``."""
         path = plan.out
         if path is None or not is_run(path):
             raise Unverified(f"{name} is missing")
@@ -187,7 +195,7 @@ class _Check:
         return path
 
     def _expected(self, plan: Plan) -> dict[str, Any]:
-        """The part of a run's identity that follows from the plan."""
+        """Return the part of a run's identity that follows from the plan."""
         dataset = open_dataset(plan)
         models = {"main": plan.model} if plan.model else {}
         return {
@@ -206,7 +214,7 @@ class _Check:
 
 
 def _role_models(plan: Plan) -> dict[str, str]:
-    """The name of each role's model in the group ``models``."""
+    """Return the name of each role's model in the group ``models``."""
     names = {}
     for role, group in plan.group("models").items():
         if isinstance(group, Mapping):

@@ -69,26 +69,85 @@ class Quality:
     steady: Share = 0.8
 
 
-# In the order of the fields of ``Quality``: recall, range, smallest size, false alarms,
-# then the scores of objects that match and of others.
 PRESETS: dict[str, Quality] = {
     "perfect": Quality(),
-    "glip": Quality(0.95, 12.0, 1.5, 0.03, 0.92, 0.02, 0.09, 0.44, 0.17, 0.12),
-    "owl": Quality(0.90, 10.0, 2.0, 0.04, 0.90, 0.03, 0.10, 0.45, 0.185, 0.12),
-    "clip": Quality(0.85, 8.0, 4.0, 0.06, 0.86, 0.04, 0.13, 0.48, 0.20, 0.12),
-    "yolo": Quality(0.92, 12.0, 1.5, 0.03, 0.93, 0.03, 0.08, 0.40, 0.13, 0.12),
+    "glip": Quality(
+        recall=0.95,
+        far=12.0,
+        small=1.5,
+        false_alarms=0.03,
+        match=0.92,
+        fade=0.02,
+        spread=0.09,
+        other=0.44,
+        other_spread=0.17,
+        related=0.12,
+    ),
+    "owl": Quality(
+        recall=0.90,
+        far=10.0,
+        small=2.0,
+        false_alarms=0.04,
+        match=0.90,
+        fade=0.03,
+        spread=0.10,
+        other=0.45,
+        other_spread=0.185,
+        related=0.12,
+    ),
+    "clip": Quality(
+        recall=0.85,
+        far=8.0,
+        small=4.0,
+        false_alarms=0.06,
+        match=0.86,
+        fade=0.04,
+        spread=0.13,
+        other=0.48,
+        other_spread=0.20,
+        related=0.12,
+    ),
+    "yolo": Quality(
+        recall=0.92,
+        far=12.0,
+        small=1.5,
+        false_alarms=0.03,
+        match=0.93,
+        fade=0.03,
+        spread=0.08,
+        other=0.40,
+        other_spread=0.13,
+        related=0.12,
+    ),
 }
 """Stand-ins named after the networks they replace. ``glip`` grounds for LGX and GoW, ``owl`` for
 OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
 # Objects that any room may have, so that a false alarm is never absurd.
-PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
+PHANTOMS = (
+    "chair",
+    "box",
+    "bottle",
+    "lamp",
+    "book",
+    "bag",
+    "plant",
+    "shelf",
+)
 """Names of false alarms."""
 
 
 class SimulatedDetector(Perceiver):
-    """Reports the objects truly in view, with simulated errors."""
+    """Reports the objects truly in view, with simulated errors.
 
-    def __init__(self, quality: Quality, seed: int = 0, name: str = "custom") -> None:
+    Errors depend on ``seed``, object and place alone, so the same view gives the same reports.
+    """
+
+    def __init__(
+        self,
+        quality: Quality,
+        seed: int = 0,
+        name: str = "custom",
+    ) -> None:
         self.quality = quality
         self._seed = seed
         self.name = f"simulated:{name}"
@@ -102,16 +161,30 @@ class SimulatedDetector(Perceiver):
         self.caveats = (caveat,)
 
     def detect(self, view: View) -> list[Detection]:
-        """Return the objects that the detector notices in a view, nearest first, with
-        false alarms."""
+        """Return the objects that the detector notices in a view, nearest first, with false alarms.
+
+        A false alarm has no distance.
+        """
         quality = self.quality
         detections = []
         for obj in self._true_objects(view):
             if self._is_noticed(obj, view):
-                score = self._score(quality.match, quality.spread, obj, view, "detect")
+                score = self._score(
+                    quality.match,
+                    quality.spread,
+                    obj,
+                    view,
+                    "detect",
+                )
                 name = obj.kind.replace("_", " ")
                 detections.append(
-                    Detection(name, obj.bearing, obj.away, score, obj.width)
+                    Detection(
+                        name,
+                        obj.bearing,
+                        obj.away,
+                        score,
+                        obj.width,
+                    )
                 )
         # False alarms depend on place and heading.
         # The heading in whole degrees: two looks in one direction fail in the same way.
@@ -121,12 +194,23 @@ class SimulatedDetector(Perceiver):
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
             # Between 0.5 and 0.9: a false alarm looks as sure as a distant object.
             score = 0.5 + 0.4 * self._uniform("score", *key)
-            detections.append(Detection(kind, round(bearing, 1), None, score))
+            detections.append(
+                Detection(
+                    kind,
+                    round(bearing, 1),
+                    None,
+                    score,
+                )
+            )
         # Objects without a distance come first, as a false alarm has none.
         return sorted(detections, key=lambda each: (each.distance or 0.0, each.bearing))
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
-        """Return the detected object with the highest score for the phrase."""
+        """Return the detected object with the highest score for the phrase.
+
+        None if no object is detected. It may be another object than the phrase names:
+        callers compare the score with their threshold.
+        """
         quality = self.quality
         best = None
         for obj in self._true_objects(view):
@@ -139,10 +223,16 @@ class SimulatedDetector(Perceiver):
                 mean = quality.other
                 spread = quality.other_spread
                 # An object that shares a word with the phrase, as "mug" of two mugs, scores higher.
-                words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
-                if not set(words).isdisjoint(_normalize(phrase).split()):
+                words = set(_normalize(f"{obj.words} {obj.kind}").split())
+                if not words.isdisjoint(_normalize(phrase).split()):
                     mean += quality.related
-            score = self._score(min(1.0, mean), spread, obj, view, phrase)
+            score = self._score(
+                min(1.0, mean),
+                spread,
+                obj,
+                view,
+                phrase,
+            )
             # Of equal scores the nearest object wins, as objects come nearest first.
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
@@ -171,7 +261,10 @@ class SimulatedDetector(Perceiver):
         view: View,
         topic: str,
     ) -> float:
-        """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
+        """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1.
+
+        ``topic`` makes the draw of one question independent of others.
+        """
         # Two normal numbers whose variances add up to 1.
         steady = self.quality.steady
         by_object = math.sqrt(steady) * self._normal(topic, obj.id)
@@ -203,8 +296,10 @@ class SimulatedDetector(Perceiver):
 
 
 def fits(phrase: str, obj: Shown) -> bool:
-    """True if a phrase names an object, by its description or type. Word breaks are ignored: a
-    "basketball" is a ``basket_ball``."""
+    """True if a phrase names an object, by its description or type.
+
+    Word breaks are ignored: a "basketball" is a ``basket_ball``.
+    """
     return _unbroken(phrase) in (_unbroken(obj.words), _unbroken(obj.kind))
 
 
@@ -295,6 +390,9 @@ class EyeDetector(Perceiver):
         self._is_grounder = family in EYES["grounder"]
 
     def load_weights(self) -> None:
+        """Load the network now, not at the first view. Raises ``UsageError`` if it
+        cannot be loaded.
+        """
         _eye("grounder" if self._is_grounder else "detector", self.name)
 
     def detect(self, view: View) -> list[Detection]:
@@ -317,6 +415,7 @@ class EyeDetector(Perceiver):
         return GroundedRegion(best.score, best.bearing, best.distance)
 
     def check_view(self, view: View) -> None:
+        """Raise ``UsageError`` for a view without a picture."""
         if not view.image:
             raise UsageError(f"{self.name} needs a picture, and this view has none")
 
@@ -354,7 +453,13 @@ class EyeDetector(Perceiver):
         elevation = angles(row, column)[1]
         height = angles(box.top, column)[1] - angles(box.bottom, column)[1]
         width = right - left
-        distance = distance_at(view, bearing, elevation, INNER * width, INNER * height)
+        distance = distance_at(
+            view,
+            bearing,
+            elevation,
+            INNER * width,
+            INNER * height,
+        )
         return Detection(
             box.name,
             round(bearing, 2),
@@ -371,8 +476,10 @@ def distance_at(
     width: float = 0.0,
     height: float = 0.0,
 ) -> float | None:
-    """Return the median floor distance (metres) in a window (degrees) of the depth image around a
-    direction; None without depth there."""
+    """Return the median floor distance (metres) in a window of the depth image around a direction.
+
+    Bearing, elevation and the window's size are degrees. None without depth there.
+    """
     depth = view.depth
     if not depth.bearings or not depth.elevations:
         return None

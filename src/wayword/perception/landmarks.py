@@ -82,8 +82,10 @@ class StandardizedScorer(Perceiver, ABC):
         headings: Sequence[int],
         landmarks: Sequence[str],
     ) -> Scores:
-        """Return standardized scores (landmarks, views); NaN if unknown. Standards that are not
-        cached are computed first."""
+        """Return standardized scores (landmarks, views); NaN if unknown.
+
+        Standards that are not cached are computed first, and cached.
+        """
         if self._cached_standards is None:
             self._cached_standards = self._read_standards()
         # Both sets are asked about: a landmark without standards is not looked up
@@ -128,7 +130,12 @@ class StandardizedScorer(Perceiver, ABC):
     ) -> Literal["with", "against"] | None:
         """Return the flow of traffic relative to the heading; None if unknown."""
         # Both phrases are scored in one view, so they need no standards.
-        front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
+        front, rear = self.raw_scores(
+            scene,
+            place,
+            [heading],
+            [FRONT, REAR],
+        )[:, 0]
         if np.isnan(front) or np.isnan(rear):
             return None
         return "against" if front > rear else "with"
@@ -136,7 +143,10 @@ class StandardizedScorer(Perceiver, ABC):
 
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     """Return the landmarks in view, in order: each with its row and the column of its best view.
-    ``scores`` (L, V) are standardized; NaN is never in view."""
+
+    ``scores`` (L, V) are standardized; a landmark is in view from ``tau`` deviations
+    on. NaN is never in view.
+    """
     # NaN counts as minus infinity: ``argmax`` would return it.
     finite = np.where(np.isnan(scores), -np.inf, scores)
     best = finite.argmax(axis=1) if finite.size else np.zeros(len(finite), np.int64)
@@ -160,10 +170,10 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 
 
 class RecordedScores(StandardizedScorer):
-    """Landmark scores from a file, read at the first use. A landmark without a mean and deviation
-    is never seen; a view without a record shows nothing.
+    """Landmark scores from a file, read at the first use.
 
-    Raises ``DataError`` naming file, line and field of an invalid record.
+    A landmark without a mean and deviation is never seen; a view without a record shows
+    nothing. Raises ``DataError`` naming file, line and field of an invalid record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -182,6 +192,7 @@ class RecordedScores(StandardizedScorer):
         headings: Sequence[int],
         phrases: Sequence[str],
     ) -> Scores:
+        """Return the recorded scores (phrases, views) of a panorama; NaN without a record."""
         views, _ = self._records
         scores = np.full((len(phrases), len(headings)), np.nan)
         for column, heading in enumerate(headings):
@@ -190,6 +201,7 @@ class RecordedScores(StandardizedScorer):
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        """Return the recorded standards of the landmarks that have one."""
         _, standards = self._records
         return {name: standards[name] for name in landmarks if name in standards}
 
@@ -197,6 +209,7 @@ class RecordedScores(StandardizedScorer):
     def _records(
         self,
     ) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
+        """Scores by panorama and heading, and standards by landmark. Raises ``DataError``."""
         views: dict[tuple[str, int], dict[str, float]] = {}
         standards: dict[str, Standard] = {}
         # Records of both kinds may come in any order.
@@ -226,7 +239,12 @@ class RecordedScores(StandardizedScorer):
             views.setdefault((panorama, round(heading) % 360), {}).update(scores)
         return views, standards
 
-    def _number(self, where: str, name: str, value: Any) -> float:
+    def _number(
+        self,
+        where: str,
+        name: str,
+        value: Any,
+    ) -> float:
         """Return a finite number. Raises ``DataError``, also for a bool, which is an int."""
         is_finite = isinstance(value, int | float) and math.isfinite(value)
         if isinstance(value, bool) or not is_finite:
@@ -282,6 +300,10 @@ class FeatureArchive(StandardizedScorer):
         headings: Sequence[int],
         phrases: Sequence[str],
     ) -> Scores:
+        """Return the scores (phrases, views) of published features; NaN without them.
+
+        ``headings`` are five views, or the middle one alone.
+        """
         # Features belong to five views at once, named after the middle heading.
         views = self._images.get(f"{place}_{headings[len(headings) // 2] % 360}")
         scores = np.full((len(phrases), len(headings)), np.nan)
@@ -299,6 +321,7 @@ class FeatureArchive(StandardizedScorer):
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        """Return the published standards of the landmarks that have one."""
         published = self._load(STANDARDS)
         standards: dict[str, Standard] = {}
         for name in landmarks:
@@ -357,7 +380,12 @@ def _load_features(path: Path) -> Mapping[str, Any]:
             features = _Arrays(file).load()
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
-    except (pickle.UnpicklingError, EOFError, ValueError, AttributeError) as error:
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        AttributeError,
+    ) as error:
         raise DataError(path, "", f"cannot be read as features ({error})") from error
     if not isinstance(features, dict):
         raise DataError(path, "", "must contain a dictionary of features")

@@ -78,26 +78,35 @@ def direction(
     down = row - (rows - 1) / 2
     ray = np.array([right, -down, focal])
     unit_ray = ray / np.linalg.norm(ray)
-    longitude, latitude = _ray_angles(unit_ray @ _camera_axes(*towards).T)
-    return float(np.degrees(longitude)), float(np.degrees(latitude))
+    axes = _camera_axes(*towards)
+    longitude, latitude = _ray_angles(unit_ray @ axes.T)
+    heading = float(np.degrees(longitude))
+    elevation = float(np.degrees(latitude))
+    return heading, elevation
 
 
 def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
-    """Return the equirectangular picture (rows, 2 rows, 3) of six square faces, named as in
-    ``FACES``. Raises ``UsageError`` for a face that is missing or not square.
+    """Return the equirectangular picture (rows, 2 rows, 3) of six square faces.
 
-    The four side faces are upright, clockwise from north, which becomes the middle column. ``up``
-    and ``down`` join the north face at its top and bottom edge.
+    They are named as in ``FACES``. Raises ``UsageError`` for a face that is missing or
+    not square.
+
+    The four side faces are upright, clockwise from north, which becomes the middle
+    column. ``up`` and ``down`` join the north face at its top and bottom edge.
     """
     # Checked before any work, so that the message names the face.
     for name in FACES:
-        if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
+        face = faces.get(name)
+        if face is None or face.shape[0] != face.shape[1]:
             raise UsageError(f"skybox: the face {name!r} is missing or not square")
     # Twice as wide as high: 360 by 180 degrees.
     columns = 2 * rows
     y, x = np.mgrid[0:rows, 0:columns]
-    longitude = ((x + 0.5) / columns - 0.5) * 2 * np.pi
-    latitude = (0.5 - (y + 0.5) / rows) * np.pi
+    # Shares of the picture's sides, at the centers of pixels.
+    across = (x + 0.5) / columns
+    down = (y + 0.5) / rows
+    longitude = (across - 0.5) * 2 * np.pi
+    latitude = (0.5 - down) * np.pi
     rays = _direction_vectors(longitude, latitude)
 
     # A ray meets the face along whose axis it goes farthest.
@@ -111,18 +120,29 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
         side = len(face)
         # At distance 1 along its axis, a face extends from -1 to 1.
         ray = face_rays[number][is_nearest]
-        face_x = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
-        face_y = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
+        right = ray[:, 0] / ray[:, 2]
+        up = ray[:, 1] / ray[:, 2]
+        face_x = (right + 1) / 2 * side - 0.5
+        face_y = (1 - up) / 2 * side - 0.5
         # A ray along an edge may miss the last pixel by rounding.
         face_x = face_x.clip(0, side - 1)
         face_y = face_y.clip(0, side - 1)
-        picture[is_nearest] = _interpolate(face, face_x, face_y, wrap=False)
+        picture[is_nearest] = _interpolate(
+            face,
+            face_x,
+            face_y,
+            wrap=False,
+        )
     return picture
 
 
 @lru_cache(maxsize=64)
 def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
-    """Return a camera's pixel rays in its own frame: right, up, forward (rows, columns, 3)."""
+    """Return a camera's pixel rays in its own frame: right, up, forward (rows, columns, 3).
+
+    ``width`` is its field of view in degrees. Cached and shared: callers must not
+    change it.
+    """
     if not 0.0 < width < 180.0:
         raise UsageError(
             f"a view's width must be between 0 and 180 degrees, got {width}"
@@ -137,7 +157,10 @@ def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
 
 
 def _camera_axes(heading: float, elevation: float) -> Floats:
-    """Return the camera's axes as columns: right, up and forward, each in (east, up, north)."""
+    """Return the camera's axes as columns (3, 3): right, up and forward, each in (east, up, north).
+
+    Angles in degrees.
+    """
     turn = np.radians(heading)
     rise = np.radians(elevation)
     right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
@@ -162,7 +185,12 @@ def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
     return longitude, np.arcsin(rays[..., 1].clip(-1.0, 1.0))
 
 
-def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
+def _interpolate(
+    picture: Picture,
+    x: Floats,
+    y: Floats,
+    wrap: bool = True,
+) -> Picture:
     """Return pixels at fractional positions by bilinear interpolation.
 
     ``picture`` (rows, columns, 3). ``x`` and ``y``: columns and rows of the positions, of any one
@@ -186,9 +214,12 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
         left = left.clip(0, columns - 1)
         right = right.clip(0, columns - 1)
     # First along the rows, then between them.
-    upper = picture[top, left] * (1 - x_share) + picture[top, right] * x_share
-    lower = picture[below, left] * (1 - x_share) + picture[below, right] * x_share
-    return np.asarray(np.rint(upper * (1 - y_share) + lower * y_share), np.uint8)
+    x_rest = 1 - x_share
+    y_rest = 1 - y_share
+    upper = picture[top, left] * x_rest + picture[top, right] * x_share
+    lower = picture[below, left] * x_rest + picture[below, right] * x_share
+    mixed = upper * y_rest + lower * y_share
+    return np.asarray(np.rint(mixed), np.uint8)
 
 
 # Layouts: the directions of the views in a survey.
@@ -248,8 +279,10 @@ GRAY = 128  # of 255: a picture without content is neither dark nor bright
 
 
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
-    """Return the pixels of a picture file, which is called ``name`` in errors. Raises
-    ``DataError``, or ``UsageError`` without pillow."""
+    """Return the pixels of a picture file (rows, columns, 3), which is called ``name`` in errors.
+
+    Raises ``DataError`` for a file that is no picture, ``UsageError`` without pillow.
+    """
     # Pillow is optional and imported when a picture is read.
     pillow = _pillow()
     try:
@@ -285,8 +318,10 @@ def picture_at(stem: Path) -> Path | None:
 
 
 def listed(folder: Path) -> dict[str, Path]:
-    """Return every picture in a folder, by name without suffix, sorted. Raises ``UsageError`` if
-    the folder is missing or contains no pictures."""
+    """Return every picture in a folder, by name without suffix, sorted.
+
+    Raises ``UsageError`` if the folder is missing or contains no pictures.
+    """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     # Sorted, as folders list files in any order.
@@ -301,18 +336,31 @@ def outlined(
     picture: Picture,
     boxes: Sequence[tuple[str, float, float, float, float]],
 ) -> Image:
-    """Return a picture with labeled boxes (label, left, top, right, bottom; pixels), as JPEG."""
+    """Return a picture with labeled boxes, as JPEG.
+
+    Boxes are (label, left, top, right, bottom) in pixels.
+    """
     pillow = _pillow()
     drawing: Any = import_module("PIL.ImageDraw")
     canvas = pillow.fromarray(picture)
     pen = drawing.Draw(canvas)
     for label, left, top, right, bottom in boxes:
         # Colors were chosen without measurement.
-        pen.rectangle((left, top, right, bottom), outline=(255, 80, 0), width=2)
+        pen.rectangle(
+            (
+                left,
+                top,
+                right,
+                bottom,
+            ),
+            outline=(255, 80, 0),
+            width=2,
+        )
         pen.text((left + 3, top + 2), label, fill=(255, 255, 0))
     return encode(np.asarray(canvas))
 
 
 def _pillow() -> Any:
+    """Return pillow's module for pictures. Raises ``UsageError`` where it is not installed."""
     with needing("pictures need pillow", "images"):
         return import_module("PIL.Image")

@@ -117,10 +117,14 @@ class RecordedPerceiver(Perceiver):
 
 
 def pack_sightings(folder: Path) -> Sightings:
-    """Return the objects of NavGPT's pack: ``objects_list/{scan}.json``, a dict per sector."""
+    """Return the objects of NavGPT's pack: ``objects_list/{scan}.json``, a dict per sector.
+
+    The result reads the file of a scan at its first viewpoint, and raises ``DataError``.
+    """
     scans: dict[str, Any] = {}
 
     def find_objects(scene: str, place: str) -> list[list[Sighting]]:
+        """Return the objects of a viewpoint in each of its sectors."""
         # Read per scan: most runs visit few.
         if scene not in scans:
             scans[scene] = read_json(find(folder / "objects_list", f"{scene}.json"))
@@ -135,6 +139,7 @@ def pack_sightings(folder: Path) -> Sightings:
         return [sightings_of(group) for group in groups]
 
     def sightings_of(group: Mapping[str, Any]) -> list[Sighting]:
+        """Return the objects of a sector in file order."""
         # The distance is null if the depth was unknown.
         return [
             # An unknown heading counts as north.
@@ -150,11 +155,14 @@ def reverie_sightings(
     graph: Callable[[str], ViewpointGraph],
 ) -> Sightings:
     """Return the objects of REVERIE's boxes: visible, and at most ``REVERIE_METRES`` away.
-    Heading and distance are those of the object's position (0.8° from its box in the median)."""
+
+    Heading and distance are those of the object's position (0.8° from its box in the median).
+    """
     positions: dict[str, Mapping[str, list[float]]] = {}
     boxes: dict[str, Any] = {}
 
     def find_objects(scene: str, place: str) -> list[list[Sighting]]:
+        """Return the objects of a viewpoint in each of its sectors."""
         # Positions of all scans are one file, boxes are one file a scan.
         if not positions:
             positions.update(read_json(find(folder, "objpos.json")))
@@ -225,6 +233,7 @@ class SymbolicPerceiver(Perceiver):
         self._percepts = percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
+        """Return the percept of a place. Raises ``DataError`` for an unknown one."""
         try:
             return self._percepts(scene)[place]
         except KeyError:
@@ -247,8 +256,10 @@ ROWS = 512  # rows of the equirectangular picture made from a skybox
 
 
 class ScanPictures(Perceiver):
-    """Another perceiver, with pictures from ``folder``. ``axes(scan)`` returns the heading
-    (degrees) of each viewpoint's skybox camera."""
+    """Another perceiver, with pictures from ``folder``.
+
+    ``axes(scan)`` returns the heading (degrees) of each viewpoint's skybox camera.
+    """
 
     def __init__(
         self,
@@ -263,6 +274,7 @@ class ScanPictures(Perceiver):
         self._sphere = lru_cache(maxsize=8)(self._read_sphere)
 
     def perceive(self, scene: str, place: str) -> Percept:
+        """Return the percept of the other perceiver."""
         return self._words.perceive(scene, place)
 
     def picture(

@@ -39,7 +39,7 @@ class TextSimilarity:
         self._embeddings: dict[str, Floats] = {}
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit embeddings (N, 384) of the texts."""
+        """Return unit embeddings (N, 384) of the texts; each is computed once."""
         # One by one, because int8 results depend on the rest of a batch.
         for text in texts:
             if text not in self._embeddings:
@@ -76,6 +76,10 @@ class TextSimilarity:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
+        """The network's session and its tokenizer, loaded at first use.
+
+        Raises ``UsageError`` where a package is missing.
+        """
         # Both packages are optional, so each is named by its own error.
         with needing("text embeddings need onnxruntime", "prior"):
             import onnxruntime  # type: ignore[import-untyped]

@@ -48,8 +48,11 @@ TONES = {"light": (0.72, 71.0), "dark": (0.72, 0.0)}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object: ``shape``, ``extents`` along the wall, off the wall and up, height of its
-    ``underside`` (metres), and the ``paint`` of an object whose name states none."""
+    """A kind of object.
+
+    ``shape``, ``extents`` along the wall, off the wall and up, height of its
+    ``underside`` (metres), and the ``paint`` of an object whose name states none.
+    """
 
     shape: str
     extents: tuple[float, float, float]
@@ -59,8 +62,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A solid in fractions of its object's box: the ``low`` and ``high`` corner, and the ``taper``
-    of its top."""
+    """A solid in fractions of its object's box.
+
+    The ``low`` and ``high`` corner, and the ``taper`` of its top: its width as a share
+    of the bottom's.
+    """
 
     solid: str
     low: tuple[float, ...]
@@ -77,25 +83,32 @@ LOOKS = "looks.toml"
 
 @cache
 def _text(file: str) -> str:
+    """Return a table's text, read once."""
     return (resources.files(__package__) / file).read_text(encoding="utf-8")
 
 
 @cache
 def _tables(file: str = PARTS) -> Mapping[str, Mapping[str, Any]]:
+    """Return the tables of a file by name, parsed once."""
     return tomllib.loads(_text(file))
 
 
 @cache
 def checksum(*files: str) -> str:
-    """Return the checksum of tables, by default of ``parts.toml``, 12 hex digits: part of the
-    identity of a run with pictures."""
+    """Return the checksum of tables, by default of ``parts.toml``, 12 hex digits.
+
+    Part of the identity of a run with pictures: it changes with what they show.
+    """
     texts = [_text(file) for file in files or (PARTS,)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
 
 
 def kind_of(name: str, kind: str) -> Kind:
-    """Return the look of an object with that name: of its full name if the table has one, else of
-    its kind, with the extents and the paint that the name's adjective states."""
+    """Return the look of an object with that name.
+
+    Of its full name if the table has one, else of its kind, with the extents and the
+    paint that the name's adjective states. A grey box for an unknown kind.
+    """
     tables = _tables()
     adjective = name.removesuffix(kind).strip()
     kinds = tables["kinds"]
@@ -125,6 +138,10 @@ def _parts(shape: str) -> tuple[_Part, ...]:
 
 
 def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
+    """Return the parts that lines of a table describe.
+
+    A line has the solid, six fractions, the paint, and a taper if the top differs.
+    """
     parts = []
     for text in texts:
         solid, *numbers, paint = str(text).split()
@@ -142,9 +159,12 @@ def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HomeLook:
-    """The look of an object of a home in a state: ``parts`` and ``paint``. ``lift``: the height of
-    what it holds as a fraction of its own, None: as the world says. ``stands_out``: how far it
-    stands out of the piece that it is built into, in metres; None: it is where the world says."""
+    """The look of an object of a home in a state: ``parts`` and ``paint``.
+
+    ``lift``: the height of what it holds as a fraction of its own, None: as the world
+    says. ``stands_out``: how far it stands out of the piece that it is built into, in
+    metres; None: it is where the world says.
+    """
 
     parts: tuple[_Part, ...]
     paint: str
@@ -165,7 +185,12 @@ def home_look(kind: str, states: tuple[str, ...] = ()) -> HomeLook:
         added += tables["states"].get(state, ())
     shape, paint = str(row).split()
     parts = _parts(shape) + _parse(added)
-    return HomeLook(parts, paint, tables["lifts"].get(kind), stands_out)
+    return HomeLook(
+        parts,
+        paint,
+        tables["lifts"].get(kind),
+        stands_out,
+    )
 
 
 @cache
@@ -176,8 +201,11 @@ def look_paint(adjective: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TownLook:
-    """The look of a kind along a street: ``parts``, ``paint``, ``extents`` across, off its back and
-    up (metres), and what its sign says: ``name`` for its own name, empty without one."""
+    """The look of a kind along a street.
+
+    ``parts``, ``paint``, ``extents`` across, off its back and up (metres), and what its
+    sign says: ``name`` for its own name, empty without one.
+    """
 
     parts: tuple[_Part, ...]
     paint: str
@@ -192,13 +220,21 @@ def town_look(kind: str) -> TownLook:
     row = kinds.get(kind, kinds["shop"])
     extents = tuple(map(float, row["extents"]))
     assert len(extents) == 3
-    return TownLook(_parts(row["shape"]), row["paint"], extents, row["sign"])
+    return TownLook(
+        _parts(row["shape"]),
+        row["paint"],
+        extents,
+        row["sign"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TownSpace:
-    """Space of buildings along a street: ``clearance`` from the middle of any street in metres, and
-    ``scales``, the shares of a ground plan that are tried in turn."""
+    """Space of buildings along a street.
+
+    ``clearance`` from the middle of any street in metres, and ``scales``, the shares of
+    a ground plan that are tried in turn.
+    """
 
     clearance: float
     scales: tuple[float, ...]
@@ -217,8 +253,11 @@ LETTER_COLUMNS = 6
 
 @cache
 def letter_runs(letter: str) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the rectangles that make up a letter of signs: left and right column, top and bottom
-    row, ends excluded, in dots of 5 x 7. Empty for a blank and for unknown letters."""
+    """Return the rectangles that make up a letter of signs.
+
+    Left and right column, top and bottom row, ends excluded, in dots of 5 x 7. Empty
+    for a blank and for unknown letters.
+    """
     rows = str(_tables(TOWNS)["letters"].get(letter, "")).split("|")
     free: set[tuple[int, int]] = set()
     for row, dots in enumerate(rows):
@@ -293,6 +332,7 @@ def _ring(count: int) -> Floats:
 
 @cache
 def _square() -> Floats:
+    """Return the corners (4, 2) of the unit square, counterclockwise."""
     return np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
 
 
@@ -321,7 +361,12 @@ def _solid(part: _Part) -> list[Floats]:
     return _prism(base, low, high, part.taper)
 
 
-def _prism(base: Floats, low: Floats, high: Floats, taper: float) -> list[Floats]:
+def _prism(
+    base: Floats,
+    low: Floats,
+    high: Floats,
+    taper: float,
+) -> list[Floats]:
     """Return the faces of an upright prism over a base (k, 2), whose top is scaled by ``taper``."""
     extent = high - low
     count = len(base)
@@ -384,10 +429,15 @@ class MeshBuilder:
         self._ids: list[int] = []
 
     def add_face(
-        self, corners: Sequence[Sequence[float]], paint: Paint, number: int = 0
+        self,
+        corners: Sequence[Sequence[float]],
+        paint: Paint,
+        number: int = 0,
     ) -> None:
-        """Add a face (k, 3), counterclockwise from where it is seen, to an object or the
-        building."""
+        """Add a face (k, 3) in metres to an object or the building.
+
+        Its corners are counterclockwise from where it is seen: it is invisible from behind.
+        """
         self._add(np.array(corners, np.float64), paint, number)
 
     def add_room(self, corners: Sequence[Point], kind: str) -> None:
@@ -400,7 +450,12 @@ class MeshBuilder:
         self.add_face(floor, paint_of(kind, "floors"))
         self.add_face(ceiling, paint_of("ceiling", "building"))
 
-    def add_wall(self, start: Point, end: Point, bottom: float) -> None:
+    def add_wall(
+        self,
+        start: Point,
+        end: Point,
+        bottom: float,
+    ) -> None:
         """Add both sides of a thin wall from ``bottom`` to the ceiling (metres)."""
         corners = [
             (*start, bottom),
@@ -437,7 +492,15 @@ class MeshBuilder:
         number = self.add_name(name)
         extents = (across, deep, high)
         shape = _parts(look.shape)
-        self.add_parts(number, shape, look.paint, back, front, extents, look.underside)
+        self.add_parts(
+            number,
+            shape,
+            look.paint,
+            back,
+            front,
+            extents,
+            look.underside,
+        )
         return number
 
     def add_parts(
@@ -450,8 +513,11 @@ class MeshBuilder:
         extents: tuple[float, float, float],
         underside: float,
     ) -> None:
-        """Add parts to an object, in fractions of its ``extents`` across, off its back and up
-        (metres), from its ``underside``. ``back`` and ``front`` are as in :meth:`add_object`."""
+        """Add parts to an object, in fractions of its ``extents`` across, off its back
+        and up (metres).
+
+        From its ``underside`` on. ``back`` and ``front`` are as in :meth:`add_object`.
+        """
         across = extents[0]
         # Seen from its front, the object's left is at the viewer's left.
         side = (-front[1], front[0])
@@ -472,6 +538,7 @@ class MeshBuilder:
                 self._add(placed[::-1], paint, number)
 
     def _add(self, corners: Floats, paint: Paint, number: int) -> None:
+        """Add a face of float corners (k, 3)."""
         self._faces.append(corners)
         self._paints.append(paint)
         self._ids.append(number)
@@ -512,7 +579,10 @@ class MeshBuilder:
 
 
 def joined(meshes: Sequence[Mesh]) -> Mesh:
-    """Return one mesh of all faces of several meshes, in order."""
+    """Return one mesh of all faces of several meshes, in order.
+
+    Numbers of objects stay as they are, so meshes must agree on them.
+    """
     width = max(mesh.colors.shape[1] for mesh in meshes)
     colors = np.zeros((sum(len(mesh.ids) for mesh in meshes), width, 3), np.uint8)
     start = 0
@@ -541,8 +611,10 @@ def _padded(face: Floats) -> Floats:
 
 
 def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
-    """Return the outward unit normals (F, 3) of faces, by Newell's method: also for faces with two
-    corners at one point."""
+    """Return the outward unit normals (F, 3) of faces, by Newell's method.
+
+    Also for faces with two corners at one point. ``corners`` (F, K, 3), ``counts`` (F,).
+    """
     face_numbers = np.arange(len(corners))
     total = np.zeros((len(corners), 3))
     for corner in range(CORNERS):

@@ -76,10 +76,13 @@ class Mesh:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Projection:
-    """Faces that may be visible, nearest first: their ``numbers`` in the mesh, corners in the
-    camera's frame (N, K, 3), and in pixels from the picture's center (N, K) along ``u`` (right)
-    and ``v`` (down). ``planes`` (N, 3): inverse depth is planes · (u, v, 1). ``nearest`` (N,): the
-    depth of the nearest corner."""
+    """Faces that may be visible, nearest first.
+
+    Their ``numbers`` in the mesh, corners in the camera's frame (N, K, 3), and in
+    pixels from the picture's center (N, K) along ``u`` (right) and ``v`` (down).
+    ``planes`` (N, 3): inverse depth is planes · (u, v, 1). ``nearest`` (N,): the depth
+    of the nearest corner.
+    """
 
     numbers: NDArray[np.intp]
     corners: Floats
@@ -90,9 +93,15 @@ class _Projection:
 
 
 def draw(
-    mesh: Mesh, camera: PinholeCamera, size: tuple[int, int] = (360, 480)
+    mesh: Mesh,
+    camera: PinholeCamera,
+    size: tuple[int, int] = (360, 480),
 ) -> Frame:
-    """Draw a mesh. ``size`` is (rows, columns)."""
+    """Draw a mesh. ``size`` is (rows, columns).
+
+    The same mesh, camera and size give the same bytes on every machine. Depth is in
+    metres along the camera's axis, infinite for the sky.
+    """
     half_view = math.radians(camera.width / 2)
     focal = size[1] / 2 / math.tan(half_view)
     faces = _project(mesh, camera, size, focal)
@@ -146,7 +155,10 @@ def dot(vectors: Floats, axis: Sequence[float] | Floats) -> Floats:
 
 
 def _project(
-    mesh: Mesh, camera: PinholeCamera, size: tuple[int, int], focal: float
+    mesh: Mesh,
+    camera: PinholeCamera,
+    size: tuple[int, int],
+    focal: float,
 ) -> _Projection:
     """Project the faces that face the camera and touch its view."""
     rows, columns = size
@@ -234,8 +246,10 @@ def _clipped(corners: Floats, focal: float) -> tuple[list[float], list[float]]:
 def _fill(
     mesh: Mesh, faces: _Projection, size: tuple[int, int], focal: float
 ) -> tuple[Floats, NDArray[np.int32]]:
-    """Return inverse depth (rows, columns) and the number of the face in each pixel, -1 for the
-    sky."""
+    """Return inverse depth and the number of the face in each pixel, both (rows, columns).
+
+    0 and -1 for the sky.
+    """
     rows, columns = size
     inverse = np.zeros(size)
     shown = np.full(size, -1, np.int32)
@@ -287,8 +301,9 @@ def _pixel_centers(count: int) -> Floats:
 
 
 def _pixel_range(positions: list[float], count: int) -> tuple[int, int]:
-    """Return the first pixel whose center may be within a face's corners, and the one after the
-    last."""
+    """Return the first pixel whose center may be within a face's corners, and the one
+    after the last.
+    """
     middle = count / 2
     first = math.ceil(min(positions) + middle - 0.5)
     last = math.floor(max(positions) + middle - 0.5)
@@ -331,7 +346,10 @@ def _paint_patterns(
     depth: Floats,
     color: NDArray[np.uint8],
 ) -> None:
-    """Paint faces with several colors by their points' positions in the world."""
+    """Paint faces with several colors by their points' positions in the world, in ``color``.
+
+    ``shown`` and ``depth`` (rows, columns) are those of :func:`_fill`, depth in metres.
+    """
     rows, columns = shown.shape
     patterned = np.append(mesh.color_counts > 1, np.False_)
     row, column = np.nonzero(patterned[shown])
@@ -368,7 +386,7 @@ def _outline(
     ids: NDArray[np.int32],
     depth: Floats,
 ) -> None:
-    """Darken the borders of faces a little, and those of objects more."""
+    """Darken the borders of faces a little, and those of objects more, in ``color``."""
     near = depth < OUTLINED_WITHIN
     for plane, eighths in ((shown, 7), (ids, 5)):
         # Pixels that differ from the one to the left, or from the one above.

@@ -36,7 +36,10 @@ NOISE = (
 
 
 class Noise(Model):
-    """A model whose answers are noise and ignore all constraints."""
+    """A model whose answers are noise and ignore all constraints.
+
+    It gives the same answers in the same order each time.
+    """
 
     name = "noise"
 
@@ -44,16 +47,18 @@ class Noise(Model):
         self._calls = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the next noise, as many texts as are requested."""
         self._calls += 1
         texts = [NOISE[(self._calls + i) % len(NOISE)] for i in range(sampling.n)]
         return Completion(tuple(texts), ("stop",) * sampling.n)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return all options as equally likely."""
         return Choice(tuple(options), (0.0,) * len(options))
 
 
 class Typist(Person):
-    """A person who types noise, and sometimes a legal action."""
+    """A person who types noise, and at every fourth question a legal answer."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -62,6 +67,7 @@ class Typist(Person):
         """Ignored."""
 
     def ask(self, question: str) -> str:
+        """Return the next noise, or ``1``."""
         self._calls += 1
         return "1" if self._calls % 4 == 0 else NOISE[self._calls % len(NOISE)]
 
@@ -71,10 +77,12 @@ def check_agent(
     dataset: Dataset,
     model: Model | None = None,
 ) -> None:
-    """Check that default settings work, the same seed gives the same decisions, and noise from a
-    model never fails an episode, nor a later trial of a learning agent.
+    """Check an agent on the first episode of a dataset.
 
-    ``model`` (such as a scripted one) answers in the first check; the default is noise.
+    Default settings work, the same seed gives the same decisions, and noise from a
+    model never fails an episode, nor a later trial of a learning agent. ``model`` (such
+    as a scripted one) answers in the first check; the default is noise. Raises
+    ``AssertionError`` that names the rule.
     """
     settings = make(agent.Settings, {}, agent.__name__)
     sensible = model or Noise()
@@ -116,10 +124,18 @@ def _play(
     """Play the first episode for up to six steps."""
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
+        """Return the agent of an actor."""
         return agent(settings, toolkit)
 
     shared = Shared({PERSON: Typist()})  # no test waits for a real one
-    setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)
+    setup = Setup(
+        dataset,
+        build,
+        {"main": model},
+        seed=1,
+        max_steps=6,
+        shared=shared,
+    )
     return blocking(rollout(dataset.tasks[0], setup))
 
 
@@ -127,8 +143,11 @@ def _play(
 
 
 def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
-    """Check that episodes are complete, serializable, uniquely named and free of answers: all ids,
-    and about ``max_tasks`` tasks, evenly spread over the dataset."""
+    """Check that episodes are complete, serializable, uniquely named and free of answers.
+
+    All ids, and about ``max_tasks`` tasks, evenly spread over the dataset. Raises
+    ``AssertionError`` that names the rule.
+    """
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task_id(tasks, number) for number in range(len(tasks))]
@@ -172,8 +191,10 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
 
 
 def _check_clusters(dataset: Dataset, tasks: Sequence[Task]) -> None:
-    """Check that a dataset says which episodes depend on each other: those with the same start and
-    answer do, unless it states that they are independent."""
+    """Check that a dataset says which episodes depend on each other.
+
+    Those with the same start and answer do, unless it states that they are independent.
+    """
     first: dict[str, Task] = {}
     for task in tasks:
         if type(task.reference) is Reference:
@@ -199,7 +220,10 @@ COLORS = ("red", "green", "blue")
 
 
 async def check_model(model: Model) -> None:
-    """Check counts of samples and tokens, constraints, complete rankings and concurrent calls."""
+    """Check counts of samples and tokens, constraints, complete rankings and concurrent calls.
+
+    Raises ``AssertionError`` that names the rule.
+    """
     question = [user("Name a color of the rainbow.")]
     single = await model.complete(question, Sampling(max_tokens=16))
     assert model.name, "a model has a name for tables and run folders"
@@ -241,7 +265,11 @@ def check_world(
     steps: int = 15,
     seed: int = 0,
 ) -> None:
-    """Check determinism, that observing changes nothing, and that illegal actions raise."""
+    """Check determinism, that observing changes nothing, and that illegal actions raise.
+
+    The first ``episodes`` of the dataset are played twice with the same random actions,
+    up to ``steps`` each. Raises ``AssertionError`` that names the rule.
+    """
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
 
@@ -278,6 +306,7 @@ def check_world(
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
+    """Return a new world at the start of an episode."""
     world = dataset.world(episode)
     world.reset(episode)
     return world

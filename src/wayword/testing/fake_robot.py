@@ -62,11 +62,12 @@ Message = dict[str, Any]
 class FakeRobot:
     """A simulated base as a robot with Nav2. All names are in the ``namespace``.
 
-    ``log`` holds all messages of clients except those on topics, which ``published`` holds with
-    their time. ``latched`` topics are sent once to each new subscriber, ``extra`` ones
-    continuously. ``complaints`` are errors that a subscription is answered with, ``silent`` are
-    topics and services that answer nothing, and ``results`` are the status and values of goals, by
-    number, that end at once without a motion.
+    ``faults``: number of a goal, from 1 -> one of ``FAULTS``. ``log`` holds all
+    messages of clients except those on topics, which ``published`` holds with their
+    time. ``latched`` topics are sent once to each new subscriber, ``extra`` ones
+    continuously. ``complaints`` are errors that a subscription is answered with,
+    ``silent`` are topics and services that answer nothing, and ``results`` are the
+    status and values of goals, by number, that end at once without a motion.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class FakeRobot:
         self._latest: tuple[tuple[float, ...], dict[str, Message]] | None = None
 
     def serve(self, connection: ServerConnection) -> None:
-        """Serve one client until the connection closes."""
+        """Serve one client until the connection closes; several may be connected at once."""
         from websockets.exceptions import ConnectionClosed
         from websockets.frames import CloseCode
 
@@ -116,7 +117,14 @@ class FakeRobot:
                     self._handle(connection, json.loads(text), topics)
                 except READER_ERRORS as error:
                     problem = f"malformed message ({describe_error(error)})"
-                    send(connection, {"op": "status", "level": "error", "msg": problem})
+                    send(
+                        connection,
+                        {
+                            "op": "status",
+                            "level": "error",
+                            "msg": problem,
+                        },
+                    )
                     # Closed, so that a client cannot overlook it.
                     connection.close(CloseCode.INVALID_DATA)
         except ConnectionClosed:
@@ -170,10 +178,18 @@ class FakeRobot:
         topics.add(topic)
         self.subscribed[topic] = message["type"]
         if topic in self.complaints:
-            problem = {"op": "status", "level": "error", "msg": self.complaints[topic]}
+            problem = {
+                "op": "status",
+                "level": "error",
+                "msg": self.complaints[topic],
+            }
             send(connection, problem)
         if topic in self.latched:
-            content = {"op": "publish", "topic": topic, "msg": self.latched[topic]}
+            content = {
+                "op": "publish",
+                "topic": topic,
+                "msg": self.latched[topic],
+            }
             send(connection, content)
 
     def _run_goal(
@@ -205,10 +221,20 @@ class FakeRobot:
             connection.close()
             return
         status = SUCCEEDED if has_arrived else ABORTED
-        send(connection, {**result, "values": {"error_msg": ""}, "status": status})
+        send(
+            connection,
+            {
+                **result,
+                "values": {"error_msg": ""},
+                "status": status,
+            },
+        )
 
     def _move(self, action: str, args: Message, share: float) -> bool:
-        """Carry out a share of a motion. Returns whether it ended where it should."""
+        """Carry out a share of a motion. Return True if it ended where it should.
+
+        The motion is a turn for the action ``spin``, else a walk to the pose of ``args``.
+        """
         if action == f"{self.namespace}/spin":
             # ROS turns counterclockwise.
             degrees = -math.degrees(args["target_yaw"])
@@ -225,15 +251,21 @@ class FakeRobot:
         topics: set[str],
         closed: threading.Event,
     ) -> None:
-        """Publish the robot's messages to a connection, every ``PERIOD`` seconds, until it is
-        closed."""
+        """Publish the robot's messages to a connection, until it is closed.
+
+        Every ``PERIOD`` seconds, on the ``topics`` that it subscribed to.
+        """
         from websockets.exceptions import ConnectionClosed
 
         try:
             while not closed.wait(PERIOD):
                 for topic, content in self._messages().items():
                     if topic in topics and topic not in self.silent:
-                        message = {"op": "publish", "topic": topic, "msg": content}
+                        message = {
+                            "op": "publish",
+                            "topic": topic,
+                            "msg": content,
+                        }
                         send(connection, message)
         except ConnectionClosed:
             return
@@ -284,7 +316,10 @@ class FakeRobot:
 
 
 class PaintingCamera:
-    """A camera in a scene, with the height and the field of view of ``RosSettings``."""
+    """A camera in a scene, with the height and the field of view of ``RosSettings``.
+
+    Objects are painted in the colors that encode their names, without shading.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self._mesh, names = mesh_of(scene)
@@ -356,11 +391,22 @@ def transforms(x: float, y: float, heading: float) -> Message:
     return {"transforms": [map_to_odom, odom_to_base]}
 
 
-def transform(parent: str, child: str, x: float, y: float, yaw: float) -> Message:
+def transform(
+    parent: str,
+    child: str,
+    x: float,
+    y: float,
+    yaw: float,
+) -> Message:
     """Return a ``geometry_msgs/TransformStamped``; ``yaw`` is in degrees, counterclockwise."""
     half_yaw = math.radians(yaw) / 2
     shift = {"x": x, "y": y, "z": 0.1}
-    rotation = {"x": 0.0, "y": 0.0, "z": math.sin(half_yaw), "w": math.cos(half_yaw)}
+    rotation = {
+        "x": 0.0,
+        "y": 0.0,
+        "z": math.sin(half_yaw),
+        "w": math.cos(half_yaw),
+    }
     header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": parent}
     body = {"translation": shift, "rotation": rotation}
     return {"header": header, "child_frame_id": child, "transform": body}
@@ -387,7 +433,12 @@ def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
         from websockets.sync.server import serve
 
     with binding(port):
-        bound = serve(robot.serve, "127.0.0.1", port, process_request=refuse_pages)
+        bound = serve(
+            robot.serve,
+            "127.0.0.1",
+            port,
+            process_request=refuse_pages,
+        )
     with bound as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

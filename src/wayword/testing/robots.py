@@ -136,8 +136,11 @@ def _check_turn(base: Base, degrees: float) -> None:
 
 
 def _depth_difference(before: View, after: View, degrees: float) -> float | None:
-    """Return the median difference (metres) between the depths of two views in the same directions,
-    if the second faces ``degrees`` to the right of the first; None for too little overlap."""
+    """Return the median difference (metres) between the depths of two views.
+
+    In the same directions, if the second faces ``degrees`` to the right of the first;
+    None if they share no measured direction.
+    """
     reach = min(before.depth.reach, after.depth.reach)
     first, second = (
         np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after)

@@ -101,6 +101,7 @@ class PhraseDetector(Perceiver):
         self.name = f"{grounder.name} {'|'.join(phrases)}"
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """Return the boxes of each picture for the same phrases."""
         return await self._grounder.find(pictures, self._phrases)
 
 
@@ -112,8 +113,11 @@ class ChatEyes(Perceiver):
         self.name = f"chat:{model.name}"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        """Return the model's caption of each picture, in one line."""
+
         # One message per picture, so that each answer belongs to one.
         async def ask(picture: Picture) -> str:
+            """Return the caption of one picture."""
             message = Message("user", CAPTION, (encode(picture),))
             answer = await self._model.complete(
                 [message],

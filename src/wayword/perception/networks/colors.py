@@ -28,8 +28,10 @@ def color_of(name: str) -> tuple[int, int, int]:
 
 
 class ColorNames(Perceiver):
-    """Finds objects by the color of their name. A phrase that no object has is tried without its
-    first words: "blue mug" finds a mug."""
+    """Finds objects by the color of their name.
+
+    A phrase that no object has is tried without its first words: "blue mug" finds a mug.
+    """
 
     def __init__(self, weights: str) -> None:
         if weights != "names":
@@ -39,6 +41,7 @@ class ColorNames(Perceiver):
     async def find(
         self, pictures: Sequence[Picture], phrases: Sequence[str]
     ) -> list[list[Box]]:
+        """Return the boxes of each picture for all phrases."""
         answers = []
         for picture in pictures:
             found: list[Box] = []

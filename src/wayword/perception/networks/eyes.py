@@ -105,6 +105,7 @@ class Blip2(Network):
     model_class = "Blip2ForConditionalGeneration"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        """Return what completes the prompt for each picture."""
         # One prompt a picture, as the processor expects.
         prompts = [BLIP2_PROMPT] * len(pictures)
         return self.generate(self.inputs(images=list(pictures), text=prompts))
@@ -170,6 +171,7 @@ class Detr(Network):
         self._threshold = threshold
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """Return the boxes of each picture, highest score first."""
         outputs = self.outputs(self.inputs(images=list(pictures)))
         results = self.processor.post_process_object_detection(
             outputs,
@@ -186,8 +188,16 @@ class Detr(Network):
 
 
 def boxes(result: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
-    """Return a picture's boxes from scores and edges (left, top, right, bottom; pixels)."""
-    rows = zip(names, result["scores"].tolist(), result["boxes"].tolist(), strict=True)
+    """Return a picture's boxes from scores and edges (left, top, right, bottom; pixels).
+
+    ``names`` has one for each row of the ``result``. Highest score first.
+    """
+    rows = zip(
+        names,
+        result["scores"].tolist(),
+        result["boxes"].tolist(),
+        strict=True,
+    )
     unsorted = [Box(name, score, *map(float, edges)) for name, score, edges in rows]
     return sorted(unsorted, key=lambda box: -box.score)
 
@@ -210,6 +220,10 @@ class Grounder(Network):
         *args: Any,
         **named: Any,
     ) -> Any:
+        """Return the post-processed answer for each picture, its boxes above ``threshold``.
+
+        Further arguments are those of the network's own processor.
+        """
         return self.processor.post_process_grounded_object_detection(
             outputs,
             *args,
@@ -242,9 +256,19 @@ class GroundingDino(Grounder):
         outputs = self.outputs(inputs)
         # The tokens tell which part of the text a score belongs to.
         texts = inputs["input_ids"]
-        results = self._results(outputs, pictures, texts, text_threshold=self.threshold)
+        results = self._results(
+            outputs,
+            pictures,
+            texts,
+            text_threshold=self.threshold,
+        )
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
-        rows = zip(results, outputs.logits.sigmoid(), texts.tolist(), strict=True)
+        rows = zip(
+            results,
+            outputs.logits.sigmoid(),
+            texts.tolist(),
+            strict=True,
+        )
         answers = []
         for result, scores, tokens in rows:
             detected = scores[scores.amax(dim=-1) > self.threshold]  # (boxes, tokens)
@@ -274,6 +298,7 @@ class Owlv2(Grounder):
         pictures: Sequence[Picture],
         phrases: Sequence[str],
     ) -> list[list[Box]]:
+        """Return the boxes of each picture, each named after the phrase that it was found for."""
         # The prompt of the published examples.
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
         inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
@@ -327,6 +352,7 @@ class Ssd(Perceiver):
         self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """Return the boxes of each picture, highest score first."""
         answers = list[list[Box]]()
         for picture in pictures:
             blob = self._cv.dnn.blobFromImage(
@@ -346,7 +372,12 @@ class Ssd(Perceiver):
                 if 0 < int(kind) < len(self._names):
                     name = self._names[int(kind)]
                 if score >= MIN_SCORE and name != "-":
-                    edges = (left * columns, top * rows, right * columns, bottom * rows)
+                    edges = (
+                        left * columns,
+                        top * rows,
+                        right * columns,
+                        bottom * rows,
+                    )
                     boxes.append(Box(name, float(score), *map(float, edges)))
             answers.append(sorted(boxes, key=lambda box: -box.score))
         return answers

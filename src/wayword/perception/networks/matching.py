@@ -64,10 +64,12 @@ class PanoramaPictures:
 
     @cached_property
     def yaws(self) -> Mapping[str, float]:
+        """Heading of the middle column of each panorama's picture, in degrees."""
         return {name: yaw for name, yaw, _ in self._node_rows}
 
     @cached_property
     def training(self) -> Sequence[str]:
+        """Panoramas of the training area that have a picture, in file order."""
         # Panoramas without a picture are left out, so a partial folder gives partial
         # standards.
         return [
@@ -112,8 +114,10 @@ class PanoramaPictures:
 
 
 def cut(panorama: Picture, angle: float) -> Picture:
-    """Return the perspective view (460, 800, 3) of an equirectangular picture (H, W, 3) at an angle
-    from its middle (degrees, right positive)."""
+    """Return the perspective view (460, 800, 3) of an equirectangular picture (H, W, 3).
+
+    ``angle`` is from its middle (degrees, right positive).
+    """
     return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
 
@@ -144,6 +148,7 @@ class ClipScores(StandardizedScorer):
         headings: Sequence[int],
         phrases: Sequence[str],
     ) -> Scores:
+        """Return cosine similarities (phrases, views); NaN for a view without a picture."""
         # Unit vectors, so a product is the cosine.
         texts = self._embed_texts(phrases)
         scores = np.full((len(phrases), len(headings)), np.nan)
@@ -154,6 +159,10 @@ class ClipScores(StandardizedScorer):
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        """Return mean and deviation of each landmark over all views of the training area.
+
+        Empty without pictures of it.
+        """
         # Without pictures of the training area nothing can be standardized.
         views = self._training
         standards = dict[str, Standard]()
@@ -228,6 +237,7 @@ class TransformersEncoder(Network):
         self.name = weights
 
     def pictures(self, views: Sequence[Picture]) -> Scores:
+        """Return unit embeddings (N, D) of pictures."""
         return self._unit("get_image_features", images=list(views))
 
     def texts(self, captions: Sequence[str]) -> Scores:
@@ -236,7 +246,11 @@ class TransformersEncoder(Network):
         padding = "max_length" if "siglip" in self.model.config.model_type else True
         # Some tokenizers lack the model's maximum length, and longer texts raise an error.
         max_length = self.model.config.text_config.max_position_embeddings
-        options = {"padding": padding, "truncation": True, "max_length": max_length}
+        options = {
+            "padding": padding,
+            "truncation": True,
+            "max_length": max_length,
+        }
         return self._unit("get_text_features", text=list(captions), **options)
 
     def _unit(self, method: str, **given: Any) -> Scores:
@@ -252,8 +266,10 @@ class TransformersEncoder(Network):
 
 @lru_cache(maxsize=1)
 def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
-    """Return the landmark scores of a CLIP or SigLIP model, loaded once per process. Raises
-    ``UsageError`` if a folder or a package is missing."""
+    """Return the landmark scores of a CLIP or SigLIP model, loaded once per process.
+
+    Raises ``UsageError`` if a folder or a package is missing.
+    """
     # Both are needed: pictures alone do not say which panoramas are for training.
     if not image_folder or not nodes_file:
         raise UsageError(
@@ -280,8 +296,10 @@ MAX_TAGS = 15  # per picture
 
 
 class ListTagger(Perceiver):
-    """Tags pictures with the best words of a list: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``. The
-    file has one word or phrase per line; the default lists objects in buildings."""
+    """Tags pictures with the best words of a list: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
+
+    The file has one word or phrase per line; the default lists objects in buildings.
+    """
 
     def __init__(self, weights: str) -> None:
         model, _, path = weights.partition(",")
@@ -294,6 +312,7 @@ class ListTagger(Perceiver):
         self.name = f"tags:{weights}:{len(self._words)}"
 
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
+        """Return the words that stand out in each picture, the best first; none may."""
         # Every word against every picture at once.
         scores = self._encoder.pictures(pictures) @ self._texts.T
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)

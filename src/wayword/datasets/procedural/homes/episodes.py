@@ -193,10 +193,7 @@ class EpisodeSource(Protocol):
         """Files that the episodes are read from, for checksums; none for a generator."""
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """Return a new world of an
-        episode, before its reset.
-        """
-        ...
+        """Return a new world of an episode, before its reset."""
 
 
 class SourcedTasks(SolvableHousehold):

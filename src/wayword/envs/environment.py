@@ -302,6 +302,7 @@ class Environment:
 
     @property
     def max_steps(self) -> int:
+        """The limit of turns of an episode: that of the options, else the dataset's."""
         return self.options.max_steps or self.dataset.max_steps
 
     def partition(self, number: int, count: int) -> None:
@@ -416,9 +417,11 @@ class Environment:
         self.__dict__.update(copied.__dict__)
 
     def trajectory(self) -> Trajectory:
+        """Return the record of the episode so far, as a run would have it."""
         return self.game.finished()
 
     def close(self) -> None:
+        """Cancel the next scene that is drawn ahead, and end the agent's thread if there is one."""
         self._ahead[1].cancel()
         if self._background is not None:
             self._background.close()

@@ -52,8 +52,11 @@ ListActions = Callable[[], Sequence[str]]
 
 
 class FreeText(gymnasium.spaces.Space[str]):
-    """Any text. A sample is one of ``list_actions()``, if given: a legal action, so that a random
-    policy can play."""
+    """Any text.
+
+    A sample is one of ``list_actions()``, if given: a legal action, so that a random
+    policy can play.
+    """
 
     def __init__(self, list_actions: ListActions | None = None) -> None:
         super().__init__()
@@ -61,9 +64,11 @@ class FreeText(gymnasium.spaces.Space[str]):
 
     @property
     def is_np_flattenable(self) -> bool:
+        """False: a text has no fixed size."""
         return False
 
     def contains(self, x: Any) -> bool:
+        """True for a text up to the limit of characters."""
         return isinstance(x, str) and len(x) <= MAX_CHARACTERS
 
     def sample(self, *masks: Any, **named: Any) -> str:
@@ -213,6 +218,7 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return None
 
     def close(self) -> None:
+        """End what the environment does in the background."""
         self.inner.close()
 
     def _shown(self, observation: Json, info: Info) -> tuple[str, Info]:
@@ -246,6 +252,7 @@ class SyncBatch(gymnasium.vector.SyncVectorEnv):
     """Gymnasium's ``SyncVectorEnv``, which counts the actions of a step."""
 
     def step(self, actions: Any) -> Any:
+        """Take a step in each environment. Raises ``UsageError`` for another number of actions."""
         check_batch(actions, self.num_envs)
         return super().step(actions)
 
@@ -254,6 +261,7 @@ class AsyncBatch(gymnasium.vector.AsyncVectorEnv):
     """Gymnasium's ``AsyncVectorEnv``, which counts the actions of a step."""
 
     def step_async(self, actions: Any) -> None:
+        """Begin a step in each environment. Raises ``UsageError`` for another number of actions."""
         check_batch(actions, self.num_envs)
         super().step_async(actions)
 
@@ -265,10 +273,13 @@ def vector(
     autoreset_mode: str = "NextStep",
     **options: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
-    """Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``: what
-    ``gymnasium.make_vec`` opens. All environments share one dataset, which processes inherit if
-    they can be forked, and otherwise open again. Seeds count up from one environment to the next;
-    without a seed, each of n plays every n-th episode."""
+    """Return a batch of environments, as ``gymnasium.make_vec`` opens it.
+
+    Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``. All
+    environments share one dataset, which processes inherit if they can be forked, and
+    otherwise open again. Seeds count up from one environment to the next; without a
+    seed, each of n plays every n-th episode.
+    """
     if parallel and options.get("executor") is not None:
         raise UsageError(
             "executor: processes of a parallel environment cannot share it; remove it"
@@ -280,6 +291,7 @@ def vector(
     shared = make(dataset, **options).dataset
 
     def open_env(number: int) -> WaywordEnv:
+        """Return the environment of that number."""
         env = WaywordEnv(dataset, shared=shared, **options)
         env.inner.partition(number, num_envs)
         return env

@@ -350,6 +350,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
             arguments: dict[str, Any],
             context: Any = None,
         ) -> Any:
+            """Call a tool, whatever name the client gave to its one argument."""
             return await super().call_tool(name, one_argument(name, arguments), context)
 
     # Other views are not plain text.
@@ -372,6 +373,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
 
         @wraps(tool)
         async def wrapped(**arguments: str) -> str:
+            """Run the tool when it is its turn."""
             async with turns:
                 try:
                     return await anyio.to_thread.run_sync(partial(tool, **arguments))

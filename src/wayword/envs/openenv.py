@@ -79,11 +79,14 @@ class OpenEnvServer:
         return Starlette(routes=routes, middleware=[Middleware(EitherSlash)])
 
     def _make(self) -> Environment:
+        """Return a new environment with the server's dataset and options."""
         return make(self._name, dataset=self._dataset, **self._options)
 
     async def _serve_session(self, socket: WebSocket) -> None:
-        """Serve one client: refuse it without the token or over capacity, else play until it
-        leaves."""
+        """Serve one client until it leaves.
+
+        Refuse it without the token or over capacity.
+        """
         if not self._access.admits(socket):
             await socket.close(code=1008)  # policy violation
             return
@@ -130,6 +133,7 @@ async def _reply(env: Environment, socket: WebSocket) -> str | None:
 
 
 def _error(code: str, message: str) -> str:
+    """Return a message of the protocol that reports an error."""
     return json.dumps({"type": "error", "data": {"code": code, "message": message}})
 
 

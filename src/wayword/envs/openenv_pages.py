@@ -252,6 +252,7 @@ class Pages:
             return await asyncio.to_thread(compute, self._env, data)
 
     async def _reset(self, request: Request) -> Json:
+        """Begin an episode, with the fields of the request."""
         return await self._play("reset", await _body(request))
 
     async def _step(self, request: Request) -> Json:
@@ -262,6 +263,7 @@ class Pages:
         return await self._play("step", action)
 
     async def _state(self, request: Request) -> Json:
+        """Return the state of the session of all HTTP requests."""
         return await self._play("state", {})
 
     async def _mcp(self, request: Request) -> Json:
@@ -358,6 +360,7 @@ class Pages:
             raise BadRequest(f"this server has {self._dataset_name!r}", 404)
 
     def _task(self, index: int) -> dict[str, Json]:
+        """Return an episode as clients list it."""
         episode = self._tasks[index].episode
         return {
             "index": index,
@@ -395,6 +398,7 @@ def _constant(content: Json) -> Callable[[Request], Awaitable[Json]]:
     """Return a page that always answers the same."""
 
     async def respond(request: Request) -> Json:
+        """Return the content."""
         return content
 
     return respond
@@ -406,6 +410,7 @@ async def _respond_healthy(request: Request) -> Response:
 
 
 async def _body(request: Request) -> dict[str, Json]:
+    """Return the JSON object in a request's body. Raises ``BadRequest``."""
     return await read_object(request.stream(), MAX_BYTES)
 
 
@@ -419,12 +424,15 @@ def _readable(result: Mapping[str, Any]) -> str:
 
 
 def _refusal(detail: str, status: int) -> Response:
+    """Return the answer to a request that is refused, with its HTTP status."""
     return JSONResponse({"detail": detail}, status_code=status)
 
 
 def _rpc_result(number: Json, result: Json) -> Json:
+    """Return the answer to a JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": number, "result": result}
 
 
 def _rpc_error(number: Json, code: int, message: str) -> Json:
+    """Return a JSON-RPC answer that reports an error."""
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}

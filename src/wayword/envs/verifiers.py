@@ -68,6 +68,7 @@ class WaywordTask(vf.Task[WaywordData]):
 
     @property
     def key(self) -> str:
+        """Dataset and id: the same task has the same key in every process."""
         return f"{self.data.dataset}/{self.data.episode}"
 
 
@@ -75,6 +76,7 @@ class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
     """Episodes of one dataset, in its order."""
 
     def load(self) -> Iterator[WaywordTask]:
+        """Yield the tasks from ``first`` on, each with the prompt that begins its episode."""
         config = self.config
         options = {
             "max_steps": config.max_turns,
@@ -110,6 +112,10 @@ class VerifiersEnv(vf.Env[WaywordEnvConfig]):
     """A player's turns are actions, and the world answers them."""
 
     async def run(self, task: Any, agents: Any) -> None:
+        """Play a task: the player's replies are actions, up to the end of the episode.
+
+        Records the reward, success, steps and rejected answers in the trace.
+        """
         # In threads: a reset or step may take seconds, while other rollouts share this loop
         env = await asyncio.to_thread(_begin, task.data)
         total = 0.0

@@ -88,8 +88,12 @@ class ActorView(ABC):
 
 
 class Words(ActorView):
-    """The view ``text``: the task and the first observation, then the result of each answer and the
-    new observation. Answers are parsed as in the strategy ``act``."""
+    """The view ``text``: the task and the first observation, then the result of each
+    answer and the new observation.
+
+    Answers are parsed as in the strategy ``act``. With ``actions="menu"``, a number of
+    the menu is an answer, too.
+    """
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor = actor
@@ -101,6 +105,7 @@ class Words(ActorView):
         self._rules = ""
 
     def begin(self, game: TaskGame) -> None:
+        """Take in the game. Raises ``UsageError`` where words would name what is to be seen."""
         self._game = game
         self._perceiver = game.dataset.perceiver()
         eyes = game.dataset.eyes
@@ -130,6 +135,9 @@ class Words(ActorView):
         return "\n".join(filter(None, texts))
 
     def read(self, answer: Answer) -> Decision | Rejection | None:
+        """Return the action of an answer: a number of the menu, an exact action, or one
+        in a text.
+        """
         space = self._game.space(self._actor)
         if self._has_menu and isinstance(answer, int):
             menu = self._menu()
@@ -151,9 +159,11 @@ class Words(ActorView):
         return outcome
 
     def on_step(self, step: Step) -> None:
+        """Keep the turn for the next observation."""
         self._last = step
 
     def rules(self) -> str:
+        """Return the system prompt of the strategy ``act``, made once."""
         if not self._rules:
             game = self._game
             if self._last:  # the rules name the actions that are legal at the start
@@ -177,6 +187,7 @@ class Words(ActorView):
         return self._rules
 
     def clone(self, game: TaskGame) -> ActorView | None:
+        """Return the view of a cloned game, which has seen the same actions."""
         other = copy.copy(self)
         other._earlier_actions = set(self._earlier_actions)
         other.begin(game)
@@ -192,6 +203,7 @@ class Structured(Words):
     """The view ``structured``: the fields of the observation and the feedback as JSON values."""
 
     def observe(self) -> Json:
+        """Return task, observation and feedback, and with a menu its actions."""
         last = self._last
         episode = self._game.task.episode.for_actor(self._actor)
         feedback: Json = {}
@@ -247,13 +259,16 @@ class PolicyModel(Model):
         self.window: int = window
 
     def as_role(self, role: str) -> PolicyModel:
+        """Return the model of another role, whose questions name it."""
         return PolicyModel(self._questions, self.window, role)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Return the policy's answers, one question after the other."""
         answers = [await self._ask(prompt, sampling) for _ in range(sampling.n)]
         return Completion(tuple(answers), ("stop",) * len(answers))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Return the policy's choice; all other options are as good as impossible."""
         answer = await self._ask(prompt, None, options)
         logprob_of = dict.fromkeys(options, REJECTED_LOGPROB) | {answer: 0.0}
         return Choice(tuple(options), tuple(logprob_of[option] for option in options))
@@ -280,6 +295,7 @@ class Background:
         self.close = weakref.finalize(self, _stop_loop, self.loop, thread)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop, and return its result; the calling thread waits."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
 
@@ -333,6 +349,10 @@ class AgentPrompts(ActorView):
         self._window = int(getattr(self._settings, "context", 0))
 
     def begin(self, game: TaskGame) -> None:
+        """Seat the agent in the game, and run it up to its first question or decision.
+
+        Raises ``UsageError`` for a dataset that the agent does not play.
+        """
         family = game.dataset.family.name
         check_family(self._cls, family, "this dataset", f"view={self._name}")
         if game.dataset.eyes is not None and not self._cls.has_eyes:
@@ -364,6 +384,7 @@ class AgentPrompts(ActorView):
         return decision
 
     def observe(self) -> Json:
+        """Return the agent's question as text or messages; empty if it has none."""
         prompt = self._question.prompt if self._question else ""
         if isinstance(prompt, str):
             return prompt
@@ -372,6 +393,11 @@ class AgentPrompts(ActorView):
         ]
 
     def read(self, answer: Answer) -> Decision | Rejection | None:
+        """Pass an answer to the agent, and return its decision; None if it asks again.
+
+        A text that names none of the options is a rejection, and the question stays.
+        Raises ``UsageError`` after the end.
+        """
         question = self._question
         if question is None:
             raise UsageError("the episode is over; call reset() before the next step()")
@@ -386,6 +412,9 @@ class AgentPrompts(ActorView):
         return self.decided()
 
     def on_step(self, step: Step) -> None:
+        """Give the step to the agent with its calls and notes, and run it up to the
+        next question.
+        """
         calls, notes = self._log.drain()
         step.calls.extend(calls)
         step.notes.extend(notes)
@@ -396,9 +425,11 @@ class AgentPrompts(ActorView):
             self._loop.run(self._start(self._turn()))
 
     def leave(self) -> None:
+        """Cancel the agent's unfinished turn."""
         self._loop.run(_cancel([self._agent_task]))
 
     def extra(self) -> dict[str, Json]:
+        """Return the role of the question, its options, and the schema of its answer."""
         question = self._question
         if question is None:
             return {}
@@ -427,6 +458,7 @@ class AgentPrompts(ActorView):
         await self._wait()
 
     async def _answer(self, question: PolicyQuestion, text: str) -> None:
+        """Answer a question, and run the agent up to the next one."""
         self._question = None
         question.answer.set_result(text)
         await self._wait()

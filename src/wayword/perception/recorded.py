@@ -58,6 +58,10 @@ class RecordedPerceiver(Perceiver):
         self._percepts: dict[tuple[str, str], Percept] = {}
 
     def perceive(self, scene: str, place: str) -> Percept:
+        """Return the recorded description of a viewpoint, the same object each time.
+
+        Raises ``DataError`` for a missing file or viewpoint.
+        """
         # Kept for the run: the same place is described again after every return.
         if (scene, place) not in self._percepts:
             with reading(f"{self._folder}, scan {scene}"):

@@ -64,7 +64,7 @@ class Typist(Person):
         self._calls = 0
 
     def write(self, text: str, style: Style = "") -> None:
-        """Ignored."""
+        """Ignore the text."""
 
     def ask(self, question: str) -> str:
         """Return the next noise, or ``1``."""

@@ -361,6 +361,7 @@ class _LabeledAgent(Agent):
         return decision
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Pass the feedback to the agent that is imitated."""
         self.agent.on_feedback(decision, feedback)
 
     def _note_question(self, prompt: str, taken: str, options: Sequence[str]) -> str:

@@ -42,6 +42,7 @@ def around(view: BabyAIObservation) -> str:
 
 
 def _view_parts(view: BabyAIObservation, _: object) -> list[ViewPart]:
+    """Return the objects in view, each in a part of the view by its side."""
     view_parts = []
     for seen in view.objects:
         direction = "ahead"
@@ -99,6 +100,7 @@ def place(ahead: int, right: int) -> str:
 
 
 def _steps(count: int) -> str:
+    """Return a number of steps in words."""
     return "1 step" if count == 1 else f"{count} steps"
 
 
@@ -122,6 +124,7 @@ def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
 
 
 def _state(view: BabyAIObservation) -> tuple[SelfState, str]:
+    """Return the actor's heading and held objects, with a sentence on them."""
     names = tuple(held.name for held in view.holding)
     return SelfState("", view.heading, names), standing(view)
 

@@ -62,7 +62,10 @@ def _offset_text(offset: float, positive: str, negative: str) -> str:
 
 
 class KnownObjects:
-    """The objects that one actor's messages have described, and how."""
+    """The objects that one actor's messages have described, and how.
+
+    Later messages leave out what is as it was described.
+    """
 
     def __init__(self) -> None:
         self._states: dict[str, tuple[str, ...]] = {}
@@ -201,6 +204,7 @@ _THIRDS = {"middle": "ahead", "left": "left", "right": "right"}
 
 
 def _view_parts(view: HouseholdObservation, _: object) -> list[ViewPart]:
+    """Return the view in thirds: its lines, then objects and doors with bearing and distance."""
     lines = _view_text(view).splitlines()
     view_parts = []
     for side, direction in _THIRDS.items():
@@ -227,6 +231,7 @@ def _bearing_text(bearing: float) -> str:
 
 
 def _door_state(door: SeenDoor) -> str:
+    """Return the state of a door in a word."""
     return "open" if door.open else "closed"
 
 
@@ -250,7 +255,10 @@ def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> st
 
 
 def feedback(result: Feedback) -> str:
-    """Return the result of an action as a sentence; an unknown status is returned unchanged."""
+    """Return the result of an action as a sentence; an unknown status is returned unchanged.
+
+    The sentences are those of ``sentences.toml``, by status and verb.
+    """
     status = result.status
     details = result.details
     templates = sentences("household")

@@ -57,7 +57,10 @@ STEEP_DEGREES = 12.0
 
 
 def slope(elevation: float) -> str:
-    """Return ``up 25`` or ``down 25`` (degrees) for a steep exit, empty for a level one."""
+    """Return ``up 25`` or ``down 25`` for a steep exit, empty for a level one.
+
+    ``elevation`` in degrees.
+    """
     if elevation >= STEEP_DEGREES:
         return f"up {elevation:.0f}"
     if elevation <= -STEEP_DEGREES:
@@ -136,7 +139,10 @@ def _directions(
     view: IndoorObservation,
     sectors: Sequence[Sector],
 ) -> Iterator[tuple[str, Sector, list[Neighbor]]]:
-    """Yield each direction clockwise from the front: its name, sector and neighbors."""
+    """Yield each direction clockwise from the front: its name, sector and neighbors.
+
+    Sectors are fixed to the scene; names are relative to the actor's heading.
+    """
     count = len(sectors)
     for offset, label in enumerate(DIRECTIONS[count]):
         # Sectors are fixed to the scene, names to the actor.
@@ -148,6 +154,7 @@ def _directions(
 
 
 def _joined(*parts: str) -> str:
+    """Return the parts that are not empty, joined by commas."""
     return ", ".join(filter(None, parts))
 
 
@@ -317,6 +324,7 @@ def _in_pack(heading: float) -> float:
 
 
 def _state(view: IndoorObservation) -> tuple[SelfState, str]:
+    """Return the actor's viewpoint and heading, with a sentence on them."""
     words = f'You are at viewpoint "{view.viewpoint}", facing {compass(round(view.heading, 2))}.'
     return SelfState(view.viewpoint, view.heading), words
 
@@ -361,9 +369,14 @@ QUADRANTS = ("ahead", "right", "behind", "left")
 
 
 def _view_parts(view: IndoorObservation, perceiver: Perceiver | None) -> list[ViewPart]:
+    """Return the view in quadrants: its lines, then objects and exits with their angles.
+
+    The front quadrant is that of the actor's heading.
+    """
     facing = view.heading
 
     def side(heading: float) -> str:
+        """Return the quadrant of a heading (degrees)."""
         return QUADRANTS[sector(relative(heading, facing), len(QUADRANTS))]
 
     view_parts = []
@@ -441,7 +454,10 @@ def _feedback(result: Feedback) -> str:
 
 
 def walk_feedback(before: float, after: float) -> str:
-    """Return a plain sentence on the turn of a move (headings in degrees)."""
+    """Return a plain sentence on the turn of a move.
+
+    ``before`` and ``after`` are absolute headings in degrees.
+    """
     turn = side_angle(after, before)
     if turn == "ahead":
         return "You went straight on."

@@ -47,6 +47,7 @@ _AHEAD = 15
 
 
 def _view_parts(view: View, _: object) -> list[ViewPart]:
+    """Return the free way, then the objects in view by their side, with bearing and distance."""
     lines = around(view).splitlines()
     view_parts = [ViewPart("ahead", lines[-1])]  # the free way
     for shown in view.shown or ():
@@ -136,6 +137,7 @@ def feedback(result: Feedback) -> str:
 
 
 def _state(view: View) -> tuple[SelfState, str]:
+    """Return the body's heading, with a sentence on its position."""
     text = f"You are at x = {view.x:.2f} m, y = {view.y:.2f} m. You face {compass(view.heading)}."
     return SelfState("", view.heading), text
 

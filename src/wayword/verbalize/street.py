@@ -110,6 +110,7 @@ MAX_BEARING = 112.5
 
 
 def _state(view: StreetObservation) -> tuple[SelfState, str]:
+    """Return the actor's heading, with a sentence on it."""
     return SelfState("", float(view.heading)), f"You face {compass(view.heading)}."
 
 

@@ -26,6 +26,7 @@ def feedback(result: Feedback) -> str:
 
 
 def _state(view: TwoPhaseObservation) -> tuple[SelfState, str]:
+    """Return the actor's place, with a sentence on it."""
     text = f"You are in the {view.place}."
     if view.phase == 2:
         text += " The rooms around it lie before you."

@@ -216,6 +216,7 @@ def _house(world: World) -> House:
 
 
 def _actor(world: World, actor: str) -> Actor:
+    """Return an actor's body in a household world."""
     return _house(world).actors[actor]
 
 
@@ -271,6 +272,7 @@ def object_mesh(look: Placement) -> Mesh:
 
 
 def _join(meshes: tuple[Mesh, ...]) -> Mesh:
+    """Return one mesh; a function of its own, so that it can be cached."""
     return joined(meshes)
 
 

@@ -476,7 +476,12 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     if "real" in header:
         size = sample_size(bench, header["quick"])
         sums["real"] = list(real_rows(folder, bench.real, header["real"], size))
-    return {**header, "success": overall, **sums, "tracks": tracks}
+    return {
+        **header,
+        "success": overall,
+        **sums,
+        "tracks": tracks,
+    }
 
 
 def level_runs(folder: Path) -> list[Path]:
@@ -687,7 +692,15 @@ _COMPUTED = (
 
 # Output.
 
-HEAD = ("Track", "H50", "95%", "Best level", "95%", "Success", "95%")
+HEAD = (
+    "Track",
+    "H50",
+    "95%",
+    "Best level",
+    "95%",
+    "Success",
+    "95%",
+)
 NO_HORIZON = "no horizon"
 BELOW = "below the ladder"
 
@@ -962,7 +975,12 @@ def _differences(
         shared = [name for name in wins[0] if name in wins[1]]
         if shared:
             owners = [cluster(name) for name in shared]
-            estimate = _difference(wins[0], wins[1], shared, owners)
+            estimate = _difference(
+                wins[0],
+                wins[1],
+                shared,
+                owners,
+            )
             rows.append((label, len(shared), len(set(owners)), estimate))
     # All tracks are one family of tests.
     corrected = holm([estimate.p for *_, estimate in rows])

@@ -122,7 +122,12 @@ def _card_page(
         unverified=unverified,
         unchecked=unchecked,
         board=board,
-        size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "foot": FOOT},
+        size={
+            "width": WIDTH,
+            "height": HEIGHT,
+            "left": LEFT,
+            "foot": FOOT,
+        },
         estimate=lambda triple: " ".join(ladders.estimate(triple)),
         percents=lambda triple: " ".join(ladders.percents(triple)),
         verdict=verdict,
@@ -156,8 +161,20 @@ def write_board(
             # A card of another person may be damaged in any way.
             with reading(str(path), "remove it"):
                 card = ladders.read_stored(path)
-                found = check_card(path.parent, card, data, salts, trusted)
-                text = _card_page(card, {}, found.reason, found.unchecked, "index.html")
+                found = check_card(
+                    path.parent,
+                    card,
+                    data,
+                    salts,
+                    trusted,
+                )
+                text = _card_page(
+                    card,
+                    {},
+                    found.reason,
+                    found.unchecked,
+                    "index.html",
+                )
         except (UsageError, DataError, RecordingError) as error:
             # One bad card does not hide the others; the board names it.
             unreadable.append(str(error))

@@ -84,7 +84,8 @@ LOOKS = "looks.toml"
 @cache
 def _text(file: str) -> str:
     """Return a table's text, read once."""
-    return (resources.files(__package__) / file).read_text(encoding="utf-8")
+    path = resources.files(__package__) / file
+    return path.read_text(encoding="utf-8")
 
 
 @cache
@@ -333,7 +334,14 @@ def _ring(count: int) -> Floats:
 @cache
 def _square() -> Floats:
     """Return the corners (4, 2) of the unit square, counterclockwise."""
-    return np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
+    return np.array(
+        [
+            (0.0, 0.0),
+            (1.0, 0.0),
+            (1.0, 1.0),
+            (0.0, 1.0),
+        ]
+    )
 
 
 @cache
@@ -352,7 +360,12 @@ def _solid(part: _Part) -> list[Floats]:
         # A tube whose axis leads off the wall, such as a dial: swap depth and height, which
         # mirrors the solid. The order is its own inverse, so it also swaps the faces back.
         order = [0, 2, 1]
-        faces = _prism(_ring(SIDES), low[order], high[order], part.taper)
+        faces = _prism(
+            _ring(SIDES),
+            low[order],
+            high[order],
+            part.taper,
+        )
         # Mirrored faces are turned around, so that they still look outward.
         return [face[::-1, order] for face in faces]
     base = _square()
@@ -537,7 +550,12 @@ class MeshBuilder:
                 # ``side`` and ``front`` form a left-handed frame, which turns faces inside out.
                 self._add(placed[::-1], paint, number)
 
-    def _add(self, corners: Floats, paint: Paint, number: int) -> None:
+    def _add(
+        self,
+        corners: Floats,
+        paint: Paint,
+        number: int,
+    ) -> None:
         """Add a face of float corners (k, 3)."""
         self._faces.append(corners)
         self._paints.append(paint)
@@ -584,7 +602,8 @@ def joined(meshes: Sequence[Mesh]) -> Mesh:
     Numbers of objects stay as they are, so meshes must agree on them.
     """
     width = max(mesh.colors.shape[1] for mesh in meshes)
-    colors = np.zeros((sum(len(mesh.ids) for mesh in meshes), width, 3), np.uint8)
+    count = sum(len(mesh.ids) for mesh in meshes)
+    colors = np.zeros((count, width, 3), np.uint8)
     start = 0
     for mesh in meshes:
         end = start + len(mesh.ids)
@@ -631,7 +650,8 @@ def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
         ]
         # Corners that only fill up the array add nothing.
         is_used = corner < counts
-        total += np.where(is_used[:, None], np.stack(cross, axis=1), 0.0)
+        crossed = np.stack(cross, axis=1)
+        total += np.where(is_used[:, None], crossed, 0.0)
     lengths = np.sqrt(dot(total, total))
     # A face without an area has no normal; it is never drawn.
     lengths = np.maximum(lengths, 1e-12)

@@ -130,7 +130,11 @@ def _axes(camera: PinholeCamera) -> list[list[float]]:
     cos_turn = round(math.cos(turn), DIGITS)
     sin_rise = round(math.sin(rise), DIGITS)
     cos_rise = round(math.cos(rise), DIGITS)
-    right = [cos_turn, -sin_turn, 0.0]
+    right = [
+        cos_turn,
+        -sin_turn,
+        0.0,
+    ]
     down = [
         sin_turn * sin_rise,
         cos_turn * sin_rise,
@@ -244,7 +248,10 @@ def _clipped(corners: Floats, focal: float) -> tuple[list[float], list[float]]:
 
 
 def _fill(
-    mesh: Mesh, faces: _Projection, size: tuple[int, int], focal: float
+    mesh: Mesh,
+    faces: _Projection,
+    size: tuple[int, int],
+    focal: float,
 ) -> tuple[Floats, NDArray[np.int32]]:
     """Return inverse depth and the number of the face in each pixel, both (rows, columns).
 
@@ -310,7 +317,11 @@ def _pixel_range(positions: list[float], count: int) -> tuple[int, int]:
     return max(0, first), min(count, last + 1)
 
 
-def _spans(u: list[float], v: list[float], ys: Floats) -> tuple[Floats, Floats]:
+def _spans(
+    u: list[float],
+    v: list[float],
+    ys: Floats,
+) -> tuple[Floats, Floats]:
     """Return, for each row, the first and last column coordinate inside a convex polygon.
 
     All coordinates are pixels from the center of the picture, v and ``ys`` downwards. ``u`` and

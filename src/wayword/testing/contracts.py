@@ -121,7 +121,10 @@ def _play(
     model: Model,
     trials: int = 1,
 ) -> Trajectory:
-    """Play the first episode for up to six steps."""
+    """Play the first episode for up to six steps.
+
+    ``trials``: attempts at it, for agents that learn from one to the next.
+    """
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
         """Return the agent of an actor."""
@@ -318,7 +321,11 @@ def _check_twins(
     steps: int,
     rng: random.Random,
 ) -> None:
-    """Check that two worlds of an episode stay equal under the same random actions."""
+    """Check that two worlds of an episode stay equal under the same random actions.
+
+    Equal in observation, menu, feedback and pose at each step, and in state at the end;
+    a reset brings the first one back to the state of a new world.
+    """
     first = _started(dataset, episode)
     second = _started(dataset, episode)
     assert first.actors == second.actors, (

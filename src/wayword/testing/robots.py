@@ -70,8 +70,11 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
 
 
 def _check_view(base: Base) -> View:
-    """Assert that a view is taken where the body is, and has a well-formed depth image; return
-    it."""
+    """Return a view, after asserting that it is taken where the body is.
+
+    Its depth image must have a row for each elevation, columns from left to right, and
+    rows that look down.
+    """
     view = base.capture()
     pose = _pose(base)
     assert isinstance(view, View), (
@@ -125,7 +128,10 @@ def _check_moved(moved: MotionResult, what: str) -> None:
 
 
 def _check_turn(base: Base, degrees: float) -> None:
-    """Turn by some degrees, and assert that the heading changes clockwise by as much."""
+    """Turn by some degrees, and assert that the heading changes clockwise by as much.
+
+    Headings are clockwise, as in this library; ROS counts the other way.
+    """
     what = f"rotate({degrees:g})"
     before = _pose(base)["heading"]
     _check_moved(base.rotate(degrees), what)

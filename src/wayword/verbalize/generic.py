@@ -32,8 +32,11 @@ COMPASS = (
 
 @dataclass(frozen=True, slots=True)
 class SelfState:
-    """An actor's state as it knows it: the name of its place (or empty), its absolute ``heading``
-    (degrees clockwise from north) if known, and the objects in its hands, None without hands."""
+    """An actor's state as it knows it.
+
+    The name of its place (or empty), its absolute ``heading`` (degrees clockwise from
+    north) if known, and the objects in its hands, None without hands.
+    """
 
     place: str = ""
     heading: float | None = None
@@ -81,7 +84,10 @@ class Verbalizer:
 
 
 def verbalizer(observation: Observation) -> Verbalizer:
-    """Return the verbalizer of an observation's family; ``PLAIN`` if it has none."""
+    """Return the verbalizer of an observation's family; ``PLAIN`` if it has none.
+
+    A verbalizer reads the fields of its own family's observations only.
+    """
     if observation.family is None:
         return PLAIN
     # A family of a user may have registered something else under this name.

@@ -73,7 +73,11 @@ class KnownObjects:
         self._own: tuple[object, ...] = ()
 
     def hear(self, result: Feedback) -> None:
-        """Take in the objects that a sentence on an action's result names."""
+        """Take in the objects that a sentence on an action's result names.
+
+        A failed action shows nothing. Objects in what was opened or explored have their
+        place there.
+        """
         details = result.details
         # A failed action showed nothing.
         if not result.ok:
@@ -96,7 +100,10 @@ class KnownObjects:
                 self._holders[name] = (str(details.get("preposition", "in")), holder)
 
     def notice(self, seen: SeenObject) -> bool:
-        """Take in an object in view; return False if it is as it was described."""
+        """Take in an object in view; return False if it is as it was described.
+
+        As it was: its states, its spot, and what it is in or on.
+        """
         # With its spot: on a table an object can move without leaving it.
         state = (*seen.attributes, *map(str, seen.spot or ()))
         is_same = self._states.get(seen.name) == state
@@ -295,7 +302,10 @@ def feedback(result: Feedback) -> str:
 
 
 def _sentence_key(result: Feedback) -> str:
-    """Return the key of a result's sentence under its status: the verb, or a variant of it."""
+    """Return the key of a result's sentence under its status.
+
+    The verb, or a variant of it that the details decide.
+    """
     details = result.details
     verb = str(details.get("action", ""))
     if result.status == "ok":

@@ -119,7 +119,10 @@ def observation(
 
 
 def _objects_by_name(part: Sector, facing: float, distances: bool) -> dict[str, str]:
-    """Map the objects of a sector to their relative angles and, if wanted, distances."""
+    """Map the objects of a sector to their relative angles and, if requested, distances.
+
+    ``facing`` is the actor's heading in degrees.
+    """
     objects: dict[str, str] = {}
     count: Counter[str] = Counter()
     for sighting in part.sightings:
@@ -340,8 +343,10 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
 def _described(
     view: IndoorObservation, perceiver: Perceiver | None
 ) -> Iterator[tuple[Sector, list[Neighbor], str]]:
-    """Yield each direction clockwise from the front, with its exits and its line, empty if there is
-    nothing."""
+    """Yield each direction clockwise from the front, with its exits and its line.
+
+    The line is empty where there is nothing to describe.
+    """
     if perceiver is not None:
         sectors = perceiver.perceive(view.scene, view.viewpoint).sectors
     else:

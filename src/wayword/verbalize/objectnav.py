@@ -90,8 +90,10 @@ def _bearing_text(bearing: float) -> str:
 
 
 def clearances(view: View) -> list[tuple[int, float]]:
-    """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth; NaN where
-    nothing was measured."""
+    """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth.
+
+    NaN where nothing was measured.
+    """
     ahead, right, height = view.depth.points(view.eye)
     # Below is floor, above the body passes.
     is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])

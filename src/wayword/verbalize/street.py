@@ -32,8 +32,10 @@ DIRECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences of an observation, with their slots. Replace them for models trained on other
-    sentences (VELMA's released adapters)."""
+    """The sentences of an observation, with their slots.
+
+    Replace them for models trained on other sentences (VELMA's released adapters).
+    """
 
     junction: str = "There is a {ways}-way intersection."
     landmark: str = "You see {landmark} {direction}."

@@ -166,7 +166,12 @@ class GameWorld(World):
             # A game whose goal no action can reach fails with an error about "val1": its
             # translator puts a dummy task in its place.
             remedy = "leave it out, or check it with alfworld-play-tw"
-            raise DataError("alfworld", f"episode {self._name}", str(problem), remedy)
+            raise DataError(
+                "alfworld",
+                f"episode {self._name}",
+                str(problem),
+                remedy,
+            )
         return answer
 
 

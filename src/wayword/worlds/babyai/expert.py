@@ -75,7 +75,11 @@ class SolvableLevels(Dataset):
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
-def expert_length(level: str, seed: int, at_most: int | None = None) -> int | None:
+def expert_length(
+    level: str,
+    seed: int,
+    at_most: int | None = None,
+) -> int | None:
     """Return the number of actions the expert needs for a level and seed.
 
     None if it fails or needs more than ``at_most``.

@@ -37,7 +37,14 @@ class GridPainter(Painter):
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
         """Return the only picture: the view from above."""
         heading = float(world.pose(actor)["heading"])
-        return [PictureView("the squares in view", heading, -90.0, 90.0)]
+        return [
+            PictureView(
+                "the squares in view",
+                heading,
+                -90.0,
+                90.0,
+            )
+        ]
 
     def marks(self, world: World, actor: str) -> Mapping[int, Mark]:
         """Map the numbers of objects in view to their marks, in the order of first sight."""

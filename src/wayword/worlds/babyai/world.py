@@ -53,7 +53,11 @@ Outcome = tuple[str, Details]
 """A status, with a sentence for each failure in ``sentences.toml``, and its details."""
 
 
-def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
+def predict_outcome(
+    level: Level,
+    names: LevelNames,
+    verb: str,
+) -> Outcome:
     """Return the outcome of a motion that is about to be carried out.
 
     The package reports none, so it has to be known from the state before.
@@ -82,12 +86,18 @@ def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
         return "nothing_there", {}
     if verb == "pick_up":
         return pick_up_failure(level, names, front) or ("ok", {"object": name})
+    if failure := open_failure(level, names, front):
+        return failure
     # A box is destroyed by opening; a door toggles.
     opens = front.type == "box" or not getattr(front, "is_open", False)
-    return open_failure(level, names, front) or ("ok", {"object": name, "opens": opens})
+    return "ok", {"object": name, "opens": opens}
 
 
-def pick_up_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
+def pick_up_failure(
+    level: Level,
+    names: LevelNames,
+    obj: Any,
+) -> Outcome | None:
     """Return the failure of picking an object up; None if it succeeds."""
     if not obj.can_pickup():
         return "not_pickupable", {"object": names.name_of(obj)}
@@ -97,7 +107,11 @@ def pick_up_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None
     return None
 
 
-def open_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
+def open_failure(
+    level: Level,
+    names: LevelNames,
+    obj: Any,
+) -> Outcome | None:
     """Return the failure of opening an object; None if it succeeds."""
     if obj.type not in ("door", "box"):
         return "not_openable", {"object": names.name_of(obj)}
@@ -119,7 +133,14 @@ class SkillFailed(Exception):
 
 
 ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")  # skills with an object argument
-HIGH_LEVEL = (*ON_OBJECT, "go_explore", "turn_left", "turn_right", "drop", "stop")
+HIGH_LEVEL = (
+    *ON_OBJECT,
+    "go_explore",
+    "turn_left",
+    "turn_right",
+    "drop",
+    "stop",
+)
 
 
 class LevelWalker:
@@ -339,7 +360,11 @@ class BabyAIWorld(World):
         self._update_view()
         self._walker: LevelWalker | None = None
         if self._runs_skills:
-            self._walker = LevelWalker(self.level, self.names, self._update_view)
+            self._walker = LevelWalker(
+                self.level,
+                self.names,
+                self._update_view,
+            )
 
     def observe(self, actor: str) -> BabyAIObservation:
         """Return the current view."""
@@ -406,7 +431,11 @@ class BabyAIWorld(World):
         """Return x (east) and y (south) in squares, and the heading in degrees."""
         self._check(actor)
         x, y = self.level.place
-        return {"x": x, "y": y, "heading": lv.HEADINGS[self.level.facing]}
+        return {
+            "x": x,
+            "y": y,
+            "heading": lv.HEADINGS[self.level.facing],
+        }
 
     def state(self) -> Mapping[str, Json]:
         """Return the full grid and the level's status.

@@ -248,9 +248,9 @@ class Entities:
         What holds it stays the same: call ``move`` as well if that changes.
         """
         self.version += 1
+        # Contents keep their offset: a plate carries its apple along.
         dx = x - self.x[i]
         dy = y - self.y[i]
-        # Contents keep their offset: a plate carries its apple along.
         dz = bottom - self.bottom[i]
         for member in self.with_contents(i):
             self.x[member] += dx

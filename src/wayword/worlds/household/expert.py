@@ -58,7 +58,8 @@ def solve(
     """
     # A house to restore is left as it was found: what was opened is closed again.
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
-    skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
+    kind = HighLevelSkills if high_level else Skills
+    skills = kind(world, actor, tidy)
     if isinstance(reference, g.AnswerReference):
         plan = _answer(skills, reference)
     elif isinstance(reference, PlannedReference):
@@ -340,7 +341,9 @@ def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
 def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
     """Put one more object into the receptacle that contains most of them already."""
     # What has the traits already and lies in a receptacle counts there.
-    ready = [t for t in goal.objects if not _missing_traits(skills, t, goal.traits)]
+    ready = [
+        obj for obj in goal.objects if not _missing_traits(skills, obj, goal.traits)
+    ]
     contents: dict[str, set[str]] = {}
     for receptacle in goal.receptacles:
         contents[receptacle] = {t for t in ready if skills.within(t, receptacle)}
@@ -587,5 +590,6 @@ def _treat_first(
             raise PlanningFailed(f"no reachable knife for {obj}")
         yield from skills.slice(obj, nearest[0])
     # Tools follow the object in the chain, in the order of the missing traits.
-    for trait, tool in zip([t for t in missing if t in TOOLS], chain[1:], strict=False):
+    treated = [trait for trait in missing if trait in TOOLS]
+    for trait, tool in zip(treated, chain[1:], strict=False):
         yield from skills.treat(obj, trait, tool)

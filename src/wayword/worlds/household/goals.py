@@ -318,7 +318,7 @@ class Restored:
         record = state["objects"][self.object]
         if record["in"] != self.receptacle or record["open"] != self.open:
             return 0
-        # states without positions are judged where no point is required
+        # States without positions are judged where no point is required.
         return int(self.at is None or self.is_near_target(record["x"], record["y"]))
 
     def is_near_target(self, x: float, y: float) -> bool:

@@ -128,7 +128,15 @@ class Actor:
         return self.discovered, self.last_x, self.last_y, self.last_box
 
 
-RESTORED_FIELDS = ("x", "y", "heading", "hands", "view", "room", "low_level")
+RESTORED_FIELDS = (
+    "x",
+    "y",
+    "heading",
+    "hands",
+    "view",
+    "room",
+    "low_level",
+)
 """Fields of an actor that a failed action leaves as they were."""
 
 

@@ -165,12 +165,15 @@ class Layout:
             y = (cell[1] + 0.5) * CELL_SIZE
             # Within the distance of any point of the cell.
             limit = distance + HALF_DIAGONAL
-            walls = _within(limit, geo.segment_distances(x, y, *self._wall_lines))
-            doors = _within(limit, geo.segment_distances(x, y, *self._door_lines))
-            boxes = _within(limit, geo.box_distances(x, y, self._box_sides))
-            room_distances = geo.box_distances(x, y, self._room_sides)
+            to_walls = geo.segment_distances(x, y, *self._wall_lines)
+            to_doors = geo.segment_distances(x, y, *self._door_lines)
+            to_boxes = geo.box_distances(x, y, self._box_sides)
+            to_rooms = geo.box_distances(x, y, self._room_sides)
+            walls = _within(limit, to_walls)
+            doors = _within(limit, to_doors)
+            boxes = _within(limit, to_boxes)
             # A room's margin counts, too: a body in a doorway is near both rooms.
-            rooms = _within(limit, room_distances - DOORWAY_MARGIN)
+            rooms = _within(limit, to_rooms - DOORWAY_MARGIN)
             cached = NearbyObstacles(
                 tuple(self.walls[n] for n in walls),
                 tuple((n, self.doors[n]) for n in doors),
@@ -297,7 +300,8 @@ def _panels(scene: Scene) -> Panels:
         -math.inf,
         -math.inf,
     )
-    rows: list[tuple[float, ...]] = [(*w.a, *w.b, *unbounded, -1) for w in scene.walls]
+    rows: list[tuple[float, ...]] = []
+    rows += [(*wall.a, *wall.b, *unbounded, -1) for wall in scene.walls]
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
         top = o.bottom + o.height
@@ -308,10 +312,12 @@ def _panels(scene: Scene) -> Panels:
         sides = geo.sides(geo.box_corners(box))
         rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)
-    ends = table[:, :4]
-    boxes = table[:, 4:10].T.copy()
-    door = table[:, 10].astype(np.int32)
-    return Panels(ends, boxes, door, len(scene.walls) + len(scene.doors))
+    return Panels(
+        ends=table[:, :4],
+        boxes=table[:, 4:10].T.copy(),
+        door=table[:, 10].astype(np.int32),
+        walls=len(scene.walls) + len(scene.doors),
+    )
 
 
 # Collision: a body that moves in a straight line is a disc against walls, closed doors and other
@@ -415,12 +421,17 @@ def nearest_place(
     # On the floor's own cells, as it is defined only there.
     if floor:
         spacing = floor.spacing
-        x0 = floor.x + round((x0 - floor.x) / spacing) * spacing
-        y0 = floor.y + round((y0 - floor.y) / spacing) * spacing
+        column = round((x0 - floor.x) / spacing)
+        row = round((y0 - floor.y) / spacing)
+        x0 = floor.x + column * spacing
+        y0 = floor.y + row * spacing
     # Three metres: a start that is farther off any floor is an error of the data.
     reach = math.ceil(3.0 / spacing)
     steps = product(range(-reach, reach + 1), repeat=2)
     places = [(x0 + i * spacing, y0 + j * spacing) for i, j in steps]
     # Of two at the same distance, the one in the west, then in the south.
     places.sort(key=lambda place: (math.dist(place, point), place))
-    return next((p for p in places if can_stand(layout, radius, p, closed_doors)), None)
+    for place in places:
+        if can_stand(layout, radius, place, closed_doors):
+            return place
+    return None

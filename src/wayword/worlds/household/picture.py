@@ -327,7 +327,11 @@ def _placement(
     )
 
 
-def _extents(across: float, deep: float, high: float) -> tuple[float, float, float]:
+def _extents(
+    across: float,
+    deep: float,
+    high: float,
+) -> tuple[float, float, float]:
     """Return the extents of an object as it is drawn, none below ``THINNEST``."""
     return (
         max(across, THINNEST),

@@ -82,8 +82,10 @@ def find_lattice(
     vs = [cx * east + cy * north for cx, cy in corners]
     # One step beyond the bounds on every side, so that doorways in outer walls are
     # included.
-    i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
-    j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
+    first_i = math.floor(min(us) / step) - 1
+    first_j = math.floor(min(vs) / step) - 1
+    i = np.arange(first_i, math.ceil(max(us) / step) + 2)
+    j = np.arange(first_j, math.ceil(max(vs) / step) + 2)
     u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
     xs = (u * north + v * east).ravel()
     ys = (v * north - u * east).ravel()
@@ -340,7 +342,9 @@ class _Steps:
         safe = np.where(turn == 0, 1.0, turn)
         t = (dx * sy - dy * sx) / safe
         u = (dx * ry - dy * rx) / safe
-        crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
+        crosses = turn != 0
+        crosses &= (t >= 0) & (t <= 1)
+        crosses &= (u >= 0) & (u <= 1)
 
         # Segments that do not cross are closest at an endpoint of one of them.
         distances = (
@@ -350,7 +354,8 @@ class _Steps:
             geo.segment_distances(bx, by, px, py, qx, qy),
         )
         away = functools.reduce(np.minimum, distances)
-        return near, np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
+        away = np.where(crosses, 0.0, away)
+        return near, away < radius + PLANNING_MARGIN
 
     def through_box(
         self,
@@ -369,11 +374,13 @@ class _Steps:
         exit_ = np.ones((2, len(near)))
         for axis, values in enumerate((self.x, self.y)):
             start = values[near]
-            step = values[self.targets[:, near]] - values[near]
+            step = values[self.targets[:, near]] - start
             # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
             step = np.where(np.abs(step) < 1e-9, 1e-9, step)
-            one = (box[axis] - grown - start) / step
-            two = (box[axis + 2] + grown - start) / step
+            low = box[axis] - grown
+            high = box[axis + 2] + grown
+            one = (low - start) / step
+            two = (high - start) / step
             entry = np.maximum(entry, np.minimum(one, two))
             exit_ = np.minimum(exit_, np.maximum(one, two))
         return near, entry <= exit_
@@ -385,7 +392,8 @@ class _Steps:
         right = int(np.searchsorted(self.sorted_x, box[2] + by, side="right"))
         near = self.order[left:right]
         y = self.y[near]
-        return near[(y >= box[1] - by) & (y <= box[3] + by)]
+        is_inside = (y >= box[1] - by) & (y <= box[3] + by)
+        return near[is_inside]
 
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
@@ -473,7 +481,9 @@ class Trip:
         for _, x, y, radius in house.others(me):
             # A step between two positions outside this circle never brings the bodies into contact.
             # The closest point of a step is at most half a step from one of its ends.
-            clear = (radius + me.body.radius) ** 2 + (me.body.step / 2) ** 2
+            contact = radius + me.body.radius
+            half_step = me.body.step / 2
+            clear = contact**2 + half_step**2
             taken = (grid.x - x) ** 2 + (grid.y - y) ** 2 < clear
             # A body can always leave its own place.
             taken[self.start] = False
@@ -596,7 +606,8 @@ class Trip:
             # A body turns in fine steps, so the heading is rounded to one that it can
             # take.
             for point in (center, near):
-                parts = round((geo.bearing(place, point) - turn) / fine)
+                exact = geo.bearing(place, point)
+                parts = round((exact - turn) / fine)
                 yield geo.absolute(round(turn + parts * fine, 6))
 
         # Few positions reach a point on the object, so all of them are tried.
@@ -710,11 +721,15 @@ def landing_spot(
     # An aim is exact: no second guess.
     if aim is not None:
         points = [aim]
+    low_x = t.x[r] - room_x
+    low_y = t.y[r] - room_y
+    high_x = t.x[r] + room_x
+    high_y = t.y[r] + room_y
     spot = (0.0, 0.0)
     for x, y in points:
         spot = (
-            float(min(max(x, t.x[r] - room_x), t.x[r] + room_x)),
-            float(min(max(y, t.y[r] - room_y), t.y[r] + room_y)),
+            float(min(max(x, low_x), high_x)),
+            float(min(max(y, low_y), high_y)),
         )
         if math.dist(spot, pose[:2]) ** 2 <= me.body.manipulation_distance**2:
             break

@@ -30,7 +30,15 @@ AFFORDANCES = frozenset(
             "cookable",
             "dirtyable",
         ),
-        *("slicer", "heater", "cooler", "cleaner", "filler", "brewer", "drinker"),
+        *(
+            "slicer",
+            "heater",
+            "cooler",
+            "cleaner",
+            "filler",
+            "brewer",
+            "drinker",
+        ),
     )
 )
 """Actions that an object can undergo or perform.

@@ -32,6 +32,9 @@ from wayword.worlds.household.route import Trip, route_to_put, step_counts, true
 from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.world import HouseholdWorld
 
+_Chain = tuple[float, list[str], NDArray[np.int32]]
+"""Cost in steps, the objects chosen, and the steps from where the chain ends."""
+
 
 def cheapest(
     world: HouseholdWorld,
@@ -46,11 +49,10 @@ def cheapest(
     house = world.house
     me = world.house.actors[actor]
     trip = Trip(house, me, open_doors=True)
-    # Cost in steps, the objects chosen, and the steps from where the chain ends. One
-    # chain per last object is kept: no cheaper way leads through a costlier one.
-    chains: list[tuple[float, list[str], NDArray[np.int32]]] = [(0.0, [], trip.steps)]
+    # One chain per last object is kept: no cheaper way leads through a costlier one.
+    chains: list[_Chain] = [(0.0, [], trip.steps)]
     for stop in stops:
-        extended: list[tuple[float, list[str], NDArray[np.int32]]] = []
+        extended: list[_Chain] = []
         for obj in stop:
             # The cheapest chain to this object: from each chain so far to the nearest position
             # within its reach. A held object is reached where the chain ends.
@@ -67,7 +69,8 @@ def cheapest(
                 # kind.
                 if obj not in chain and len(places):
                     place = int(places[np.argmin(steps[places])])
-                    options.append((cost + float(steps[place]), [*chain, obj], place))
+                    total = cost + float(steps[place])
+                    options.append((total, [*chain, obj], place))
             if options:
                 cost, chain, place = min(options, key=lambda option: option[0])
                 onward = trip.steps  # not used after the last stop
@@ -95,9 +98,20 @@ TOOLS: dict[Trait, str] = {
     ("cleaned", True): "cleaner",
 }
 """Trait -> the affordance of the tool that produces it."""
-REQUIRED_HIGH_LEVEL = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open")
+REQUIRED_HIGH_LEVEL = (
+    "goto",
+    "go_explore",
+    "go_check",
+    "go_grab",
+    "go_put",
+    "open",
+)
 """Verbs needed by high-level skills; other manipulation verbs only if the task needs them."""
-TREATMENTS = {"heater": "heat", "cooler": "cool", "cleaner": "clean"}
+TREATMENTS = {
+    "heater": "heat",
+    "cooler": "cool",
+    "cleaner": "clean",
+}
 STOP_THOUGHT = "All that was asked for is done, so I stop."
 ANSWER_THOUGHT = "I have seen enough to answer."
 REASONS = {
@@ -117,7 +131,11 @@ def with_reason(skill: Skill) -> Skill:
 
     # The name of the skill is the key of its reason.
     @wraps(skill)
-    def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
+    def run_with_reason(
+        skills: Skills,
+        *args: Any,
+        **options: Any,
+    ) -> ActionPlan:
         """Run a skill with its reason on the list."""
         # The reason is worded now: when the skill has done its work, it would no longer
         # be true.
@@ -138,7 +156,12 @@ class Skills:
     feedback of every action that it yields. Skills raise ``PlanningFailed``.
     """
 
-    def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
+    def __init__(
+        self,
+        world: HouseholdWorld,
+        actor: str,
+        tidy: bool = False,
+    ) -> None:
         self.world = world
         self.actor = actor
         self.tidy = tidy
@@ -198,7 +221,12 @@ class Skills:
             name = self.world.name(self.actor, obj)
         return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
 
-    def reason(self, skill: str, obj: str, *arguments: Any) -> str:
+    def reason(
+        self,
+        skill: str,
+        obj: str,
+        *arguments: Any,
+    ) -> str:
         """Return the reason for a skill as a sentence; empty if nothing is left to do."""
         # Reasons that only fill in the name come from the table.
         name = self.name_of(obj)
@@ -260,7 +288,11 @@ class Skills:
         if not feedback.ok:
             raise PlanningFailed(f"{verb} {', '.join(objects)}: {feedback.status}")
 
-    def is_at_hand(self, obj: str, within: float = math.inf) -> bool:
+    def is_at_hand(
+        self,
+        obj: str,
+        within: float = math.inf,
+    ) -> bool:
         """True if an object (or its receptacle) is visible, within reach and ``within`` metres.
 
         Held objects always are.
@@ -276,7 +308,11 @@ class Skills:
         return is_visible and house.distance(me, i) <= reach
 
     @with_reason
-    def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
+    def reach(
+        self,
+        obj: str,
+        within: float = math.inf,
+    ) -> ActionPlan:
         """Go through doors to a position where an object (or its receptacle) is at hand."""
         # Replanned after each failure: others may block a step, and doors may close.
         for _ in range(MAX_REPLANS):
@@ -408,7 +444,14 @@ class Skills:
         # Planned once everything is open and in hand, as both change what can be
         # reached.
         try:
-            verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
+            verbs = route_to_put(
+                self.world.house,
+                self.me,
+                i,
+                r,
+                point,
+                tolerance,
+            )
         except Fail as failure:
             problem = (
                 f"{obj} cannot be put near its target on {receptacle} from any pose"
@@ -430,7 +473,11 @@ class Skills:
         )
 
     @with_reason
-    def put_down(self, obj: str, excluded: Iterable[str] = ()) -> ActionPlan:
+    def put_down(
+        self,
+        obj: str,
+        excluded: Iterable[str] = (),
+    ) -> ActionPlan:
         """Put an object on the nearest surface that takes it, or on the floor."""
         # Fixed surfaces only: a plate may be needed elsewhere.
         surfaces = [
@@ -474,7 +521,12 @@ class Skills:
         yield from self.put_down(knife)
 
     @with_reason
-    def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
+    def treat(
+        self,
+        obj: str,
+        trait: Trait,
+        tool: str,
+    ) -> ActionPlan:
         """Heat, cool, wash or fill an object with a suitable tool, and leave it there."""
         # Putting it in may be enough: a running tap fills at once.
         yield from self.put(obj, tool)
@@ -578,7 +630,11 @@ class HighLevelSkills(Skills):
         yield from self.do("open", door)
 
     @with_reason
-    def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
+    def reach(
+        self,
+        obj: str,
+        within: float = math.inf,
+    ) -> ActionPlan:
         """Go to an object (or its receptacle); get closer with single steps, if the body can."""
         yield from self.find(obj)
         if not self.is_at_hand(obj):
@@ -635,7 +691,12 @@ class HighLevelSkills(Skills):
         yield from self.put(obj, receptacle)
 
     @with_reason
-    def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
+    def treat(
+        self,
+        obj: str,
+        trait: Trait,
+        tool: str,
+    ) -> ActionPlan:
         """Heat, cool or wash an object and hold it; by low-level actions if the verb is absent."""
         kind = TOOLS[trait]
         verb = TREATMENTS.get(kind, "")

@@ -35,9 +35,20 @@ class Verb:
 
 
 # Statuses that several verbs share.
-_TOUCH = ("no_such_object", "not_visible", "closed", "too_far")
+_TOUCH = (
+    "no_such_object",
+    "not_visible",
+    "closed",
+    "too_far",
+)
 _TAKE = ("not_pickupable", "hands_full", "already_held")
-_PLACE = ("not_receptacle", "full", "does_not_fit", "inside_itself", "no_spot")
+_PLACE = (
+    "not_receptacle",
+    "full",
+    "does_not_fit",
+    "inside_itself",
+    "no_spot",
+)
 _WALK = ("no_such_object", "not_visible", "no_path")
 _TREAT = (
     "no_such_object",

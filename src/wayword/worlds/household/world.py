@@ -56,7 +56,16 @@ from wayword.worlds.household.observation import (
 from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
 
-HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
+HAND_VERBS = frozenset(
+    (
+        "pick_up",
+        "put",
+        "open",
+        "toggle_on",
+        "go_grab",
+        "go_put",
+    )
+)
 """Verbs that need a hand: a body without any of them only looks on and talks."""
 UNSEEN_DOOR = "a closed door"
 """In feedback, a door on a path that is unseen, so unnamed."""
@@ -423,7 +432,12 @@ class HouseholdWorld(World):
     def pose(self, actor: str) -> Mapping[str, Json]:
         """Return the room, x and y (metres) and heading (degrees)."""
         me = self._actor(actor)
-        return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
+        return {
+            "room": me.room,
+            "x": me.x,
+            "y": me.y,
+            "heading": me.heading,
+        }
 
     def state(self) -> Mapping[str, Json]:
         """Return the true state; see ``worlds.household.house.report``."""

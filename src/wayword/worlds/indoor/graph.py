@@ -101,9 +101,9 @@ class ViewpointGraph:
 
         The viewpoints need not be neighbors.
         """
-        x, y, z = (
-            self.positions[self.index[end]] - self.positions[self.index[start]]
-        ).tolist()
+        here = self.positions[self.index[start]]
+        there = self.positions[self.index[end]]
+        x, y, z = (there - here).tolist()
         floor_distance = (x * x + y * y) ** 0.5
         heading = absolute(float(bearings(x, y)))
         elevation = float(elevations(z, floor_distance))
@@ -326,9 +326,8 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
         rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
         # Visibility has a column for every viewpoint of the file: those left out are
         # cut away.
-        free = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))[
-            :, included
-        ]
+        sees = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))
+        free = sees[:, included]
     except (IndexError, TypeError, ValueError) as error:
         raise DataError(
             path,

@@ -117,15 +117,14 @@ class IndoorWorld(Walkable):
 
         Raises ``ValueError`` without a path.
         """
-        path = self.graph.shortest_path(self._viewpoint, goal)
-        return [Action("goto", (place,)) for place in path[1:]]
+        return _moves(self.graph.shortest_path(self._viewpoint, goal))
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
         """Convert a path of viewpoints, its start included, to moves and a stop. Checks
         nothing: a move between viewpoints that are no neighbors fails when it is
         carried out.
         """
-        return [*(Action("goto", (place,)) for place in path[1:]), STOP]
+        return [*_moves(path), STOP]
 
     def done(self, actor: str) -> bool:
         """True once the actor has stopped."""
@@ -138,6 +137,11 @@ class IndoorWorld(Walkable):
     def state(self) -> Mapping[str, Json]:
         """Return the pose, and if the actor has stopped."""
         return {**self.pose("agent"), "stopped": self._stopped}
+
+
+def _moves(path: Sequence[str]) -> list[Action]:
+    """Return a move to each viewpoint of a path after the first, where the actor is."""
+    return [Action("goto", (place,)) for place in path[1:]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,8 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     sources = np.concatenate([starts, ends])
     targets = np.concatenate([ends, starts])
     weights = np.concatenate([metres, metres])
-    return csr_array((weights, (sources, targets)), shape=(free.size, free.size))
+    shape = (free.size, free.size)
+    return csr_array((weights, (sources, targets)), shape=shape)
 
 
 def ground_of(scene: Scene, radius: float) -> Ground:
@@ -310,8 +311,9 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     ) -> tuple[tuple[slice, slice], Floats]:
         """Return the cells that may be within ``limit`` of a segment, and their distances."""
         margin = limit + SPACING
-        x_range = (min(a[0], b[0]) - margin, max(a[0], b[0]) + margin)
-        y_range = (min(a[1], b[1]) - margin, max(a[1], b[1]) + margin)
+        x0, y0, x1, y1 = bounding_box((a, b))
+        x_range = (x0 - margin, x1 + margin)
+        y_range = (y0 - margin, y1 + margin)
         across = slice(*np.searchsorted(columns, x_range))
         up = slice(*np.searchsorted(rows, y_range))
         cells = (up, across)
@@ -319,7 +321,8 @@ def ground_of(scene: Scene, radius: float) -> Ground:
 
     # Inside a room, or in a doorway or gap next to one.
     for room in scene.rooms:
-        free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
+        is_inside = is_inside_polygon(x.ravel(), y.ravel(), room.polygon)
+        free |= is_inside.reshape(x.shape)
         # Doorways lie in the gap between two polygons, where neither contains a point.
         for a, b in sides(room.polygon):
             cells, away = distances(a, b, DOORWAY_MARGIN)
@@ -329,14 +332,17 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     # world.
     lines = [(wall.a, wall.b) for wall in scene.walls]
     lines += [(door.a, door.b) for door in scene.doors if not door.open]
+    closest = radius - SLACK
     for a, b in lines:
         cells, away = distances(a, b, radius)
-        free[cells] &= away >= radius - SLACK
+        free[cells] &= away >= closest
 
     # Off furniture, whose box is enlarged by the radius.
     for o in scene.objects:
         if o.solid:
-            is_off_x = abs(x - o.x) >= o.width / 2 + radius
-            is_off_y = abs(y - o.y) >= o.depth / 2 + radius
+            clear_x = o.width / 2 + radius
+            clear_y = o.depth / 2 + radius
+            is_off_x = abs(x - o.x) >= clear_x
+            is_off_y = abs(y - o.y) >= clear_y
             free &= is_off_x | is_off_y
     return Ground(west, south, free)

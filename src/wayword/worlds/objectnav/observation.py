@@ -56,8 +56,11 @@ class DepthImage:
         They are infinite if there is no surface within ``reach`` (metres), NaN if
         nothing was measured.
         """
-        steps = np.round(np.minimum(metres, 2 * reach) / reach * (NO_HIT - 1))
-        levels = np.where(np.isnan(metres), UNMEASURED, np.clip(steps, 1, NO_HIT))
+        # Twice the reach, since infinity is no number of steps.
+        shares = np.minimum(metres, 2 * reach) / reach
+        steps = np.round(shares * (NO_HIT - 1))
+        levels = np.clip(steps, 1, NO_HIT)
+        levels = np.where(np.isnan(metres), UNMEASURED, levels)
         packed = levels.astype(np.uint8).tobytes()
         return DepthImage(
             bearings,
@@ -90,15 +93,12 @@ class DepthImage:
         """
         metres = self.metres()
         is_hit = np.isfinite(metres)
-        elevations = np.broadcast_to(
-            np.radians(self.elevations)[:, None],
-            metres.shape,
-        )[is_hit]
-        bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[
-            is_hit
-        ]
-        floor_metres = metres[is_hit] * np.cos(elevations)
-        rise = metres[is_hit] * np.sin(elevations)
+        row, column = np.nonzero(is_hit)
+        elevations = np.radians(self.elevations)[row]
+        bearings = np.radians(self.bearings)[column]
+        hit_metres = metres[is_hit]
+        floor_metres = hit_metres * np.cos(elevations)
+        rise = hit_metres * np.sin(elevations)
         return (
             floor_metres * np.cos(bearings),
             floor_metres * np.sin(bearings),
@@ -247,7 +247,9 @@ class FloorMap:
         xs, ys = np.broadcast_arrays(xs, ys)
         i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
         j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)
-        inside = (i >= 0) & (j >= 0) & (i < levels.shape[1]) & (j < levels.shape[0])
+        rows, columns = levels.shape
+        inside = (i >= 0) & (i < columns)
+        inside &= (j >= 0) & (j < rows)
         levels_at = np.full(xs.shape, 255, np.uint8)
         levels_at[inside] = levels[j[inside], i[inside]]
         return levels_at
@@ -319,13 +321,9 @@ def from_camera(
     with np.errstate(divide="ignore", invalid="ignore"):
         x = picture_width / 2 + focal * right / ahead
         y = picture_height / 2 - focal * up / ahead
-    inside = (
-        (ahead > 1e-6)
-        & (x >= 0)
-        & (x < picture_width)
-        & (y >= 0)
-        & (y < picture_height)
-    )
+    inside = ahead > 1e-6
+    inside &= (x >= 0) & (x < picture_width)
+    inside &= (y >= 0) & (y < picture_height)
     is_full_row = inside.all(axis=1)
     i = np.where(inside, x, 0).astype(np.intp)[is_full_row]
     j = np.where(inside, y, 0).astype(np.intp)[is_full_row]
@@ -409,8 +407,9 @@ def obstacle_ahead(
     along = ahead * math.cos(angle) + right * math.sin(angle)
     aside = right * math.cos(angle) - ahead * math.sin(angle)
     low, high = BODY_HEIGHTS
-    is_blocking = (np.abs(aside) <= HALF_WIDTH) & (along > 0) & (up > low) & (up < high)
-    return float(along[is_blocking].min()) if is_blocking.any() else math.inf
+    is_blocking = (along > 0) & (np.abs(aside) <= HALF_WIDTH)
+    is_blocking &= (up > low) & (up < high)
+    return float(along[is_blocking].min(initial=math.inf))
 
 
 def clear_ahead(

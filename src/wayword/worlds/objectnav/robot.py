@@ -72,7 +72,16 @@ OBSTACLE_MARGIN = 0.3
 a reason met an obstacle if depth shows one at most this far behind the goal."""
 FARTHEST_OBSTACLE = 1.0  # metres from the robot within which an obstacle stopped it
 NAMES = (
-    *("odometry", "tf", "image", "depth", "navigate", "spin", "costmap", "speed_limit"),
+    *(
+        "odometry",
+        "tf",
+        "image",
+        "depth",
+        "navigate",
+        "spin",
+        "costmap",
+        "speed_limit",
+    ),
     *("heartbeat", "battery", "emergency_stop"),
 )
 """Settings that name a topic or an action."""
@@ -160,7 +169,12 @@ def parse_frame(message: Message) -> str:
 def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
     """Return a ``geometry_msgs/Pose``."""
     half_yaw = math.radians(90.0 - heading) / 2
-    orientation = {"x": 0.0, "y": 0.0, "z": math.sin(half_yaw), "w": math.cos(half_yaw)}
+    orientation = {
+        "x": 0.0,
+        "y": 0.0,
+        "z": math.sin(half_yaw),
+        "w": math.cos(half_yaw),
+    }
     return {"position": {"x": x, "y": y, "z": 0.0}, "orientation": orientation}
 
 
@@ -230,7 +244,12 @@ def scan_depth(
     bearings = (angles if flipped else -angles) + turn
     bearings = (bearings + 180.0) % 360.0 - 180.0
     nearest, column_bearings = observation.nearest_per_column(metres, bearings)
-    return observation.from_laser(nearest, tuple(column_bearings.tolist()), eye, reach)
+    return observation.from_laser(
+        nearest,
+        tuple(column_bearings.tolist()),
+        eye,
+        reach,
+    )
 
 
 def image_depth(
@@ -288,7 +307,12 @@ def image_bytes(data: Json) -> bytes:
     return bytes(data)
 
 
-def check_unit(metres: Floats, topic: str, field: str, remedy: str) -> None:
+def check_unit(
+    metres: Floats,
+    topic: str,
+    field: str,
+    remedy: str,
+) -> None:
     """Raise ``DataError`` for distances that cannot be metres."""
     distances = metres[np.isfinite(metres) & (metres > 0)]
     if not len(distances):
@@ -579,10 +603,8 @@ class RosBase:
         there or a goal fails."""
         metres = 0.0
         while True:
-            (east, north, heading), away = (
-                self._place,
-                math.dist(self._place[:2], (x, y)),
-            )
+            east, north, heading = self._place
+            away = math.dist((east, north), (x, y))
             if away > 1e-3:
                 heading = bearing((east, north), (x, y))
             legs = max(1, math.ceil(away / self.settings.farthest - 1e-9))
@@ -621,7 +643,11 @@ class RosBase:
         """Return the counts, without ``in_view``: the objects truly in view are unknown."""
         metres = round(self._metres, 4)
         reconnections = self.link.reconnections
-        return {"metres": metres, **self._counts, "reconnections": reconnections}
+        return {
+            "metres": metres,
+            **self._counts,
+            "reconnections": reconnections,
+        }
 
     def stop(self) -> None:
         """Cancel every goal and disconnect. Without a connection no goal is running."""

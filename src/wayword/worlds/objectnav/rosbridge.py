@@ -427,7 +427,12 @@ class Link:
             line = f"robot: a message on {topic} is ignored: {self.malformed[topic]}"
             sys.stderr.write(f"{visible(line)}\n")
 
-    def _answer(self, request_id: str, name: str, timeout: float) -> Mapping[str, Json]:
+    def _answer(
+        self,
+        request_id: str,
+        name: str,
+        timeout: float,
+    ) -> Mapping[str, Json]:
         """Wait for the answer to a request, and return it; ``name`` names it in errors."""
         self.wait(lambda: "" if request_id in self._answers else name, timeout)
         return self._answers[request_id]

@@ -140,9 +140,12 @@ class Surfaces:
                 high - seat,
             )
             # Boxes that contain the point or the eye, or carry the object, hide nothing.
-            is_inside = is_in_boxes(ends, low, high) | is_in_boxes(eyes, low, high)
+            is_inside = is_in_boxes(ends, low, high)
+            is_inside |= is_in_boxes(eyes, low, high)
             is_inside |= self.is_ignored[numbers][:, None, boxes]
-            is_hit = (near < far) & (near < 1 - RAY_SLACK) & (far > 0) & ~is_inside
+            is_hit = (near < far) & (far > 0)
+            is_hit &= near < 1 - RAY_SLACK
+            is_hit &= ~is_inside
             is_clear &= ~is_hit.any(axis=2)
         # The share of nine points that are clear.
         return np.asarray(is_clear.mean(axis=1))
@@ -160,7 +163,8 @@ class Surfaces:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (dx * sy - dy * sx) / cross
             u = (dx * ry - dy * rx) / cross
-        is_hit = (t > RAY_SLACK) & (u >= -RAY_SLACK) & (u <= 1 + RAY_SLACK)
+        is_hit = t > RAY_SLACK
+        is_hit &= (u >= -RAY_SLACK) & (u <= 1 + RAY_SLACK)
         return np.asarray(
             np.min(
                 t,
@@ -338,7 +342,8 @@ class SimulatedScene:
         # The tolerance is for rounding at the edge of the view.
         is_in_view = off <= camera.field_of_view / 2 + 1e-9
         eyes = np.array([(x, y, camera.eye)])
-        numbers = np.flatnonzero(is_in_view & in_range(camera, eyes, middles))
+        is_in_view &= in_range(camera, eyes, middles)
+        numbers = np.flatnonzero(is_in_view)
         fractions = self.surfaces.fractions(eyes, numbers)
         shown = []
         pose = (x, y, heading)
@@ -437,8 +442,9 @@ def in_range(
     east, north, up = np.moveaxis(middles - eyes, -1, 0)
     away = np.hypot(east, north)
     up = geo.elevations(up, np.maximum(away, 1e-6))  # not of a point at the eye
-    is_near = away <= camera.sight
-    return np.asarray(is_near & (up >= camera.floor) & (up <= camera.top))
+    is_seen = away <= camera.sight
+    is_seen &= (up >= camera.floor) & (up <= camera.top)
+    return np.asarray(is_seen)
 
 
 class SimulatedBase:

@@ -127,7 +127,12 @@ class ThorBase:
         up = self._metadata("agent", "position", "y")
         position = {"x": x, "y": up, "z": y}
         rotation = {"x": 0.0, "y": heading, "z": 0.0}
-        self._do("Teleport", position=position, rotation=rotation, horizon=horizon)
+        self._do(
+            "Teleport",
+            position=position,
+            rotation=rotation,
+            horizon=horizon,
+        )
         if error := self._last_error():
             where = f"in scene {episode.scene}, field 'start'"
             raise DataError(f"episode {episode.id}", where, error)
@@ -151,7 +156,12 @@ class ThorBase:
                 "renderDepthImage=True",
             )
         metres = np.asarray(frame, np.float64)
-        depth = from_camera(metres, camera.field_of_view, camera.reach, tilt=tilt)
+        depth = from_camera(
+            metres,
+            camera.field_of_view,
+            camera.reach,
+            tilt=tilt,
+        )
         # A JPEG record is a tenth of a PNG; ai2thor requires pillow
         buffer = io.BytesIO()
         pillow: Any = import_module("PIL.Image")
@@ -174,10 +184,8 @@ class ThorBase:
         """Turn in place by degrees, positive to the right; ``blocked`` with THOR's own reason."""
         self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         if abs(degrees) > 1e-6:
-            self._do(
-                "RotateRight" if degrees > 0 else "RotateLeft",
-                degrees=abs(degrees),
-            )
+            action = "RotateRight" if degrees > 0 else "RotateLeft"
+            self._do(action, degrees=abs(degrees))
         error = self._last_error()
         return MotionResult("blocked", 0.0, error) if error else MotionResult()
 
@@ -201,7 +209,11 @@ class ThorBase:
                 break
         traveled = math.dist(start, self._place()[:2])
         self._counts.metres += traveled
-        return MotionResult("blocked" if error else "ok", round(traveled, 4), error)
+        return MotionResult(
+            "blocked" if error else "ok",
+            round(traveled, 4),
+            error,
+        )
 
     def pose(self) -> Mapping[str, Json]:
         """Return x and y (metres) and heading (degrees) of the body's true position."""

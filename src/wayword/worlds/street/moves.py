@@ -383,9 +383,8 @@ def shortest_actions(
         targets = [target for _, target in graph.exits(path[-1])]
         remaining = hops(targets, goal).tolist()
         best = min(remaining)
-        nearest = [
-            target for target, n in zip(targets, remaining, strict=True) if n == best
-        ]
+        pairs = zip(targets, remaining, strict=True)
+        nearest = [target for target, count in pairs if count == best]
         # Only the first step: from there on, the heading depends on the path.
         following = nearest[0]
         if len(path) == 1 and straight in nearest:

@@ -166,7 +166,13 @@ class SolvableTwoPhase(Dataset):
 
     solutions = ("shortest",)
 
-    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+    def make_plan(
+        self,
+        task: Task,
+        world: World,
+        actor: str,
+        kind: str,
+    ) -> ActionPlan:
         """Return the choices of the shortest solution. Raises ``UsageError`` without a room."""
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(

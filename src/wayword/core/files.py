@@ -376,6 +376,10 @@ def parse_at(path: Path, where: str, text: bytes) -> Any:
         ) from error
 
 
+NUMBER = (int, float)
+"""Types of a field that holds any number."""
+
+
 def read_field(
     path: Path,
     where: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -193,11 +193,12 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     as described above. Raises ``DataError`` for a missing field, or a door in an unknown wall.
     """
     builder = SceneBuilder(name)
+    read = partial(read_field, path, name)
 
     # Walls, by id. An empty one is an opening along its full length.
     wall_ends: dict[str, tuple[Point, Point]] = {}
-    for wall in read_field(path, name, house, "walls", list):
-        key = read_field(path, name, wall, "id", str)
+    for wall in read(house, "walls", list):
+        key = read(wall, "id", str)
         polygon = read_field(path, f"{name}, wall {key}", wall, "polygon", list)
         # A wall stands upright: of its four corners, the two above others become the same point.
         corners = list(dict.fromkeys(map(_point, polygon)))
@@ -205,16 +206,14 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         if wall.get("empty"):
             builder.opening(*wall_ends[key])
 
-    for room in read_field(path, name, house, "rooms", list):
-        corners = [
-            _point(p) for p in read_field(path, name, room, "floorPolygon", list)
-        ]
-        label = type_name(read_field(path, name, room, "roomType", str))
-        builder.room(f"{label}|{read_field(path, name, room, 'id', str)}", corners)
+    for room in read(house, "rooms", list):
+        corners = [_point(point) for point in read(room, "floorPolygon", list)]
+        label = type_name(read(room, "roomType", str))
+        builder.room(f"{label}|{read(room, 'id', str)}", corners)
 
     # Doors: openings in the first of their two walls, measured along it.
-    for door in read_field(path, name, house, "doors", list):
-        where = f"{name}, door {read_field(path, name, door, 'id', str)}"
+    for door in read(house, "doors", list):
+        where = f"{name}, door {read(door, 'id', str)}"
         wall = read_field(path, where, door, "wall0", str)
         hole = read_field(path, where, door, "holePolygon", list)
         if wall not in wall_ends:
@@ -226,8 +225,8 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         )
 
     # Objects by center and typical size, rotated to the nearest axis.
-    for item in _flatten_objects(read_field(path, name, house, "objects", list)):
-        key = read_field(path, name, item, "id", str)
+    for item in _flatten_objects(read(house, "objects", list)):
+        key = read(item, "id", str)
         position = read_field(path, f"{name}, object {key}", item, "position", dict)
         kind = type_name(key.partition("|")[0])
         width, depth, height = typical_size(kind)

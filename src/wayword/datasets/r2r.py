@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise, product
 from pathlib import Path
 from random import Random
@@ -30,6 +30,7 @@ from wayword.core.dataset import (
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
+    NUMBER,
     SOURCES,
     cache_folder,
     find,
@@ -427,11 +428,11 @@ def _instructions(path: Path, where: str, record: Any) -> dict[str, Any]:
 
     Raises ``DataError`` if it has neither.
     """
+    read = partial(read_field, path, where, record)
     if isinstance(record, dict) and "instr_id" in record:
-        episode_id = str(read_field(path, where, record, "instr_id", str))
-        return {episode_id: read_field(path, where, record, "instruction", str)}
-    instructions = read_field(path, where, record, "instructions", list)
-    path_id = read_field(path, where, record, "path_id", (int, str))
+        return {read("instr_id", str): read("instruction", str)}
+    instructions = read("instructions", list)
+    path_id = read("path_id", (int, str))
     if not instructions:
         raise DataError(path, f"{where}, field 'instructions'", "is empty")
     return {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
@@ -456,8 +457,9 @@ def _task(
             f"{where}, instruction {name.rpartition('_')[2]}",
             "is empty",
         )
-    route = read_field(path, where, record, "path", list)
-    heading = read_field(path, where, record, "heading", (int, float))
+    read = partial(read_field, path, where, record)
+    route = read("path", list)
+    heading = read("heading", NUMBER)
     if not route or not all(isinstance(place, str) for place in route):
         raise DataError(
             path,
@@ -471,7 +473,7 @@ def _task(
             f"must be finite, got {heading!r}",
         )
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
-    scan = read_field(path, where, record, "scan", str)
+    scan = read("scan", str)
     episode = Episode(
         name,
         instruction.strip(),
@@ -560,13 +562,12 @@ class RxR(R2R):
         for number, record in read_json_lines(path):
             where = f"line {number}"
             with one_record(path, where):
-                language = read_field(path, where, record, "language", str)
+                read = partial(read_field, path, where, record)
+                language = read("language", str)
                 if self.settings.language not in ("", language.partition("-")[0]):
                     continue
-                text = read_field(path, where, record, "instruction", str)
-                name = str(
-                    read_field(path, where, record, "instruction_id", (int, str))
-                )
+                text = read("instruction", str)
+                name = str(read("instruction_id", (int, str)))
                 extra = {"language": language, "path_id": record.get("path_id")}
                 yield _task(
                     path,

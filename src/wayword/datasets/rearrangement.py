@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -20,7 +20,14 @@ from typing import Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.files import cached_json, find, read_field, read_json, require_data
+from wayword.core.files import (
+    NUMBER,
+    cached_json,
+    find,
+    read_field,
+    read_json,
+    require_data,
+)
 from wayword.core.geometry import absolute
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import preposition, spoken_name
@@ -230,7 +237,6 @@ def _move_object(
 # The published episodes: ``rearrangement/2021_*.json`` of allenai/ai2thor-rearrangement.
 
 SPLITS = ("2021_train", "2021_val", "2021_test")
-NUMBER = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,35 +533,28 @@ class PublishedEpisodes:
         raw = self._scenes[scene][number]
         where = f"{scene}, episode {number}"
 
+        read = partial(read_field, path, where)
+
         def poses(name: str) -> dict[str, PivotPose]:
             """Return the poses of a record's list, by object. Raises ``DataError``."""
             by_name = {}
             at = f"{where}, {name}"
-            for each in read_field(path, where, raw, name, list):
+            for each in read(raw, name, list):
                 turn = read_field(path, at, each, "rotation", dict)
                 heading = float(read_field(path, at, turn, "y", NUMBER))
-                pose = PivotPose(
-                    thor.read_point(
-                        path,
-                        at,
-                        each,
-                        "position",
-                    ),
-                    heading,
-                )
-                by_name[read_field(path, at, each, "name", str)] = pose
+                position = thor.read_point(path, at, each, "position")
+                object_name = read_field(path, at, each, "name", str)
+                by_name[object_name] = PivotPose(position, heading)
             return by_name
 
         x, y, _ = thor.read_point(path, where, raw, "agent_position")
-        heading = absolute(
-            float(read_field(path, where, raw, "agent_rotation", NUMBER))
-        )
+        heading = absolute(float(read(raw, "agent_rotation", NUMBER)))
         openings = {
-            read_field(path, where, each, "name", str): (
-                float(read_field(path, where, each, "start_openness", NUMBER)),
-                float(read_field(path, where, each, "target_openness", NUMBER)),
+            read(each, "name", str): (
+                float(read(each, "start_openness", NUMBER)),
+                float(read(each, "target_openness", NUMBER)),
             )
-            for each in read_field(path, where, raw, "openable_data", list)
+            for each in read(raw, "openable_data", list)
         }
         start = poses("starting_poses")
         target = poses("target_poses")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import count
 from math import gcd
 from pathlib import Path
@@ -18,6 +18,7 @@ from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
 from wayword.core.files import (
+    NUMBER,
     SOURCES,
     cached_json,
     find_any,
@@ -213,15 +214,16 @@ class Robothor(SolvableSearches):
                 "fetch it again",
             )
         record = parse_at(path, where, records[index])
-        name = read_field(path, where, record, "id", str)
-        label = read_field(path, where, record, "object_type", str)
+        read = partial(read_field, path, where, record)
+        name = read("id", str)
+        label = read("object_type", str)
         x, y = robothor.point_of(
             path,
             where,
             record,
             "initial_position",
         )
-        turn = read_field(path, where, record, "initial_orientation", (int, float))
+        turn = read("initial_orientation", NUMBER)
         # Degrees down; published: always 30.
         horizon = float(record.get("initial_horizon", 0.0))
         start = {
@@ -242,9 +244,7 @@ class Robothor(SolvableSearches):
         corners = robothor.corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
-            shortest = float(
-                read_field(path, where, record, "shortest_path_length", (int, float))
-            )
+            shortest = float(read("shortest_path_length", NUMBER))
 
         # A type without an object in the scene's metadata has no targets: no search succeeds.
         targets = _target_points(self.folder, scene).get(type_name(label), {})

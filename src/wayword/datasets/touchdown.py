@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -270,15 +270,16 @@ class StreetRoutes(SolvableWalks):
             files.read_field(path, where, record, self.id_field, (int, str))
         )
         where = f"{where}, {self.id_field} {episode_id}"
-        text = files.read_field(path, where, record, "navigation_text", str).strip()
+        read = partial(files.read_field, path, where, record)
+        text = read("navigation_text", str).strip()
         if not text:
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
         graph = self._graph
-        route = files.read_field(path, where, record, "route_panoids", list)
+        route = read("route_panoids", list)
         problem = self._route_problem(route)
         if problem:
             raise DataError(path, f"{where}, field 'route_panoids'", problem)
-        heading = files.read_field(path, where, record, "start_heading", (int, float))
+        heading = read("start_heading", files.NUMBER)
         if not math.isfinite(heading):
             problem = f"must be finite, got {heading!r}"
             raise DataError(path, f"{where}, field 'start_heading'", problem)

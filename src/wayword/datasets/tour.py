@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ import numpy as np
 from wayword.core.dataset import INDEPENDENT, SolvableWalks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import read_field, read_json
+from wayword.core.files import NUMBER, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
@@ -119,11 +119,12 @@ class Tour(SolvableWalks):
             dict,
         )
         for name, place in places.items():
+            read = partial(read_field, self._path, f"place {name!r}", place)
             for axis in ("x", "y"):
-                read_field(self._path, f"place {name!r}", place, axis, (int, float))
-            read_field(self._path, f"place {name!r}", place, "picture", str)
+                read(axis, NUMBER)
+            read("picture", str)
             if "north" in place:
-                read_field(self._path, f"place {name!r}", place, "north", (int, float))
+                read("north", NUMBER)
         return places
 
     @cached_property
@@ -162,14 +163,15 @@ class Tour(SolvableWalks):
         """Return the task of an episode record. Raises ``DataError`` for an unknown
         place."""
         where = f"episode {number}"
-        name = str(read_field(self._path, where, record, "id", (str, int)))
-        path = [str(p) for p in read_field(self._path, where, record, "path", list)]
+        read = partial(read_field, self._path, where, record)
+        name = str(read("id", (str, int)))
+        path = [str(place) for place in read("path", list)]
         unknown = [place for place in path if place not in self.places]
         if unknown or not path:
             problem = f"has an unknown place {unknown[0]!r}" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)
         heading = absolute(float(record.get("heading", 0.0)))
-        words = str(read_field(self._path, where, record, "instruction", str))
+        words = str(read("instruction", str))
         start = {"viewpoint": path[0], "heading": heading}
         return Task(Episode(name, words, SCAN, start), PathReference(name, tuple(path)))
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError, needing
-from wayword.core.files import keep, read_field, read_json_lines
+from wayword.core.files import NUMBER, keep, read_field, read_json_lines
 from wayword.core.perceiver import Perceiver
 
 TAU = 3.5  # threshold in standard deviations above the mean, from VELMA
@@ -217,13 +217,8 @@ class RecordedScores(StandardizedScorer):
             where = f"line {number}"
             read = partial(read_field, self._path, where, record)
             if isinstance(record, dict) and "landmark" in record:
-                number_types = (int, float)
-                mean = self._number(where, "mean", read("mean", number_types))
-                deviation = self._number(
-                    where,
-                    "deviation",
-                    read("deviation", number_types),
-                )
+                mean = self._number(where, "mean", read("mean", NUMBER))
+                deviation = self._number(where, "deviation", read("deviation", NUMBER))
                 if deviation <= 0:
                     problem = f"must be above 0, got {deviation}"
                     raise DataError(self._path, f"{where}, field 'deviation'", problem)
@@ -233,7 +228,7 @@ class RecordedScores(StandardizedScorer):
             # score.
             panorama = read("panorama", str)
             scores = read("scores", dict)
-            heading = self._number(where, "heading", read("heading", (int, float)))
+            heading = self._number(where, "heading", read("heading", NUMBER))
             for name, score in scores.items():
                 self._number(where, f"scores.{name[:40]}", score)
             views.setdefault((panorama, round(heading) % 360), {}).update(scores)

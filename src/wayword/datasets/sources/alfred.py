@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
+    NUMBER,
     cached_json,
     collects_bad_records,
     find,
@@ -40,7 +41,6 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 FILES = "alfred/traj_{split}.jsonl"
-NUMBER = (int, float)
 CELLS_PER_METRE = 4.0
 """Plans give coordinates in cells of 0.25 m, i.e. four per metre."""
 
@@ -127,14 +127,15 @@ class Trajectories:
             # A broken line is skipped or raised, as the caller has chosen.
             with one_record(self.path, where):
                 raw = self._record(line)
-                scene = read_field(self.path, where, raw, "scene", dict)
+                read = partial(read_field, self.path, where, raw)
+                scene = read("scene", dict)
                 yield AlfredEntry(
                     line,
-                    read_field(self.path, where, raw, "task_id", str),
-                    read_field(self.path, where, raw, "task_type", str),
+                    read("task_id", str),
+                    read("task_type", str),
                     read_field(self.path, where, scene, "floor_plan", str),
                     len(self._annotations(where, raw)),
-                    read_field(self.path, where, raw, "pddl_params", dict),
+                    read("pddl_params", dict),
                 )
 
     def _annotations(self, where: str, raw: Any) -> list[Any]:
@@ -153,17 +154,18 @@ class Trajectories:
         raw = self._record(entry.line)
 
         # The start of the agent.
-        scene = read_field(path, where, raw, "scene", dict)
-        action = read_field(path, where, scene, "init_action", dict)
+        read = partial(read_field, path, where)
+        scene = read(raw, "scene", dict)
+        action = read(scene, "init_action", dict)
         horizon = float(action.get("horizon", 0.0))
         # Unity's y axis points up, so the floor is x and z.
-        x = float(read_field(path, where, action, "x", NUMBER))
-        y = float(read_field(path, where, action, "z", NUMBER))
-        turn = float(read_field(path, where, action, "rotation", NUMBER))
+        x = float(read(action, "x", NUMBER))
+        y = float(read(action, "z", NUMBER))
+        turn = float(read(action, "rotation", NUMBER))
 
         # Poses name objects by label and a number of Unity's, which is not needed.
         poses = []
-        for n, pose in enumerate(read_field(path, where, scene, "object_poses", list)):
+        for n, pose in enumerate(read(scene, "object_poses", list)):
             at = f"{where}, object_poses {n}"
             label = read_field(path, at, pose, "objectName", str).partition("_")[0]
             rotation = read_field(path, at, pose, "rotation", dict)
@@ -182,8 +184,8 @@ class Trajectories:
 
         # Appliances by type: true if they are on.
         toggles = {
-            read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
-            for each in read_field(path, where, scene, "object_toggles", list)
+            read(each, "objectType", str): bool(each.get("isOn"))
+            for each in read(scene, "object_toggles", list)
         }
 
         # Furniture that the plan names: its label, and its position in cells.

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -581,6 +581,7 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
     for path in (path for scene, path in found if scene == name):
         for number, record in enumerate(files.read_json(path)):
             where = f"record {number}"
+            read = partial(files.read_field, path, where, record)
             start = point_of(
                 path,
                 where,
@@ -591,20 +592,14 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             # Sets: episodes repeat starts and segments hundreds of times.
             starts.add(start)
             segments.update((*a, *b) for a, b in pairwise(corners))
-            label = files.read_field(path, where, record, "object_type", str)
+            label = read("object_type", str)
             target = targets.get(label)
             if not corners or target is None:
                 continue  # records of the test split have no path
             middle = target.center[:2]
             # A path ends where its target is in view.
             visible.add((*corners[-1], *middle))
-            length = files.read_field(
-                path,
-                where,
-                record,
-                "shortest_path_length",
-                (int, float),
-            )
+            length = read("shortest_path_length", files.NUMBER)
             # Near its target, yet walking on: something hid it.
             if length > FAR and _distance_to(_box(target), start) <= NEAR:
                 hidden.add((*start, *middle))
@@ -673,7 +668,8 @@ def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]
 def _floor_xy(path: Path, where: str, point: Any) -> Point:
     """Return a point on the floor in this project's frame, rounded to centimetres."""
     # Unity's y axis points up, so the floor is x and z.
-    x = float(files.read_field(path, where, point, "x", (int, float)))
-    z = float(files.read_field(path, where, point, "z", (int, float)))
+    read = partial(files.read_field, path, where, point)
+    x = float(read("x", files.NUMBER))
+    z = float(read("z", files.NUMBER))
     # Rounded, so that equal positions compare equal.
     return round(x, 2), round(z, 2)

@@ -18,13 +18,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import DataError, suggest
-from wayword.core.files import read_field, read_json
+from wayword.core.files import NUMBER, read_field, read_json
 from wayword.core.geometry import absolute, relative
 from wayword.datasets.procedural.tables import Table, expand_sets
 from wayword.worlds.household.builder import (
@@ -139,9 +139,10 @@ def read_records(path: Path, scene: str) -> Records:
 
 def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
     """Read an object of a metadata file. Raises ``DataError``."""
-    box = read_field(path, where, raw, "aabb", dict)
+    read = partial(read_field, path, where, raw)
+    box = read("aabb", dict)
     # Turns about the vertical only; boxes are axis-aligned.
-    turn = read_field(path, where, raw, "rotation", dict)
+    turn = read("rotation", dict)
     heat = raw.get("temperature", "RoomTemp")
     if heat not in TEMPERATURES:
         raise DataError(
@@ -150,11 +151,11 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
             f"must be RoomTemp, Hot or Cold, got {heat!r}",
         )
     return ObjectRecord(
-        read_field(path, where, raw, "objectId", str),
-        read_field(path, where, raw, "name", str),
-        read_field(path, where, raw, "objectType", str),
+        read("objectId", str),
+        read("name", str),
+        read("objectType", str),
         read_point(path, where, raw, "position"),
-        absolute(float(read_field(path, where, turn, "y", (int, float)))),
+        absolute(float(read_field(path, where, turn, "y", NUMBER))),
         read_point(path, where, box, "center"),
         read_point(path, where, box, "size"),
         tuple(raw.get("parentReceptacles") or ()),
@@ -176,10 +177,8 @@ def read_point(
         return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
     except (KeyError, TypeError):  # read it again for an error that names the field
         point = read_field(path, where, raw, name, dict)
-    at_point = f"{where}, {name}"
-    x = float(read_field(path, at_point, point, "x", (int, float)))
-    y = float(read_field(path, at_point, point, "z", (int, float)))
-    z = float(read_field(path, at_point, point, "y", (int, float)))
+    read = partial(read_field, path, f"{where}, {name}", point)
+    x, y, z = (float(read(axis, NUMBER)) for axis in ("x", "z", "y"))
     return x, y, z
 
 

@@ -14,7 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,11 +108,12 @@ def graph_of(record: Json, source: Path) -> Graph:
     nodes: dict[int, Node] = {}
     for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
         where = f"node {number}"
+        read = partial(read_field, source, where, entry)
         box = None
-        node_id = read_field(source, where, entry, "id", int)
+        node_id = read("id", int)
         # Underscores separate the parts of a goal, so names have none.
-        name = read_field(source, where, entry, "class_name", str).replace("_", "")
-        category = read_field(source, where, entry, "category", str)
+        name = read("class_name", str).replace("_", "")
+        category = read("category", str)
         if raw := entry.get("bounding_box"):
             try:
                 box = _read_box(raw)
@@ -137,10 +138,10 @@ def graph_of(record: Json, source: Path) -> Graph:
     # Edges of nodes that are not listed are left out.
     edges = []
     for number, entry in enumerate(read_field(source, "graph", record, "edges", list)):
-        where = f"edge {number}"
-        start = read_field(source, where, entry, "from_id", int)
-        relation = read_field(source, where, entry, "relation_type", str)
-        end = read_field(source, where, entry, "to_id", int)
+        read = partial(read_field, source, f"edge {number}", entry)
+        start = read("from_id", int)
+        relation = read("relation_type", str)
+        end = read("to_id", int)
         # Edges to nodes outside of the file say nothing.
         if start in nodes and end in nodes:
             edges.append((start, relation, end))

@@ -126,7 +126,12 @@ def kind_of(name: str, kind: str) -> Kind:
         high *= factors[2]
         if adjective in tables["paints"]:
             paint = adjective
-    return Kind(shape, (across, deep, high), underside, paint)
+    return Kind(
+        shape,
+        (across, deep, high),
+        underside,
+        paint,
+    )
 
 
 @cache

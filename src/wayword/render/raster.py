@@ -116,7 +116,14 @@ def draw(
     # The sky is infinitely far.
     with np.errstate(divide="ignore"):
         depth = 1.0 / inverse
-    _paint_patterns(mesh, camera, focal, shown, depth, color)
+    _paint_patterns(
+        mesh,
+        camera,
+        focal,
+        shown,
+        depth,
+        color,
+    )
     _outline(color, shown, ids, depth)
     return Frame(color, depth, ids)
 

@@ -198,7 +198,10 @@ class FakeRobot:
         message: Message,
         fault: str,
     ) -> None:
-        """Carry out a goal of an action, with its planned fault, and send what a robot would."""
+        """Carry out a goal of an action, with its planned fault, and send what a robot would.
+
+        ``message`` is the client's goal, ``fault`` one of ``FAULTS`` or empty.
+        """
         about = {"id": message["id"], "action": message["action"]}
         if fault == "ignore":
             return
@@ -339,7 +342,10 @@ class PaintingCamera:
 
 
 def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
-    """Return walls and visible objects as boxes, and the objects' names by number."""
+    """Return walls and visible objects as boxes, and the objects' names by number.
+
+    Number 0 is the building, which has no name.
+    """
     builder = MeshBuilder()
     for wall in scene.walls:
         front = [
@@ -379,13 +385,20 @@ def box_faces(
 
 
 def odometry(x: float, y: float, heading: float) -> Message:
-    """Return a ``nav_msgs/Odometry``."""
+    """Return a ``nav_msgs/Odometry``.
+
+    ``x`` and ``y`` in metres, ``heading`` in degrees clockwise from north, as
+    everywhere here.
+    """
     pose = {"pose": ros_pose(x, y, heading)}
     return {"header": {"frame_id": "odom"}, "pose": pose}
 
 
 def transforms(x: float, y: float, heading: float) -> Message:
-    """Return a ``tf2_msgs/TFMessage``: map to odom, odom to base_footprint."""
+    """Return a ``tf2_msgs/TFMessage``: map to odom, odom to base_footprint.
+
+    The map's frame is shifted and turned, so that a client that mixes up frames is noticed.
+    """
     map_to_odom = transform("map", "odom", *MAP_SHIFT)
     odom_to_base = transform("odom", "base_footprint", x, y, 90.0 - heading)
     return {"transforms": [map_to_odom, odom_to_base]}
@@ -427,8 +440,10 @@ def refuse_pages(connection: ServerConnection, request: Request) -> Response | N
 
 @contextmanager
 def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
-    """Serve a robot in a thread, and give the server's address; port 0 is any free one. Raises
-    ``UsageError`` for a port that cannot be had."""
+    """Serve a robot in a thread, and give the server's address; port 0 is any free one.
+
+    Ends with the context. Raises ``UsageError`` for a port that cannot be had.
+    """
     with needing("a rosbridge server needs websockets", "ros"):
         from websockets.sync.server import serve
 

@@ -22,11 +22,14 @@ SAME_PLACE = (0.1, 5.0)
 
 
 def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
-    """Check that a base turns right by positive degrees, drives to its target and reports its pose,
-    and that its depth images are not mirrored, as far as the surroundings show it.
+    """Check a base: that its motions, poses and views agree.
 
-    This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight ahead if
-    depth shows twice that distance free. Keep a hand on the emergency stop.
+    It turns right by positive degrees, drives to its target and reports its pose, and
+    its depth images are not mirrored, as far as the surroundings show it. Raises
+    ``AssertionError`` that names the rule.
+
+    This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight
+    ahead if depth shows twice that distance free. Keep a hand on the emergency stop.
     """
     assert isinstance(base, Base), (
         "a base has start, capture, rotate, go_to, pose, report, stop"

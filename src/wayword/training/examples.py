@@ -135,7 +135,9 @@ def align_clauses(
     clauses: Sequence[Clause],
     places: int,
 ) -> ClauseEnds:
-    """Align clauses with the task's gold path; by their lengths if nothing else is known."""
+    """Align clauses with the task's gold path of ``places``; by their lengths if
+    nothing else is known.
+    """
     narrated = getattr(dataset, "narrated", None)
     stretches: Sequence[tuple[int, int]] = narrated(task) if narrated else ()
     if stretches:
@@ -364,7 +366,12 @@ class _LabeledAgent(Agent):
         """Pass the feedback to the agent that is imitated."""
         self.agent.on_feedback(decision, feedback)
 
-    def _note_question(self, prompt: str, taken: str, options: Sequence[str]) -> str:
+    def _note_question(
+        self,
+        prompt: str,
+        taken: str,
+        options: Sequence[str],
+    ) -> str:
         """Record a question with its label, and return the oracle's option.
 
         ``taken`` is the student's choice; without a student it is empty, and the caller takes the
@@ -456,7 +463,14 @@ class ExampleMaker:
             """Build the agent in training, and keep it, since the rollout does not return it."""
             laid = partial(self._align, self._dataset, task)
             guides.append(
-                _LabeledAgent(self._cls, self._settings, toolkit, student, laid, near)
+                _LabeledAgent(
+                    self._cls,
+                    self._settings,
+                    toolkit,
+                    student,
+                    laid,
+                    near,
+                )
             )
             return guides[-1]
 
@@ -464,7 +478,12 @@ class ExampleMaker:
         max_steps = self._dataset.max_steps
         if student is None:
             max_steps *= 10  # a gold walk must not be cut short
-        setup = Setup(self._dataset, build, shared=self._shared, max_steps=max_steps)
+        setup = Setup(
+            self._dataset,
+            build,
+            shared=self._shared,
+            max_steps=max_steps,
+        )
         trajectory = await rollout(task, setup)
         if trajectory.error:
             raise UsageError(f"episode {name}: {trajectory.error}")

@@ -35,6 +35,7 @@ import numpy as np
 from wayword.metrics.intervals import Interval, rate_interval
 
 HALF = 0.5
+"""Success rate that defines the horizon."""
 
 
 @dataclass(frozen=True, slots=True)

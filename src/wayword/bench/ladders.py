@@ -77,9 +77,13 @@ ROBUST = "robust"
 PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
 """Perturbations that every track has; a track's ``robust`` names its others."""
 VERSIONS = ("2026", "2026.2")
+"""Versions of the bench, the oldest first; the last one is played by default."""
+# A quick run shows large differences within minutes.
 QUICK_LEVELS = 3
 QUICK_EPISODES = 8
+"""Levels of a track in a quick run, the shortest ones, and episodes of each."""
 QUICK_REAL = 20
+"""Episodes of published data in a quick run."""
 HOPELESS = 0.1
 QUICK_HOPELESS = 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
@@ -850,7 +854,7 @@ def sample_count(row: Mapping[str, Any]) -> str:
     return f"{row['episodes']} of {row['sample']}"
 
 
-_BAR = 24
+_BAR = 24  # characters of the bar of a level that is solved completely
 
 
 def _bar(level: Mapping[str, Any], quick: bool) -> str:

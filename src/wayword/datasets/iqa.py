@@ -227,6 +227,7 @@ FOLDERS = {
 }
 """Split -> folder of its question files."""
 SPLITS = tuple(FOLDERS)
+# Question type -> the part of a file's name that stands for it.
 FILE_NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
 
 ITEM_OF = {
@@ -236,6 +237,7 @@ ITEM_OF = {
 """IQUAD's object number -> iTHOR type. Its "container" (11) is a cup in iTHOR."""
 PLACE_OF = {17: "GarbageCan", 18: "Microwave", 19: "Fridge", 20: "Cabinet", 21: ""}
 """IQUAD's receptacle number -> iTHOR type; 21 is the whole room."""
+# Columns of a file that are read, by name: files may have others.
 COLUMNS = ("scene_number", "seed", "answer", "object_id", "container_id")
 
 

@@ -30,9 +30,9 @@ from wayword.worlds.objectnav.world import (
 
 SCENE = "two-phase-home"
 WIDTH = 5.0  # metres, of a room along the hallway
-DEPTH = 4.0
+DEPTH = 4.0  # metres, of a room away from the hallway
 HALL = 2.0  # metres, width of the hallway
-DOORWAY = 1.2
+DOORWAY = 1.2  # metres, width of a doorway
 CORNERS: Mapping[str, Point] = {
     "kitchen": (0.0, HALL),
     "living room": (WIDTH, HALL),

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ALPHA = 0.05
+ALPHA = 0.05  # level of tests; intervals have that of 1 - ALPHA
 FEWEST = 40
 """Clusters below which a metric without bounds has no interval: of 30 episodes, one in 24
 samples misses values that one episode in ten has, and intervals hold the truth in 92%."""
@@ -57,10 +57,10 @@ _NORMAL = NormalDist()
 _TINY = 1e-300  # instead of 0, whose normal quantile is infinite
 _NEAR = 1e-12  # standard errors between a limit and the exact one
 _UNDERFLOW = 690.0  # -log(_TINY)
-RATE = (0.0, 1.0)
-POSITIVE = (0.0, math.inf)
 Bounds = tuple[float, float]
 """The lowest and highest possible value."""
+RATE: Bounds = (0.0, 1.0)
+POSITIVE: Bounds = (0.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True)

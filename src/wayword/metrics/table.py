@@ -544,7 +544,7 @@ PERCENTAGES = ("rate", "ratio")
 """Kinds that are fractions of 1, and shown in percent."""
 _WIDE_ENOUGH = 5.0
 """Half of an interval, in units of its last digit, above which the digit before is enough."""
-_MOST_DIGITS = 9
+_MOST_DIGITS = 9  # after the point, however narrow an interval is
 UNITS = {
     "rate": "%",
     "ratio": "%",

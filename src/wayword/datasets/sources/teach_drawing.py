@@ -44,7 +44,7 @@ SWITCH_M = 0.6
 """Maximum distance (metres) of a light switch from a standing position."""
 SWITCH_OFF_WALL = 0.12
 """Distance (metres) of a light switch from its wall, so that the wall does not hide it."""
-MOST_SWITCHES = 2
+MOST_SWITCHES = 2  # in a home
 
 FromFloor = Callable[[float, float], float]
 

@@ -34,6 +34,7 @@ from wayword.worlds.objectnav.observation import Shown, View, from_camera, sight
 from wayword.worlds.objectnav.simulated import STEP, TURN
 
 BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})  # parts of the building
+# Pixels of pictures and depth images.
 PICTURE_WIDTH = 640
 PICTURE_HEIGHT = 480
 CONTROLLER_OPTIONS: Mapping[str, Any] = {

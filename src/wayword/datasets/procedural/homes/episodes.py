@@ -39,6 +39,7 @@ CACHED_HOMES = 64  # an evicted home is rebuilt identically on demand
 
 GENERATED = ("generated_test", "generated_train")
 """Splits of every dataset with generated homes; the first is the default."""
+# Verbs of the hands, next to which a body with skills needs no other motion.
 HAND_VERBS = (
     "pick_up",
     "drop",
@@ -58,6 +59,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "high": (*HIGH_LEVEL, *HAND_VERBS, "wait", "chat", "ask"),
 }
 """Named action sets; with ``high`` no agent moves a body step by step."""
+# Parts of the action sets named ``paper``.
 WALKING = ("move_ahead", "turn_left", "turn_right")
 CARRYING = ("pick_up", "put", "open", "close")
 HANDLING = (*WALKING, *CARRYING, "drop", "toggle_on", "toggle_off", "slice")

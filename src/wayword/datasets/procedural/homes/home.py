@@ -44,13 +44,14 @@ from wayword.worlds.household.verbs import Body
 
 MIN_ROOMS = 1
 MAX_ROOMS = 100
+"""Range of rooms that a home can be drawn with."""
 STUDIO = "studio"
 """The only room of the smallest homes."""
 STUDIO_WIDTH = (6.0, 7.0)  # metres: wide, since it holds all furniture of a home
 ROW_ROOMS = ("kitchen", "living room", "main bedroom", "bathroom")
 """Rooms, in order, of homes too small for a hallway."""
 CORRIDOR = "corridor"
-CORRIDOR_WIDTH = 2.4
+CORRIDOR_WIDTH = 2.4  # metres, as the widest hallway
 WING_ROOMS = 12
 """Maximum number of rooms per wing, including its hallway."""
 WING_GAP = 0.4

@@ -27,7 +27,7 @@ from wayword.datasets.procedural.houses.house import (
 )
 from wayword.datasets.procedural.houses.views import doors_in_sight, named_furniture
 
-ROUTE_HOPS = range(3, 7)
+ROUTE_HOPS = range(3, 7)  # steps of a route; a tour of more is made of such legs
 SHORTEST = 5.0
 """Minimum length of a route in metres."""
 

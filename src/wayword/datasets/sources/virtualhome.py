@@ -142,7 +142,6 @@ def graph_of(record: Json, source: Path) -> Graph:
         start = read("from_id", int)
         relation = read("relation_type", str)
         end = read("to_id", int)
-        # Edges to nodes outside of the file say nothing.
         if start in nodes and end in nodes:
             edges.append((start, relation, end))
     return Graph(nodes, edges)

@@ -475,9 +475,9 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     south = floors.y
     east = west + (columns - 1) * SPACING
     north = south + (rows - 1) * SPACING
-    outline = box_corners((west, south, east, north))
+    border = box_corners((west, south, east, north))
     builder = SceneBuilder(name)
-    builder.room("apartment", outline, walls=False)
+    builder.room("apartment", border, walls=False)
     # Inferred walls follow the grid, and are merged to straight runs.
     for a, b in outline(floors, number):
         builder.wall(a, b)

@@ -505,11 +505,13 @@ def _receptacle(house: House, i: int) -> str:
 
 
 def _held_by(house: House, i: int) -> str:
+    """Return the name of the actor that bears an object, else an empty text."""
     actor = _bearer(house, i)
     return "" if actor is None else actor.name
 
 
 def _flag(name: str) -> Callable[[House, int], Json]:
+    """Return the field of an object's record that reads one of ``FLAGS``, as a bool."""
     return lambda house, i: bool(getattr(house.entities, name)[i])
 
 

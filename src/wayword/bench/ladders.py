@@ -118,7 +118,11 @@ class Track:
     def quick(self) -> Track:
         """The shortest levels."""
         shortest = slice(QUICK_LEVELS)
-        return replace(self, lengths=self.lengths[shortest], floor=self.floor[shortest])
+        return replace(
+            self,
+            lengths=self.lengths[shortest],
+            floor=self.floor[shortest],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,9 @@ def build(
     """
     # An edge is as long as its straight line: MatterSim glides from one viewpoint to
     # the next.
-    lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
+    starts = positions[edges[:, 0]]
+    ends = positions[edges[:, 1]]
+    lengths = np.linalg.norm(ends - starts, axis=1)
     distances: Any
     if len(ids) < LARGE_GRAPH:
         distances = all_pairs(len(ids), edges, lengths)

@@ -87,7 +87,8 @@ class IndoorWorld(Walkable):
         # Clockwise from north, so that a menu reads the same whatever the heading; stop
         # comes last.
         neighbors = self.graph.neighbors(self._viewpoint)
-        return ActionSpace((*(Action("goto", (n.viewpoint,)) for n in neighbors), STOP))
+        moves = [Action("goto", (n.viewpoint,)) for n in neighbors]
+        return ActionSpace((*moves, STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Move to a neighbor, or stop. Raises ``ValueError`` for any other action.

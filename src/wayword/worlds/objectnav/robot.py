@@ -847,18 +847,35 @@ class RosBase:
                 image = image_bytes(latest[s.image]["data"])
             if not image:
                 problem = "is empty"
-                raise DataError(s.image, "field 'data'", problem, "restart the camera")
+                raise DataError(
+                    s.image,
+                    "field 'data'",
+                    problem,
+                    "restart the camera",
+                )
         # A map in another frame would put its walls where none are.
         if s.costmap:
             frame = parse_frame(latest[s.costmap])
             if frame != self._frame:
                 problem = f"is {frame!r}, but poses are in {self._frame!r}"
                 remedy = f"set dataset.pose_from=tf and dataset.map_frame={frame}"
-                raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
+                raise DataError(
+                    s.costmap,
+                    "field 'header.frame_id'",
+                    problem,
+                    remedy,
+                )
             floor = floor_map(latest[s.costmap], s.costmap)
         if s.depth_from == "scan":
             mounting = (s.scan_turn, s.scan_flipped)
-            depth = scan_depth(scan, s.depth, s.eye, s.reach, *mounting, s.no_return)
+            depth = scan_depth(
+                scan,
+                s.depth,
+                s.eye,
+                s.reach,
+                *mounting,
+                s.no_return,
+            )
         else:
             camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
             depth = image_depth(scan, s.depth, *camera)

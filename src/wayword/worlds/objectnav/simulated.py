@@ -535,7 +535,8 @@ class SimulatedBase:
         # to.
         if distance < 1e-9:
             return MotionResult()
-        self.rotate(geo.relative(geo.bearing(self._at, (x, y)), self._heading))
+        towards = geo.bearing(self._at, (x, y))
+        self.rotate(geo.relative(towards, self._heading))
         end = self.place.ground.stop_before(self._at, (x, y))
         traveled = math.dist(self._at, end)
         self._at = (round(end[0], 6), round(end[1], 6))

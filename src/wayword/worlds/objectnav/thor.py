@@ -196,7 +196,8 @@ class ThorBase:
         distance = math.dist(start, (x, y))
         if distance < 1e-6:
             return MotionResult()
-        result = self.rotate(relative(bearing((start[0], start[1]), (x, y)), heading))
+        towards = bearing((start[0], start[1]), (x, y))
+        result = self.rotate(relative(towards, heading))
         if result.status != "ok":
             return result
         full_steps = int(distance / STEP + 1e-6)

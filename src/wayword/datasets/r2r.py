@@ -524,10 +524,7 @@ class R4R(R2R):
 
 @dataclass(frozen=True, slots=True)
 class RxRSettings(R2RSettings):
-    """R2R's settings, and the ``language`` of the instructions.
-
-    English (India and US), Hindi or Telugu; empty for all.
-    """
+    """R2R's settings, and ``language``: English (India and US), Hindi or Telugu; empty for all."""
 
     language: Literal["en", "hi", "te", ""] = "en"
 

@@ -155,12 +155,13 @@ def replies(
     """Return each sample of a completion. ``setting`` is the name of the token limit's setting."""
     limit = sampling.max_tokens
     usage = completion.usage
-    if len(completion.texts) == 1:  # a backend may grant more, for reasoning
+    is_single = len(completion.texts) == 1
+    if is_single:  # a backend may grant more, for reasoning
         limit = max(limit, usage.completion)
     problem = f"the answer was cut off at {limit:,} tokens"
     advice = f"raise {setting}, or answer in fewer words"
     # Mostly thinking: a longer answer would not help.
-    if len(completion.texts) == 1 and usage.reasoning > usage.completion / 2:
+    if is_single and usage.reasoning > usage.completion / 2:
         problem += f", {usage.reasoning:,} of them thought"
         advice = "raise model.thinking, or think less"
     # Backends may give fewer reasons than texts.
@@ -209,6 +210,11 @@ class AnswerFields:
         return [
             str(value) for value in self.all(*names) if isinstance(value, str | int)
         ]
+
+    @property
+    def calls(self) -> list[dict[str, Json]]:
+        """The objects that are given as arguments."""
+        return [each for each in self.all(*ARGUMENT_FIELDS) if isinstance(each, dict)]
 
     def line(self, *names: str) -> str:
         """Return the values in one line, for a thought that quotes them."""
@@ -557,7 +563,6 @@ FLAT_ARGUMENTS = (
 )
 """Keys of arguments next to the action, in the order in which actions take them:
 ``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
-_INCOMPLETE = ("unknown", "empty")  # refusals of a verb that lacks its argument
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -636,9 +641,9 @@ class StrategyRecipe(AnswerForm):
         reply = Reply.of(answer)
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
-        keys = [field.key for field in self.fields]
         # All labels are read at once, since their order is the model's.
-        read = fields(reply.text, {*keys, *ARGUMENT_FIELDS}, FLAT_ARGUMENTS)
+        names = {*ARGUMENT_FIELDS, *(field.key for field in self.fields)}
+        read = fields(reply.text, names, FLAT_ARGUMENTS)
         parts: dict[str, str] = {}
         texts: list[str] = []
         for section in self.sections:
@@ -664,9 +669,8 @@ class StrategyRecipe(AnswerForm):
         """Return the one action that an answer names, or the reason why there is none."""
         words = _actions_as_text(read.all(self.action.key))
         arguments = read.all(*ARGUMENT_FIELDS)
-        calls = [value for value in arguments if isinstance(value, dict)]
         acts_before = words and any(map(legal.whole, read.before.splitlines()))
-        if len(words) > 1 or len(calls) > 1 or acts_before:
+        if len(words) > 1 or len(read.calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
         # The argument may be a field of its own.
         if words:
@@ -674,9 +678,11 @@ class StrategyRecipe(AnswerForm):
             if argument and legal.takes_text(words[0]):
                 return legal.read(f"{words[0]}[{argument}]")
             result = legal.read(words[0])
+            is_refused = (
+                isinstance(result, Refusal) and result.kind != "several_actions"
+            )
             # The verb alone was refused, so the argument belongs to it; it may have its own label.
-            is_bare = "[" not in words[0] and getattr(result, "kind", "") in _INCOMPLETE
-            if is_bare:
+            if is_refused and "[" not in words[0]:
                 labels = fields(reply.text, FLAT_ARGUMENTS).all(*FLAT_ARGUMENTS)
                 argument = argument or _as_argument(labels)
                 verb = words[0].split("\n", 1)[0]
@@ -700,14 +706,9 @@ class StrategyRecipe(AnswerForm):
 
 def _actions_as_text(values: Sequence[Json]) -> list[str]:
     """Return the actions of a field; ``["goto[a]"]`` and ``{"goto": "a"}`` hold one each."""
-    listed: list[Json] = []
-    for value in values:
-        if isinstance(value, list):
-            listed += value
-        else:
-            listed.append(value)
+    lists = (value if isinstance(value, list) else [value] for value in values)
     texts = []
-    for value in listed:
+    for value in chain.from_iterable(lists):
         if isinstance(value, dict) and value:
             # {"goto": "a"}, or {"type": "goto", "object": "a"} in any order
             arguments = {**value}
@@ -1000,8 +1001,7 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
     inputs, predictions, actions = map(answer.texts, _NAME_FIELDS)
-    calls = [value for value in answer.all(*ARGUMENT_FIELDS) if isinstance(value, dict)]
-    inputs += map(_as_argument, calls)
+    inputs += map(_as_argument, answer.calls)
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
     if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]

@@ -51,14 +51,12 @@ _END_PUNCTUATION = ".,;:!。，；！"
 _CLOSING = {"[": "]", "(": ")", "{": "}", "（": "）", "【": "】", "［": "］"}
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
-_ACTION_WORDS = (
-    "act(?:ion)?|output|response|command|decision|step|动作|行动|行動|действие|acción|ação|aktion"
-    "|azione|アクション|행동"
-)
 _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
-    rf"|(?:(?:the|my|next|best|final) ){{0,3}}(?:{_ACTION_WORDS})(?: is\b(?:\s*[:：])?|\s*[:：])"
-    r"|(?:(?:the|my|best|final) ){1,2}(?:answer|move|choice)(?: is\b(?:\s*[:：])?|\s*[:：]))*",
+    r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
+    r"|动作|行动|行動|действие|acción|ação|aktion|azione|アクション|행동)"
+    r"(?: is\b\s*[:：]?|\s*[:：])|(?:(?:the|my|best|final) ){1,2}"
+    r"(?:answer|move|choice)(?: is\b\s*[:：]?|\s*[:：]))*",
     re.I,
 )
 """Text before an action that is not part of it. Only a verb can follow."""

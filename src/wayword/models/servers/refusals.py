@@ -167,8 +167,9 @@ def window(described: Json, model: str) -> int:
     if isinstance(described, Mapping):
         listed = described.get("data") or described.get("models")
         if isinstance(listed, list):
-            names = ("id", "name", "model")
-            entries = [e for e in listed if model in map(e.get, names)] or listed
+            entries = [
+                e for e in listed if model in map(e.get, ("id", "name", "model"))
+            ] or listed
     # llama.cpp lists its one model by its file
     text = " ".join(_leaves(entries)) if len(entries) == 1 else ""
     size = _number("described", text)
@@ -198,11 +199,8 @@ def learn(
         case "prompt too long" if refusal.window:
             window = min(refusal.window, profile.window or refusal.window)
             return {"window": window}, f"the window has {window:,} tokens"
-        case "no system role":
-            return {"system": False}, "the system message goes before the user's"
-        case "one choice only":
-            return {"samples": False}, "one sample per request"
-    return None
+    lesson: Lesson | None = _table()["lessons"].get(refusal.kind)
+    return lesson
 
 
 def learn_tools(
@@ -211,7 +209,7 @@ def learn_tools(
     """Return the lesson of a refusal of tool calls; None if it is about something else."""
     if not request.calls or request.worded:
         return None
-    if refusal.kind == "no system role" or {"tools"} & {*refusal.fields}:
+    if refusal.kind == "no system role" or "tools" in refusal.fields:
         return {"tools": False}, "tool calls are requested in words"
     if refusal.kind != "field unknown":
         return None
@@ -254,9 +252,8 @@ def _in_range(
         return _left_out([name], profile)
     trait = _table()["at_most"].get(name)
     if 0 < refusal.most < amount:
-        changes: dict[str, Any] = {"most": {**profile.most, name: refusal.most}}
-        if trait:
-            changes = {trait: int(refusal.most)}
+        most = {**profile.most, name: refusal.most}
+        changes = {trait: int(refusal.most)} if trait else {"most": most}
         return changes, f"{name} is at most {refusal.most:,g}"
     if amount < refusal.least:
         least = {**profile.least, name: refusal.least}

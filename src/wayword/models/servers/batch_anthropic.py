@@ -53,6 +53,11 @@ class AnthropicForm(OpenAIForm):
         names: Sequence[str],
         known: Sequence[str],
     ) -> str | None:
+        """Return the ID of a batch whose name was lost with the session that sent it.
+
+        None if it was not made. Raises a ``ModelError`` that can be repeated while a
+        batch that may be this one has not ended.
+        """
         # Batches have no names of ours: a lost one is known by the custom IDs of its results, which
         # can be read once it has ended.
         listed = await read_json(server, "GET", f"{self.route}?limit=100")

@@ -56,6 +56,7 @@ class GeminiForm(OpenAIForm):
         names: Sequence[str],
         known: Sequence[str],
     ) -> str | None:
+        """Return the name of the batch that is displayed as ``batch``; None if it was not made."""
         listed = await read_json(server, "GET", "../batches?pageSize=100")
         for job in as_list(field(listed, "operations")):
             if mapping(job, "metadata").get("displayName") == batch:
@@ -160,6 +161,10 @@ _SIGNATURE = "thoughtSignature"
 
 
 def _result(row: Json) -> Result:
+    """Return a row of a batch as a result: 200 with a reply of the chat API, else an error.
+
+    Invalid requests get the status 400, failures of the server 500.
+    """
     name = str(mapping(row, "metadata").get("key"))
     if response := mapping(row, "response"):
         return Result(name, 200, chat_reply(response))

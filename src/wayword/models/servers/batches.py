@@ -119,6 +119,7 @@ class BatchStore:
             )
 
     def submitted(self, batch: str, job_id: str) -> None:
+        """Store the provider's ID of a batch, by which it is found again."""
         self._db.execute("UPDATE batches SET id = ? WHERE name = ?", (job_id, batch))
 
     def ended(self, batch: str, results: Sequence[Result]) -> None:
@@ -146,6 +147,10 @@ class BatchStore:
             self._db.execute("DELETE FROM batches WHERE name = ?", (batch,))
 
     def request(self, name: str) -> SentRequest | None:
+        """Return a request that was sent, with its result if the batch has ended.
+
+        None for one that no session of the run has sent.
+        """
         found = self._db.execute(
             "SELECT batch, ledger_row, status, reply FROM requests WHERE name = ?",
             (name,),
@@ -172,10 +177,12 @@ class BatchStore:
         return found
 
     def job_ids(self) -> list[str]:
+        """Return the provider's IDs of all batches of the run that have one."""
         rows = self._db.execute("SELECT id FROM batches WHERE id IS NOT NULL")
         return [str(job_id) for (job_id,) in rows]
 
     def close(self) -> None:
+        """Close the file. Everything is on disk already."""
         self._db.close()
 
     def _writing(self) -> sqlite3.Connection:
@@ -218,11 +225,16 @@ class BatchConnection(Connection):
 
     @property
     def _kept(self) -> BatchStore:
+        """The store of the run, or one in memory if ``keep_in`` was not called."""
         if self._store is None:
             self._store = BatchStore()
         return self._store
 
     async def post(self, request: Request) -> tuple[Any, Usage]:
+        """Return the reply to a request and its usage, once the batch with it has ended.
+
+        A request that an earlier session has sent is not sent, or paid, again.
+        """
         name = self._name(request)
         earlier = ""
         if sent := self._kept.request(name):
@@ -280,6 +292,11 @@ class BatchConnection(Connection):
                 self._answers.pop(name, None)
 
     def _reply(self, result: Result, request: Request) -> Any:
+        """Return the reply of a result, with the tier ``batch``, by which its price is found.
+
+        Raises ``ModelError`` for a result without one: it can be repeated if the
+        request was not processed in time, and an error is not billed.
+        """
         if result.status == NOT_PROCESSED:
             problem = redacted(json.dumps(result.reply)[:200])
             raise ModelError(

@@ -371,6 +371,11 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
 def _sampling_fields(
     sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
+    """Return the fields of a request for sampling, without those that the profile lacks.
+
+    A server that has refused a field, or the number of its values, is not sent it
+    again.
+    """
     body: dict[str, Json] = {}
     if profile.temperature:
         body["temperature"] = sampling.temperature

@@ -105,7 +105,7 @@ def test_it_works_inside_a_running_event_loop() -> None:
 def test_options_are_those_of_the_command_line() -> None:
     options = set(inspect.signature(command_line.run).parameters)
     others = {"context", "config", "sweep", "dry_run", "seeds", "track", "watch"}
-    others |= {"perturb"}  # a group of settings in Python
+    others |= {"perturb", "tier", "batch"}  # settings in Python
     assert options - others == {
         "agent",
         "on",

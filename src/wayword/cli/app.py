@@ -57,7 +57,7 @@ HELP_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "Budgets and servers": (
             *("max_dollars", "max_tokens", "prices", "cache"),
-            *("rpm", "retries", "concurrency"),
+            *("tier", "batch", "rpm", "retries", "concurrency"),
         ),
         "Several runs": ("seeds", "seed", "sweep", "engine", "workers", "remember"),
         "Input and output": (

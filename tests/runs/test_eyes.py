@@ -15,6 +15,7 @@ import pytest
 from helpers.looking import drawn, pictures_of, text_of
 from helpers.loopback import Loopback, chat, serving
 from helpers.records import records, rewrite
+from helpers.sampling import LONG
 from wayword.core.errors import UsageError
 from wayword.core.sight import pixel_hash
 from wayword.datasets.procedural.houses.house import build_house
@@ -35,7 +36,8 @@ SIZE = "160x120"
 
 
 def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
-    tree = {"model": {"base_url": address}, "dataset": HOUSES, **settings}
+    tree: dict[str, Any] = {"model": {"base_url": address}, "dataset": HOUSES}
+    tree |= settings
     if settings.get("eyes", "words") != "words":
         tree.setdefault("picture_size", SIZE)
     return Plan(
@@ -187,6 +189,34 @@ def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
     assert "schematic pictures (eyes=both)" in caveats
 
 
+@pytest.mark.skipif(not LONG, reason="minutes: set WAYWORD_CHAOS=long")
+def test_a_hundred_episodes_with_pictures_replay_to_the_same_hashes(
+    tmp_path: Path,
+) -> None:
+    with looking() as server:
+        chosen = plan(
+            "mapgpt",
+            server.address,
+            tmp_path / "run",
+            eyes="pictures",
+            picture_size="480x360",
+            dataset={"houses": 20, "episodes": 100},
+        )
+        outcome = run(replace(chosen, limit=100, max_steps=3)).outcome
+    assert (outcome.finished, outcome.failed) == (100, 0)
+    sent = [pixel_hash(each) for body in server.asked for each in pictures_of(body)]
+    recorded = [
+        pixels
+        for record in RunFolder.read(tmp_path / "run").records()
+        for call in record.trajectory.calls()
+        for pixels in call.pixels
+    ]
+    assert sorted(recorded) == sorted(sent)
+    checked = list(verify(RunFolder.read(tmp_path / "run")))
+    assert len(checked) == 100
+    assert [each for _, each in checked if each] == []
+
+
 @pytest.mark.parametrize(
     ("agent", "on", "settings", "message"),
     [
@@ -194,7 +224,13 @@ def test_eyes_are_part_of_the_identity_only_if_they_see_pictures(
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "big"}, "picture_size"),
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "9x9"}, "from 32 to"),
         ("mapgpt", "houses", {"picture_size": "64x48"}, "no effect in words"),
-        ("discussnav", "houses", {"eyes": "pictures"}, "plays in words alone"),
+        ("tools", "houses", {"eyes": "pictures"}, "plays in words alone"),
+        (
+            "mapgpt",
+            "houses",
+            {"eyes": "pictures", "picture_history": 2},
+            "no conversation that keeps pictures",
+        ),
         ("react", "apartments", {"eyes": "pictures"}, "draws no pictures"),
         (
             "mapgpt",

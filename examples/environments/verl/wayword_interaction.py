@@ -28,6 +28,8 @@ class WaywordInteraction(BaseInteraction):
         super().__init__(config)
         self._name = config["dataset"]
         self._options = dict(config.get("options") or {})
+        if self._options.get("eyes", "words") != "words":
+            raise ValueError("answers of an interaction are texts; remove eyes")
         self._options["dataset"] = make(self._name, **self._options).dataset
         self._environments: dict[str, Any] = {}
 

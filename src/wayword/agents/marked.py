@@ -6,6 +6,8 @@
     'You put object 4 on object 7.'
     >>> marks.to_names(Action("put", ("4", "7")))
     Action(name='put', arguments=('mug_1', 'desk_1'))
+    >>> marks.to_names(Action("chat", ("Bring object 4, 2 of 7.",)))
+    Action(name='chat', arguments=('Bring mug_1, 2 of 7.',))
     >>> space = ActionSpace((Action("pick_up", ("mug_1",)), STOP))
     >>> [str(action) for action in marks.space(space, {"pick_up": 1}).listed]
     ['stop', 'pick_up[4]', 'pick_up[7]']
@@ -24,6 +26,7 @@ from wayword.core.action import Action, ActionSpace, LazyActions
 
 _WORD = re.compile(r"[\w-]+")
 _NUMBER = re.compile(r"\b(?:object )?([0-9]+)\b")
+_SPOKEN = re.compile(r"\bobject ([0-9]+)\b")
 NUMBER_FORM = "[0-9]{1,3}"
 """Pattern of a mark in a constrained answer. No scene has a thousand objects."""
 
@@ -52,8 +55,16 @@ class MarkedNames:
         return _NUMBER.sub(lambda match: self._name_of.get(match[1], match[0]), text)
 
     def to_names(self, action: Action) -> Action:
-        """Return an action with names in place of numbers; other arguments stay."""
-        words = [self._name_of.get(word, word) for word in action.arguments]
+        """Return an action with names in place of numbers; in a message to others, of "object 4".
+        Other arguments stay."""
+
+        def named(match: re.Match[str]) -> str:
+            return self._name_of.get(match[1], match[0])
+
+        words = []
+        for word in action.arguments:
+            spoken = _SPOKEN.sub(named, word)
+            words.append(self._name_of.get(word, spoken))
         return Action(action.name, tuple(words))
 
     def to_numbers(self, action: Action) -> Action:

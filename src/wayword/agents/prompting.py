@@ -9,6 +9,8 @@ is rarely lost.
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
@@ -32,7 +34,7 @@ from wayword.core.model import (
     system,
     user,
 )
-from wayword.core.sight import Eyes, Mode
+from wayword.core.sight import Eyes, Mode, PictureView
 from wayword.core.trajectory import HISTORY_DROPPED
 from wayword.models.parts.calling import calls_in, in_words
 
@@ -184,7 +186,8 @@ class PromptBudget:
     token counts are estimates, and 1/8 for an answer (of ``context`` if set), from
     ``default_answer`` to 2,000.
     ``is_limited``: a setting or the model limits the prompt. ``characters_per_token`` is 3 at
-    first, then measured on the model's own counts. ``reuses_prefix``: the model has reported tokens
+    first, then measured on the model's own counts, as are the tokens of a picture, by its size at
+    first. ``reuses_prefix``: the model has reported tokens
     from a prefix cache.
     """
 
@@ -206,6 +209,7 @@ class PromptBudget:
         self.answer = answer or max(default_answer, min(LONGEST_ANSWER, share))
         self.characters_per_token = 3.0
         self.reuses_prefix = False
+        self._picture_tokens: float | None = None  # measured
 
     def learn(self, characters: int, usage: Usage) -> None:
         """Learn from the server's count of a prompt's tokens, and of those it reused.
@@ -216,6 +220,23 @@ class PromptBudget:
         self.reuses_prefix |= usage.reused > 0
         if usage.prompt > 0 and characters > 0 and not usage.estimated:
             self.characters_per_token = characters / usage.prompt
+
+    def learn_pictures(self, characters: int, pictures: int, usage: Usage) -> None:
+        """Measure the tokens of a picture, as what the text leaves of the model's count."""
+        if usage.prompt > 0 and not usage.estimated:
+            texts = characters / self.characters_per_token
+            self._picture_tokens = max(0.0, usage.prompt - texts) / pictures
+
+    def look_tokens(self, eyes: Eyes | None) -> int:
+        """Estimated tokens of one look: measured, or else by size and the model's family. 0 without
+        eyes."""
+        if eyes is None:
+            return 0
+        each = self._picture_tokens
+        if each is None:
+            rows, columns = eyes.settings.size
+            each = self._toolkit.model("main").pictures.of(columns, rows)
+        return math.ceil(each * len(eyes.views()))
 
     def fit(self, history: History, fixed_length: int, reserve: int) -> None:
         """Drop steps until the rest fits the context with the fixed part; a note counts them.
@@ -292,19 +313,27 @@ class PromptBudget:
             messages = [user(prompt)]
         else:
             messages = prompt
+        characters = sum(len(message.text) for message in messages)
+        pictures = sum(len(message.images) for message in messages)
         # Images count as tokens, too
-        if not any(message.images for message in messages):
-            characters = sum(len(message.text) for message in messages)
+        if pictures:
+            self.learn_pictures(characters, pictures, completion.usage)
+        else:
             self.learn(characters, completion.usage)
         return completion
 
 
 def pictures_around(eyes: Eyes) -> tuple[str, tuple[Image, ...]]:
     """Return the labels of an actor's pictures as a prompt lists them, and the pictures."""
-    seen = eyes.look()
+    images = tuple(image for _, image in eyes.look())
+    return picture_labels(eyes.views()), images
+
+
+def picture_labels(views: Sequence[PictureView]) -> str:
+    """Return the labels of pictures as a prompt lists them."""
     # "image": a picture can be an object of the building
-    labels = [f"image {number}: {label}" for number, (label, _) in enumerate(seen, 1)]
-    return "; ".join(labels), tuple(image for _, image in seen)
+    labels = [f"image {number}: {view.label}" for number, view in enumerate(views, 1)]
+    return "; ".join(labels)
 
 
 class PromptAgent(Agent):
@@ -333,8 +362,10 @@ class PromptAgent(Agent):
         self._eyes = toolkit.eyes
         # A slot of pages: how the prompt shows the world.
         self._sight: Mode = "words"
+        self._picture_history = 0
         if toolkit.eyes is not None:
             self._sight = toolkit.eyes.settings.eyes
+            self._picture_history = toolkit.eyes.settings.picture_history
 
     async def begin(self, episode: Episode) -> None:
         """Keep the episode, and count its steps from 0."""
@@ -356,6 +387,7 @@ NO_ANSWER = (
 )
 
 Turn = tuple[str, str]  # a message to the agent, and its answer
+Look = tuple[int, str, tuple[Image, ...]]  # a turn's number, a text, and pictures
 
 OVERHEAD = 24  # approximate number of characters that a chat template adds to a message
 
@@ -397,7 +429,8 @@ class Conversation:
     """An episode as chat messages: the system message, turns of examples, and a turn per step.
 
     The oldest turn that is not dropped begins with ``opening``, so that roles always
-    alternate; ``join`` puts them together. An empty system message is left out.
+    alternate; ``join`` puts them together. An empty system message is left out. The
+    pictures of the latest ``most_looks`` turns stay.
     """
 
     def __init__(
@@ -406,6 +439,7 @@ class Conversation:
         opening: str,
         examples: Sequence[Turn] = (),
         join: Callable[[str, str], str] = joined,
+        most_looks: int = 0,
     ) -> None:
         self._fixed = fixed
         self._opening = opening
@@ -413,6 +447,8 @@ class Conversation:
         self.examples = list(examples)
         self.turns: list[Turn] = []
         self._exchanges: dict[int, Exchange] = {}  # by the number of the turn
+        # The number of the turn, the text that lists its pictures, and these.
+        self._looks: deque[Look] = deque(maxlen=most_looks)
         self.history = History()
 
     def add(self, message: str, answer: str, exchange: Exchange | None = None) -> None:
@@ -423,6 +459,20 @@ class Conversation:
             gap += exchange.length
         self.turns.append((message, answer))
         self.history.add(message + answer + " " * gap)
+
+    def keep_look(self, text: str, images: tuple[Image, ...]) -> None:
+        """Keep the pictures of the latest turn, with the text that lists them."""
+        self._looks.append((len(self.turns) - 1, text, images))
+
+    @property
+    def looks(self) -> dict[int, tuple[str, tuple[Image, ...]]]:
+        """The kept pictures of turns that are not dropped, by the number of the turn."""
+        first = self.history.dropped
+        return {
+            number: (text, images)
+            for number, text, images in self._looks
+            if number >= first
+        }
 
     def length(self, message_text: str) -> int:
         """Return the characters of a prompt with this message, without its history."""
@@ -445,8 +495,13 @@ class Conversation:
         for message, answer in self.examples:
             chat += [user(message), Message("assistant", answer)]
         before: Exchange | None = None  # of a turn whose calls the next message answers
+        looks = self.looks
         for number, (message, answer) in enumerate(turns, first):
-            chat += before.answered(message) if before else [user(message)]
+            if number in looks:
+                text, images = looks[number]
+                chat.append(Message("user", joined(message, text, gap="\n"), images))
+            else:
+                chat += before.answered(message) if before else [user(message)]
             before = self._exchanges.get(number)
             chat += before.messages if before else [Message("assistant", answer)]
         return chat[:-1]

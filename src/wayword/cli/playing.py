@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from typer import Argument, Option
 
 from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
+from wayword.core.errors import UsageError
 from wayword.settings import parse
 
 
@@ -144,23 +146,35 @@ Limit = Annotated[int | None, Option(help="Only the first N episodes.")]
 Actor = Annotated[str, Option("--as", help="The actor to expose; default: the first.")]
 EnvWith = Annotated[str, Option("--with", help="Agent for all other actors.")]
 EnvSet = Annotated[
-    list[str] | None, Option("--set", help="A setting of the dataset: dataset.homes=5.")
+    list[str] | None,
+    Option(
+        "--set", help="A setting: dataset.homes=5, eyes=both, picture_size=480x360."
+    ),
 ]
 
 TOKEN = "WAYWORD_ENV_TOKEN"
+SIGHT = ("eyes", "picture_size")
+"""Settings of environments next to the dataset's; others belong to agents and models."""
 
 
-def _dataset_settings(set_: list[str] | None, example: str) -> dict[str, Any]:
-    """Return the settings of a dataset. Raises ``UsageError`` for others, which have no effect."""
-    from wayword.core.errors import UsageError
-
-    settings = parse(set_ or [])
-    for name in settings.keys() - {"dataset"}:
+def _dataset_settings(
+    set_: list[str] | None, example: str, others: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the settings of a dataset, and ``others`` by name. Raises ``UsageError`` for any that
+    would have no effect."""
+    tree = parse(set_ or [])
+    for name in tree.keys() - {"dataset", *others}:
+        known = "".join(f", or are {other}" for other in others)
         raise UsageError(
-            f"--set {name}: settings here begin with dataset, as {example}"
+            f"--set {name}: settings here begin with dataset, as {example}{known}"
         )
-    dataset: dict[str, Any] = settings.get("dataset", {})
-    return dataset
+    return {"dataset": {}, **tree}
+
+
+def _env_settings(set_: list[str] | None) -> dict[str, Any]:
+    """Return the options of :func:`wayword.envs.make` that ``--set`` gives."""
+    tree = _dataset_settings(set_, "dataset.homes=5", SIGHT)
+    return {"settings": tree.pop("dataset"), **tree}
 
 
 def serve_env(
@@ -209,7 +223,7 @@ def serve_env(
         port,
         os.environ.get(TOKEN, ""),
         sessions,
-        settings=_dataset_settings(set_, "dataset.homes=5"),
+        **_env_settings(set_),
         data=data,
         view=view,
         actions=actions,
@@ -279,7 +293,7 @@ def mcp(
         episodes=chosen or limit,
         max_steps=max_steps,
         data=data,
-        settings=_dataset_settings(set_, "dataset.homes=5"),
+        **_env_settings(set_),
     )
     protocol, sitting = server(environment, out)
     # An unfinished episode is recorded as failed, also after Ctrl-C.
@@ -334,14 +348,13 @@ def robot(
       wayword robot --set dataset.url=ws://127.0.0.1:9090
       wayword robot --fake --fault 3:drop
     """
-    from wayword.core.errors import UsageError
     from wayword.runs import robots
 
     if fake and set_:
         raise UsageError("--set is for a real robot; remove it, or --fake")
     if fault and not fake:
         raise UsageError("--fault is for the simulated robot; add --fake")
-    settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")
+    settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
         show.echo(robots.inspect(settings))
         return

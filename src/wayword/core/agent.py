@@ -156,6 +156,8 @@ class Agent(ABC):
     """Families in which it sees nothing, so the caveats of its detectors do not apply."""
     has_eyes: ClassVar[bool] = False
     """It looks at the pictures of ``toolkit.eyes``. Other agents with a model play in words."""
+    keeps_looks: ClassVar[bool] = False
+    """Its conversation can hold the pictures of earlier steps (``picture_history``)."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
     the maximum number of trials, and ``verdict``: ``"judge"`` (a judge ends the trials at a

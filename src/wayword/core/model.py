@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from wayword.core.episode import Json, NoSettings
 
 _TEXT_PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
 _MESSAGE_TOKENS = 4  # tokens that mark a message's role, beginning and end
+
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""Markers of frames; the three others are of tables and extensions."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -41,6 +45,75 @@ class Image:
     def url(self) -> str:
         """The picture as a ``data:`` address."""
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """(columns, rows) as the header of a PNG or JPEG file states them, else None.
+
+        Source: PNG (W3C, third edition), 11.2.1; JPEG (ITU-T T.81), B.2.2.
+        """
+        data = self.data
+        if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
+            columns, rows = struct.unpack(">II", data[16:24])
+            return int(columns), int(rows)
+        # Segments of a JPEG file, each with its marker and length, up to the frame's header.
+        at = 2
+        while data[:2] == b"\xff\xd8" and at + 9 <= len(data) and data[at] == 0xFF:
+            marker = data[at + 1]
+            if marker in _JPEG_FRAMES:
+                rows, columns = struct.unpack(">HH", data[at + 5 : at + 9])
+                return int(columns), int(rows)
+            at += 2 + int(struct.unpack(">H", data[at + 2 : at + 4])[0])
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTokens:
+    """Tokens of a picture, as a family of models counts them by its size.
+
+    The picture is scaled down until its shorter side has ``short`` pixels (0: it stays), and cut
+    into squares of ``side`` pixels, which take ``each`` tokens, at most ``most`` together (0: no
+    limit). ``base`` is added. Without a ``side``, every picture takes ``base``.
+
+    >>> PictureTokens(side=28).of(480, 360), PictureTokens(512, each=170, base=85).of(480, 360)
+    (234, 255)
+    """
+
+    side: int = 0
+    each: float = 1.0
+    base: int = 0
+    most: int = 0
+    short: int = 0
+
+    def of(self, columns: int, rows: int) -> int:
+        """Return the tokens of a picture of this size."""
+        if not self.side:
+            return self.base
+        scale = 1.0
+        if self.short:
+            scale = min(1.0, self.short / max(1, min(columns, rows)))
+        across = math.ceil(columns * scale / self.side)
+        down = math.ceil(rows * scale / self.side)
+        tokens = math.ceil(across * down * self.each)
+        if self.most:
+            tokens = min(tokens, self.most)
+        return self.base + tokens
+
+    def of_prompt(self, prompt: Prompt) -> int:
+        """Return the tokens of all pictures of a prompt; one of unknown size counts as in
+        ``ASSUMED``."""
+        if isinstance(prompt, str):
+            return 0
+        tokens = 0
+        for message in prompt:
+            for image in message.images:
+                size = image.size
+                tokens += ASSUMED.base if size is None else self.of(*size)
+        return tokens
+
+
+ASSUMED = PictureTokens(base=1000)
+"""Of models whose family is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +160,18 @@ class Message:
     def text(self) -> str:
         """The content, then the calls, a line each."""
         return "\n".join(filter(None, [self.content, *map(str, self.calls)]))
+
+    @property
+    def parts(self) -> Json:
+        """The content in the chat format of OpenAI: a text or, with pictures, a list of parts."""
+        if not self.images:
+            return self.content
+        return [{"type": "text", "text": self.content}, *image_parts(self.images)]
+
+
+def image_parts(images: Sequence[Image]) -> list[Json]:
+    """Return pictures as parts of a message in the chat format of OpenAI."""
+    return [{"type": "image_url", "image_url": {"url": image.url}} for image in images]
 
 
 def user(content: str) -> Message:
@@ -286,11 +371,11 @@ class Model(ABC):
     ``name`` is its name in run folders and tables: ``local:smollm2``, ``openai:gpt-5.1``.
     ``identity`` is its key in the response cache: everything that determines the answers (name,
     address, file), by default the name; two servers may serve different weights under one name.
-    ``window`` is the context length in tokens, prompt plus answer, 0 if unknown. ``lessons`` are
-    request features that the server refused and later calls omit. ``warnings`` are problems that
-    did not stop the run, one sentence each. ``tools``: it accepts ``Sampling.tools``, and messages
-    with tool calls; other models are asked for calls in words
-    (:mod:`wayword.models.parts.calling`).
+    ``window`` is the context length in tokens, prompt plus answer, 0 if unknown. ``pictures``
+    estimates the tokens of a picture. ``lessons`` are request features that the server refused and
+    later calls omit. ``warnings`` are problems that did not stop the run, one sentence each.
+    ``tools``: it accepts ``Sampling.tools``, and messages with tool calls; other models are asked
+    for calls in words (:mod:`wayword.models.parts.calling`).
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -310,10 +395,13 @@ class Model(ABC):
         def warnings(self) -> Sequence[str]: ...
         @property
         def tools(self) -> bool: ...
+        @property
+        def pictures(self) -> PictureTokens: ...
 
     else:
         window = 0
         tools = False
+        pictures = ASSUMED
         lessons = warnings = ()
 
         @cached_property
@@ -368,6 +456,7 @@ class Wrapper(Model):
         lessons = property(attrgetter("_inner.lessons"))
         warnings = property(attrgetter("_inner.warnings"))
         tools = property(attrgetter("_inner.tools"))
+        pictures = property(attrgetter("_inner.pictures"))
 
     async def prepare(self) -> None:
         await self._inner.prepare()
@@ -379,8 +468,8 @@ class Wrapper(Model):
         await self._inner.aclose()
 
 
-def estimated_tokens(prompt: Prompt) -> int:
-    """Return an estimate of the prompt's tokens; a picture counts as 1,000.
+def estimated_tokens(prompt: Prompt, pictures: PictureTokens = ASSUMED) -> int:
+    """Return an estimate of the prompt's tokens.
 
     Within 8% of the tokenizers ``cl100k_base`` and ``o200k_base`` on the prompts of all agents
     (docs/LOG.md). Four letters per token would be off by up to 15%: IDs and numbers take more.
@@ -388,7 +477,7 @@ def estimated_tokens(prompt: Prompt) -> int:
     if isinstance(prompt, str):
         return 1 + sum(map(_count_tokens, _TEXT_PIECES.findall(prompt)))
     texts = sum(estimated_tokens(message.text) + _MESSAGE_TOKENS for message in prompt)
-    return texts + 1000 * sum(len(message.images) for message in prompt)
+    return texts + pictures.of_prompt(prompt)
 
 
 def _count_tokens(piece: str) -> int:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
+from wayword.core.geometry import relative
 from wayword.core.marks import Mark, draw_marks
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
@@ -34,13 +35,18 @@ Mode = Literal["words", "pictures", "both"]
 Control = Literal["", "blank", "elsewhere"]
 SMALLEST = 32
 """Minimum columns and rows of a picture: below, no object has a shape."""
-PATCH = 28  # pixels
 GRAY = 128
 """Each channel of a blank picture."""
 PLACES = 8
 """Most other places whose pictures are shown in place of the actor's."""
 LARGEST = 2048
 """Maximum columns and rows of a picture: models scale larger ones down."""
+PARTS = 12
+"""Parts of a turn, one picture each, for agents that look direction by direction. Source:
+DiscussNav (Long et al. 2024), section III-C."""
+PART_WIDTH = 60.0
+"""Field of view of such a picture in degrees: neighbors overlap, so that nothing is cut in half.
+Source: the default camera of Matterport3D's simulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +56,14 @@ class EyesSettings:
     ``eyes``: the world is described in ``words``, shown in ``pictures``, or ``both``.
     ``picture_size``: columns and rows of a picture, ``480x360``. ``picture_control``
     shows ``blank`` pictures, or those of a place ``elsewhere``, in place of what the
-    actor sees. Raises ``UsageError`` for a size that no model reads.
+    actor sees. ``picture_history``: number of earlier looks whose pictures stay in an
+    agent's conversation. Raises ``UsageError`` for a size that no model reads.
     """
 
     eyes: Mode = "words"
     picture_size: str = "480x360"
     picture_control: Control = ""
+    picture_history: int = 0
 
     def __post_init__(self) -> None:
         columns, _, rows = self.picture_size.partition("x")
@@ -64,6 +72,10 @@ class EyesSettings:
             raise UsageError(
                 f"picture_size must be COLUMNSxROWS, each from {SMALLEST} to {LARGEST}, such as "
                 f"480x360, got {self.picture_size!r}"
+            )
+        if self.picture_history < 0:
+            raise UsageError(
+                f"picture_history must be 0 or more, got {self.picture_history}"
             )
 
     @property
@@ -141,17 +153,23 @@ class Painter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """The eyes of one actor in an episode. ``is_turning``: they show a full turn."""
+    """The eyes of one actor in an episode. ``is_turning``: they show a full turn; ``has_parts``: in
+    ``PARTS`` directions, clockwise from the one ahead."""
 
     settings: EyesSettings
     painter: Painter
     world: World
     actor: str
     is_turning: bool = False
+    has_parts: bool = False
 
     def turning(self) -> Eyes:
         """Return the eyes of the same actor in a full turn."""
         return replace(self, is_turning=True)
+
+    def in_parts(self) -> Eyes:
+        """Return the eyes of the same actor in a full turn, direction by direction."""
+        return replace(self, has_parts=True)
 
     @property
     def reads_words(self) -> bool:
@@ -167,18 +185,20 @@ class Eyes:
         marks = self.painter.marks(self.world, self.actor).values()
         return {mark.name: str(mark.number) for mark in marks}
 
-    @property
-    def tokens(self) -> int:
-        """Estimated tokens of one look: one per patch of 28 x 28 pixels.
-
-        Source: Qwen2-VL (Wang et al. 2024), section 2.1.
-        """
-        rows, columns = self.settings.size
-        patches = -(-rows // PATCH) * -(-columns // PATCH)
-        return patches * len(self.views())
-
     def views(self) -> Sequence[PictureView]:
         """Return the directions of the actor's pictures."""
+        if self.has_parts:
+            ahead = self.painter.around(self.world, self.actor)[0]
+            step = 360.0 / PARTS
+            return [
+                PictureView(
+                    f"direction {number + 1}",
+                    (ahead.heading + step * number) % 360.0,
+                    ahead.elevation,
+                    PART_WIDTH,
+                )
+                for number in range(PARTS)
+            ]
         if self.is_turning:
             return self.painter.around(self.world, self.actor)
         return self.painter.views(self.world, self.actor)
@@ -186,6 +206,12 @@ class Eyes:
     def look(self) -> list[tuple[str, Image]]:
         """Draw the actor's views, each with its label."""
         return [(view.label, to_image(frame.color)) for view, frame in self.frames()]
+
+    def toward(self, heading: float) -> Image:
+        """Draw the view nearest to an absolute ``heading`` in degrees."""
+        views = self.views()
+        view = min(views, key=lambda each: abs(relative(each.heading, heading)))
+        return to_image(self._draw(view).color)
 
     def hashes(self) -> list[str]:
         """Draw the actor's views and return the hashes of their pixels."""
@@ -196,16 +222,16 @@ class Eyes:
 
         Objects have marks if actions name them and the agent reads no words.
         """
+        return [(view, self._draw(view)) for view in self.views()]
+
+    def _draw(self, view: PictureView) -> Frame:
+        """Draw a view, with marks if there are any."""
         size = self.settings.size
-        marks: Mapping[int, Mark] = {}
+        frame = self.painter.frame(self.world, self.actor, view, size)
         if not self.reads_words:
             marks = self.painter.marks(self.world, self.actor)
-        drawn = []
-        for view in self.views():
-            frame = self.painter.frame(self.world, self.actor, view, size)
             draw_marks(frame.color, frame.ids, marks)
-            drawn.append((view, frame))
-        return drawn
+        return frame
 
 
 class BlankPainter(Painter):

@@ -31,6 +31,14 @@ class ModelCall:
     sampling: Sampling | None = None
     error: str = ""
 
+    @property
+    def pixels(self) -> list[str]:
+        """Hashes of the pictures in the prompt that were drawn from the world, in order."""
+        if isinstance(self.prompt, str):
+            return []
+        images = [image for each in self.prompt for image in each.images]
+        return [image.pixels for image in images if image.pixels]
+
 
 # Kinds of notes that metrics and pages read. Agents write others too; pages show them unformatted.
 HISTORY_DROPPED = "history_dropped"

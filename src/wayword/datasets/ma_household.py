@@ -24,6 +24,7 @@ from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources import ithor, teach
 from wayword.datasets.sources import teach_drawing as drawing
+from wayword.worlds.household.picture import HouseholdPainter
 from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
@@ -190,6 +191,10 @@ def draw_pair(
 
 GENERATED_TRIES = 6  # arrangements of a home to try per task
 HOMES = 8  # homes to try per task: the episode's own, then others of its stream
+
+
+_PAINTER = HouseholdPainter()
+"""One for all: it keeps the meshes of the latest homes."""
 
 
 class HouseholdPairs(ABC):
@@ -539,6 +544,12 @@ class MaHousehold(homes.SourcedTasks):
     published_train = SPLITS[0]
     redrawn = "TEACh's games are not read: parameters and initial room states are drawn by seed"
     max_steps = 1000
+
+    def painter(self) -> HouseholdPainter | None:
+        # Published rooms have kinds and headings without looks.
+        if self.split not in homes.GENERATED:
+            return None
+        return _PAINTER
 
     def source(self, split: str) -> homes.EpisodeSource:
         """Return the episodes of a split: generated homes, or published rooms."""

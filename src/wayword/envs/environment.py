@@ -28,9 +28,10 @@ from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
+from wayword.core.model import Image, Message
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, finish, seat
-from wayword.core.sight import EyesSettings, Frame, Mode
+from wayword.core.sight import Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
 from wayword.envs.rewards import DEFAULT, RewardMeter, parse_reward
@@ -120,9 +121,9 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     scenes, such as ``[{"length": 2}, {"length": 4}]``; the next level begins once 16 of the current
     one's last 20 episodes are solved. ``executor``: a ``concurrent.futures.Executor``, usually of
     processes, that generates the next scene during an episode. ``eyes``: ``pictures`` or ``both``,
-    each of ``picture_size``, in the prompts of an agent that looks at them; other views lose their
-    words of sight with ``pictures``, which ``render`` shows. ``dataset``: an open dataset, for
-    several environments.
+    each of ``picture_size``, in the prompts of an agent that looks at them; with other views,
+    :meth:`Environment.pictures` has them, and texts lose their words of sight with ``pictures``.
+    ``dataset``: an open dataset, for several environments.
 
     Raises ``UsageError`` for an unknown name or option.
     """
@@ -338,19 +339,20 @@ class Environment:
 
     def frame(self) -> Frame:
         """Draw what the actor sees ahead. Raises ``UsageError`` if the dataset has no pictures."""
-        dataset = self.game.dataset
-        painter = dataset.painter()
-        if painter is None:
-            raise UsageError(
-                f"{self.options.name} draws no pictures; use render_mode='ansi', or a dataset that "
-                "does: houses, towns, household:generated_test, grounding, apartments:paintable"
-            )
-        world = self.game.world
-        settings = dataset.eyes or EyesSettings()
-        views = [*painter.views(world, self.actor), *painter.around(world, self.actor)]
-        # A map from above has one view, of another name.
-        ahead = next((view for view in views if view.label == "ahead"), views[0])
-        return painter.frame(world, self.actor, ahead, settings.size)
+        return self.game.ahead(self.actor)
+
+    def pictures(self) -> tuple[Image, ...]:
+        """The pictures that come with the observation, in the order that its text lists them; empty
+        in words, and for an agent's prompts, whose messages contain them."""
+        eyes = self.game.eyes(self.actor)
+        if eyes is None or self.options.view not in ("text", "structured"):
+            return ()
+        return tuple(image for _, image in eyes.look())
+
+    def content(self, observation: Json) -> Json:
+        """An observation as the content of a user's message in the chat format of OpenAI: a text
+        or, with pictures, its parts."""
+        return Message("user", str(observation), self.pictures()).parts
 
     def clone(self) -> Environment:
         """An independent environment in the same state, for search. Scenes are shared.

@@ -12,6 +12,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
+from wayword.core.sight import Eyes, EyesSettings, Frame
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import World
 from wayword.metrics.scoring import Judged, Standing, scorer
@@ -87,6 +88,31 @@ class TaskGame(Game):
         long as a judgement."""
         judge = scorer(self.dataset.family)
         return judge if isinstance(judge, Judged) else None
+
+    def eyes(self, actor: str) -> Eyes | None:
+        """The actor's eyes; None if it reads the world in words alone."""
+        settings = self.dataset.eyes
+        painter = self.dataset.painter()
+        if settings is None or painter is None:
+            return None
+        return Eyes(settings, painter, self.world, actor)
+
+    def ahead(self, actor: str) -> Frame:
+        """Draw what an actor sees ahead. Raises ``UsageError`` if the dataset has no pictures."""
+        painter = self.dataset.painter()
+        if painter is None:
+            raise UsageError(
+                "this dataset draws no pictures; use render_mode='ansi', or a dataset that does: "
+                "houses, towns, household:generated_test, grounding, apartments:paintable"
+            )
+        settings = self.dataset.eyes or EyesSettings()
+        views = [
+            *painter.views(self.world, actor),
+            *painter.around(self.world, actor),
+        ]
+        # A map from above has one view, of another name.
+        ahead = next((view for view in views if view.label == "ahead"), views[0])
+        return painter.frame(self.world, actor, ahead, settings.size)
 
     def standing(self) -> Standing | None:
         """Current standing of the episode; None if its answer is not public."""

@@ -13,6 +13,11 @@ views, joined messages for chat prompts; ``info["messages"]`` has them separatel
 part of the name before the colon is the module that registers the id. ``wayword:Wayword-v0`` works
 as well in a program that imports ``gymnasium`` before ``wayword``.
 
+With ``eyes`` an observation is ``{"text": ..., "pictures": ...}``: colors (views, rows, columns, 3)
+of what the actor sees, as many as the rules of its world let it see; ``info["views"]`` names them.
+``render_mode`` gives the view ahead, as ``rgb_array``, ``depth_array`` or, in the terminal,
+``human``; ``ansi`` gives the text.
+
 Infos are those of :class:`~wayword.envs.environment.Environment`, with ``episode_id`` in place of
 ``episode``, which belongs to Gymnasium's ``RecordEpisodeStatistics``. With ``actions="menu"``
 they also contain ``action_mask``, for policies that choose a number.
@@ -35,8 +40,10 @@ from wayword import _register_gymnasium
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, missing
+from wayword.core.sight import Eyes
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
+from wayword.envs.rendering import RENDER_MODES, rendered
 
 try:
     import gymnasium
@@ -129,7 +136,7 @@ def as_text(observation: Json) -> str:
     if isinstance(observation, str):
         return observation
     if isinstance(observation, list):
-        return "\n\n".join(str(message["content"]) for message in observation)
+        return "\n\n".join(_text_of(message["content"]) for message in observation)
     return json.dumps(observation, ensure_ascii=False)
 
 
@@ -143,12 +150,34 @@ def plain_answer(action: Any) -> int | str:
     return int(action) if isinstance(action, int) else str(action)
 
 
-class WaywordEnv(gymnasium.Env[str, Any]):
+def _text_of(content: Json) -> str:
+    """The text of a message; its pictures are left out."""
+    if isinstance(content, list):
+        return str(content[0]["text"])
+    return str(content)
+
+
+def observation_space(dataset: Dataset) -> dict[str, gymnasium.spaces.Space[Any]]:
+    """The spaces of an observation: ``text`` and, with ``eyes``, ``pictures``, whose number
+    depends on the last action in homes."""
+    spaces: dict[str, gymnasium.spaces.Space[Any]] = {"text": FreeText()}
+    if dataset.eyes is not None:
+        picture = gymnasium.spaces.Box(0, 255, (*dataset.eyes.size, 3), np.uint8)
+        spaces["pictures"] = gymnasium.spaces.Sequence(picture, stack=True)
+    return spaces
+
+
+def colors_of(eyes: Eyes) -> NDArray[np.uint8]:
+    """(views, rows, columns, 3) what an actor sees."""
+    return np.stack([frame.color for _, frame in eyes.frames()])
+
+
+class WaywordEnv(gymnasium.Env[Any, Any]):
     """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
     ``shared`` is a dataset that is open already."""
 
     metadata = {  # noqa: RUF012 - Gymnasium's form
-        "render_modes": ["ansi", "rgb_array", "depth_array"],
+        "render_modes": RENDER_MODES,
         "render_fps": 1,
     }
 
@@ -165,8 +194,11 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         self._make_spaces()
 
     def _make_spaces(self) -> None:
-        """Make the spaces of observations and actions: text, or a number of the menu."""
-        self.observation_space = FreeText()
+        """Make the spaces of observations, and of actions: text, or a number of the menu."""
+        spaces = observation_space(self.inner.dataset)
+        self.observation_space = spaces["text"]
+        if len(spaces) > 1:
+            self.observation_space = gymnasium.spaces.Dict(spaces)
         self._has_menu = self.inner.options.actions == "menu"
         space = MenuNumber if self._has_menu else FreeText
         # It lists this environment's legal actions, so a copy makes its own.
@@ -184,52 +216,48 @@ class WaywordEnv(gymnasium.Env[str, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         super().reset(seed=seed)
         return self._shown(*self.inner.reset(seed, options=options))
 
-    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Answer with a text, or with ``actions="menu"`` with a number."""
         step = self.inner.step(plain_answer(action))
         observation, reward, terminated, truncated, info = step
-        text, info = self._shown(observation, info)
-        return text, reward, terminated, truncated, info
+        shown, info = self._shown(observation, info)
+        return shown, reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The mask of legal numbers, for ``MaskablePPO`` of sb3-contrib."""
         return menu_mask(len(self._legal_actions())).astype(np.bool_)
 
     def render(self) -> Any:
-        """The latest text; or what the actor sees ahead: colors (rows, columns, 3), or metres along
-        the camera's axis (rows, columns), inf for the sky."""
-        if self.render_mode == "ansi":
-            return self._text
-        if self.render_mode == "rgb_array":
-            return self.inner.frame().color
-        if self.render_mode == "depth_array":
-            frame = self.inner.frame()
-            if not np.isfinite(frame.depth).any():
-                raise UsageError(
-                    f"{self.inner.options.name} draws maps seen from above, which have no depth; "
-                    "use render_mode='rgb_array'"
-                )
-            return frame.depth.astype(np.float32)
-        return None
+        """What :func:`~wayword.envs.rendering.rendered` returns for this actor."""
+        if self.render_mode is None:
+            return None
+        inner = self.inner
+        return rendered(self.render_mode, inner.game, [inner.actor], self._text)
 
     def close(self) -> None:
         """End what the environment does in the background."""
         self.inner.close()
 
-    def _shown(self, observation: Json, info: Info) -> tuple[str, Info]:
-        """The observation as text, and the info in Gymnasium's form."""
+    def _shown(self, observation: Json, info: Info) -> tuple[Any, Info]:
+        """The observation as text, with eyes next to pictures, and the info in Gymnasium's form."""
         if isinstance(observation, list):
             info["messages"] = observation
         info["episode_id"] = info.pop("episode")
         self._text = as_text(observation)
         if self._has_menu:
             info["action_mask"] = menu_mask(len(self._legal_actions()))
-        return self._text, info
+        if self.render_mode == "human":
+            self.render()
+        eyes = self.inner.game.eyes(self.inner.actor)
+        if eyes is None:
+            return self._text, info
+        info["views"] = [view.label for view in eyes.views()]
+        return {"text": self._text, "pictures": colors_of(eyes)}, info
 
     def _legal_actions(self) -> Sequence[str]:
         """Return the listed actions; empty before the first episode and after its end."""
@@ -271,6 +299,7 @@ def vector(
     dataset: str = "houses",
     parallel: bool = False,
     autoreset_mode: str = "NextStep",
+    render_mode: str | None = None,
     **options: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     """Return a batch of environments, as ``gymnasium.make_vec`` opens it.
@@ -292,7 +321,7 @@ def vector(
 
     def open_env(number: int) -> WaywordEnv:
         """Return the environment of that number."""
-        env = WaywordEnv(dataset, shared=shared, **options)
+        env = WaywordEnv(dataset, render_mode, shared, **options)
         env.inner.partition(number, num_envs)
         return env
 

@@ -1,8 +1,9 @@
 """Wayword's datasets as Inspect tasks: ``inspect eval wayword/houses --model openai/gpt-5-mini``.
 
-A task is named for each dataset; ``split``, ``count``, ``max_steps`` and ``data`` (the folder of
-published data) are its ``-T`` options. The solver chats: the rules and the first observation, an
-action, its result, and so on; the scorer gives the family's own metrics.
+A task is named for each dataset. Its ``-T`` options are ``split``, ``count``, ``max_steps``,
+``data`` (the folder of published data) and ``eyes`` (``pictures`` or ``both``: image content). The
+solver chats: the rules and the first observation, an action, its result, and so on; the scorer
+gives the family's own metrics.
 
 Registered by the entry point ``inspect_ai``; source: Inspect's ``@task``, ``@solver``, ``@scorer``.
 """
@@ -15,13 +16,29 @@ from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+)
 from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import Generate, TaskState, solver
 
 from wayword.core.dataset import Dataset
-from wayword.envs.environment import make
+from wayword.core.sight import Mode
+from wayword.envs.environment import Environment, make
 from wayword.metrics.scoring import score
+
+
+def message(env: Environment, observation: str) -> ChatMessageUser:
+    """An observation as a user's message, with the pictures that come with it."""
+    images = env.pictures()
+    if not images:
+        return ChatMessageUser(content=observation)
+    pictures = [ContentImage(image=image.url) for image in images]
+    return ChatMessageUser(content=[ContentText(text=observation), *pictures])
 
 
 @solver
@@ -38,7 +55,7 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
         env = make(name, dataset=dataset, **options)
         observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
-        state.messages = [rules, ChatMessageUser(content=observation)]
+        state.messages = [rules, message(env, str(observation))]
         terminated = truncated = False
         while not (terminated or truncated):
             state = await generate(state)
@@ -51,7 +68,7 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
                 env.step,
                 answer,
             )
-            state.messages.append(ChatMessageUser(content=str(observation)))
+            state.messages.append(message(env, str(observation)))
         # Scoring may replay the expert, so it runs in a thread as well.
         pairs = [(env.game.task, env.trajectory())]
         (state.metadata["scores"],) = await asyncio.to_thread(score, env.dataset, pairs)
@@ -84,10 +101,16 @@ def episodes_task(
     count: int,
     max_steps: int | None,
     data: str | None,
+    eyes: Mode,
 ) -> Task:
     """The first ``count`` episodes of a split, by default the dataset's default split."""
     name = f"{dataset}:{split}" if split else dataset
-    options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
+    options: dict[str, Any] = {
+        "episodes": count,
+        "max_steps": max_steps,
+        "data": data,
+        "eyes": eyes,
+    }
     env = make(name, **options)
     episodes = [task.episode for task in env.tasks]
     samples = [
@@ -116,9 +139,10 @@ def r2r(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Follow an instruction through a building (Room-to-Room)."""
-    return episodes_task("r2r", split, count, max_steps, data)
+    return episodes_task("r2r", split, count, max_steps, data, eyes)
 
 
 @task
@@ -127,9 +151,10 @@ def houses(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Follow an instruction through a generated house."""
-    return episodes_task("houses", split, count, max_steps, data)
+    return episodes_task("houses", split, count, max_steps, data, eyes)
 
 
 @task
@@ -138,9 +163,10 @@ def towns(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Follow a route through the streets of a generated town."""
-    return episodes_task("towns", split, count, max_steps, data)
+    return episodes_task("towns", split, count, max_steps, data, eyes)
 
 
 @task
@@ -149,9 +175,10 @@ def household(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Do a household task, such as putting a clean mug on a desk."""
-    return episodes_task("household", split, count, max_steps, data)
+    return episodes_task("household", split, count, max_steps, data, eyes)
 
 
 @task
@@ -160,9 +187,10 @@ def rearrangement(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Put the objects of a home where a description says."""
-    return episodes_task("rearrangement", split, count, max_steps, data)
+    return episodes_task("rearrangement", split, count, max_steps, data, eyes)
 
 
 @task
@@ -171,9 +199,10 @@ def iqa(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Answer a question about a home by looking."""
-    return episodes_task("iqa", split, count, max_steps, data)
+    return episodes_task("iqa", split, count, max_steps, data, eyes)
 
 
 @task
@@ -182,9 +211,10 @@ def grounding(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Take the object of a home that a description means."""
-    return episodes_task("grounding", split, count, max_steps, data)
+    return episodes_task("grounding", split, count, max_steps, data, eyes)
 
 
 @task
@@ -193,9 +223,10 @@ def apartments(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Find an object in a generated apartment."""
-    return episodes_task("apartments", split, count, max_steps, data)
+    return episodes_task("apartments", split, count, max_steps, data, eyes)
 
 
 @task
@@ -204,6 +235,7 @@ def two_phase(
     count: int = 50,
     max_steps: int | None = None,
     data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """Find a place, then an object there, on a small map."""
-    return episodes_task("two_phase", split, count, max_steps, data)
+    return episodes_task("two_phase", split, count, max_steps, data, eyes)

@@ -7,7 +7,8 @@ A session plays one episode after the other. The tool ``begin`` starts each; it 
 episode of any run, for ``wayword table`` and ``wayword view``. The assistant gets the texts of the
 strategy ``act``, and its answers are parsed in the same way. Calls are carried out one at a time,
 in the order in which they arrive: assistants send several in one message. Over HTTP, all clients
-play the same session, at ``/mcp``.
+play the same session, at ``/mcp``. With ``--set eyes=both`` results hold what the actor sees as
+image content after the text.
 
 Format: Model Context Protocol, by its package ``mcp``.
 """
@@ -29,6 +30,7 @@ from wayword.agents.answers import ARGUMENT_FIELDS, FLAT_ARGUMENTS
 from wayword.core.agent import Agent
 from wayword.core.dataset import task_id
 from wayword.core.errors import UsageError, WaywordError, suggest
+from wayword.core.model import Image
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
 from wayword.runs.active import config_of
@@ -36,7 +38,7 @@ from wayword.runs.cast import AgentParts
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 
-INSTRUCTIONS = """You act in a world that you know only from words. Call `begin` to get a task,
+INSTRUCTIONS = """You act in a world that you know only from {sources}. Call `begin` to get a task,
 `act` for each action, one at a time, `actions` to see what is possible now, `look` to see the last
 observation again, and `ask` to ask someone. When the task is done, act `stop`."""
 MAX_ACTIONS = 200
@@ -234,6 +236,10 @@ class AssistantSession:
         self._playing = True
         return f"{self._env.view.rules()}\n\n{observation}"
 
+    def pictures(self) -> tuple[Image, ...]:
+        """What the actor sees now; empty in words."""
+        return self._env.pictures()
+
     def look(self) -> str:
         """Repeat the last observation. Costs nothing."""
         self._check_playing()
@@ -327,6 +333,8 @@ class AssistantSession:
 
 READ_ONLY = ("look", "actions")
 """Tools that change nothing: an assistant's program may call them without asking its user."""
+SOURCES = {"words": "words", "pictures": "pictures", "both": "words and pictures"}
+"""Setting ``eyes`` -> what an assistant knows the world from."""
 
 
 def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
@@ -335,6 +343,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     # Importing mcp opens the metadata of every installed package.
     import anyio
     import anyio.to_thread
+    from mcp.server.mcpserver import Image as ImageResult
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
@@ -359,7 +368,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     session = AssistantSession(env, out)
     app = TolerantServer(
         f"wayword/{env.options.name}",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.format(sources=SOURCES[env.options.eyes]),
         version=__version__,
         log_level="WARNING",
     )
@@ -367,16 +376,25 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     # Threads would take a threading.Lock in any order; tasks wait for this one in a queue.
     turns = anyio.Lock()
 
+    def result(tool: Callable[..., str], arguments: Mapping[str, str]) -> list[Any]:
+        """Call a tool: its text, then what the actor sees."""
+        content: list[Any] = [tool(**arguments)]
+        if tool.__name__ != "actions":
+            seen = session.pictures()
+            content += [ImageResult(data=image.data, format="png") for image in seen]
+        return content
+
     def in_turn(tool: Callable[..., str]) -> Callable[..., Any]:
         """Make a tool asynchronous: calls wait for each other, and errors are those of the
         protocol."""
 
         @wraps(tool)
-        async def wrapped(**arguments: str) -> str:
+        async def wrapped(**arguments: str) -> list[Any]:
             """Run the tool when it is its turn."""
             async with turns:
                 try:
-                    return await anyio.to_thread.run_sync(partial(tool, **arguments))
+                    call = partial(result, tool, arguments)
+                    return await anyio.to_thread.run_sync(call)
                 except WaywordError as error:  # one line of the protocol
                     raise ToolError(str(error)) from None
 

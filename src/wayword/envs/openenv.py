@@ -10,7 +10,8 @@
 
 A WebSocket at ``/ws`` is one session with its own environment: messages ``reset``, ``step``,
 ``state`` and ``close``, each with its ``data``. An action is ``{"text": ...}``; an observation has
-``text`` (or ``messages``) and ``metadata``, which is ``info``. A reset's ``include`` names more
+``text`` (or ``messages``), with eyes ``images`` (``image_url`` parts of a chat message), and
+``metadata``, which is ``info``. A reset's ``include`` names more
 keys of infos; an episode is chosen by ``seed``, ``episode_id``, or ``split`` and ``index``. A token
 goes into the ``Authorization`` header, or before the path: ``http://127.0.0.1:8765/TOKEN``.
 

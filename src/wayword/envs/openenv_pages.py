@@ -28,6 +28,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, read_object
+from wayword.core.model import image_parts
 from wayword.envs.access import Access
 from wayword.envs.environment import Environment
 from wayword.envs.game import Info, check_include
@@ -60,7 +61,7 @@ def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
         raise UsageError(f"this server has the split {split!r}, not {data['split']!r}")
     env.include = check_include(include or ())
     observation, info = env.reset(seed, episode, options)
-    return _result(observation, info, None, False)
+    return _result(env, observation, info, None, False)
 
 
 def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
@@ -72,6 +73,7 @@ def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
         )
     observation, reward, terminated, truncated, info = env.step(answer)
     return _result(
+        env,
         observation,
         {**info, "truncated": truncated},
         reward,
@@ -99,17 +101,23 @@ MESSAGES = {
 
 
 def _result(
+    env: Environment,
     view: Json,
     info: Info,
     reward: float | None,
     done: bool,
 ) -> dict[str, Json]:
-    """Return a result of a step as JSON: the view under the name of its form, reward and end."""
+    """Return a result of a step as JSON: the view under the name of its form, with pictures as
+    parts of a chat message, reward and end."""
     # Views are a text, a list of messages, or fields.
     key = "text" if isinstance(view, str) else "fields"
     key = "messages" if isinstance(view, list) else key
+    observation: dict[str, Json] = {key: view, "metadata": info}
+    images = env.pictures()
+    if images:
+        observation["images"] = image_parts(images)
     return {
-        "observation": {key: view, "metadata": info},
+        "observation": observation,
         "reward": reward,
         "done": done,
     }
@@ -137,7 +145,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "observation": {
         "type": "object",
-        "properties": {"text": TEXT, "metadata": {"type": "object"}},
+        "properties": {
+            "text": TEXT,
+            "images": {"type": "array", "items": {"type": "object"}},
+            "metadata": {"type": "object"},
+        },
     },
     "state": {
         "type": "object",
@@ -307,8 +319,8 @@ class Pages:
         except WaywordError as error:
             content = {"type": "text", "text": str(error)}
             return _rpc_result(number, {"content": [content], "isError": True})
-        content = {"type": "text", "text": _readable(result)}
-        answer = {"content": [content], "structuredContent": result, "isError": False}
+        parts = [{"type": "text", "text": _readable(result)}, *_mcp_images(result)]
+        answer = {"content": parts, "structuredContent": result, "isError": False}
         return _rpc_result(number, answer)
 
     async def _splits(self, request: Request) -> Json:
@@ -421,6 +433,16 @@ def _readable(result: Mapping[str, Any]) -> str:
     if isinstance(text, str):
         return text
     return json.dumps(result, ensure_ascii=False)
+
+
+def _mcp_images(result: Mapping[str, Any]) -> list[dict[str, Json]]:
+    """The pictures of a result as content of the Model Context Protocol."""
+    content: list[dict[str, Json]] = []
+    for part in result.get("observation", {}).get("images", ()):
+        header, _, data = part["image_url"]["url"].partition(";base64,")
+        media_type = header.removeprefix("data:")
+        content.append({"type": "image", "data": data, "mimeType": media_type})
+    return content
 
 
 def _refusal(detail: str, status: int) -> Response:

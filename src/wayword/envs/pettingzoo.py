@@ -7,7 +7,8 @@
 
 Actions are texts, and observations are ``{"text": ...}``: PettingZoo's tests do not accept a bare
 string. With ``actions="menu"`` actions are numbers, and observations have an ``action_mask`` as
-well. Each actor has its own task and view of the episode.
+well; with ``eyes`` they have ``pictures`` (views, rows, columns, 3). ``render_mode`` shows what all
+actors see ahead, side by side. Each actor has its own task and view of the episode.
 
 Each actor is rewarded by the same terms for its own turns; success is the team's, and if actors
 share a task, it is weighted by contribution (:mod:`wayword.envs.rewards`). An actor that has
@@ -39,9 +40,12 @@ from wayword.envs.gymnasium import (
     FreeText,
     MenuNumber,
     as_text,
+    colors_of,
     menu_mask,
+    observation_space,
     plain_answer,
 )
+from wayword.envs.rendering import RENDER_MODES, rendered
 
 Obs = dict[str, Any]
 
@@ -50,11 +54,25 @@ class _MultiActorEnv:
     """Episodes with a view and a reward meter for each actor, and the spaces of both interfaces.
     Options are those of :func:`wayword.envs.make`."""
 
-    metadata = {"name": "wayword_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
-    render_mode = None
+    metadata = {  # noqa: RUF012 - PettingZoo's form
+        "name": "wayword_v0",
+        "render_modes": RENDER_MODES,
+        "render_fps": 1,
+        "is_parallelizable": True,
+    }
 
-    def __init__(self, name: str = "ma_household", **options: Any) -> None:
+    def __init__(
+        self,
+        name: str = "ma_household",
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__()
+        if render_mode not in (None, *RENDER_MODES):
+            raise UsageError(
+                f"render_mode must be one of {', '.join(RENDER_MODES)}, got {render_mode!r}"
+            )
+        self.render_mode = render_mode
         self._env = make(name, **options)
         view = self._env.options.view
         actions = self._env.options.actions
@@ -70,7 +88,7 @@ class _MultiActorEnv:
         # Actors are the same in all episodes of a dataset.
         self.possible_agents = list(self._env.tasks[0].episode.actors)
         self.agents: list[str] = []
-        spaces: dict[str, Space[Any]] = {"text": FreeText()}
+        spaces = observation_space(self._env.dataset)
         if self._has_menu:
             spaces["action_mask"] = Box(0, 1, (MENU_SIZE,), np.int8)
         self.observation_spaces = {
@@ -104,8 +122,15 @@ class _MultiActorEnv:
             "wayword.envs.make(...), whose clone() and pickle are exact"
         )
 
-    def render(self) -> None:
-        """Do nothing: observations are texts."""
+    def render(self) -> Any:
+        """What :func:`~wayword.envs.rendering.rendered` returns for all actors."""
+        if self.render_mode is None:
+            return None
+        actors = self.possible_agents
+        texts = [
+            f"{actor}: {as_text(self._views[actor].observe())}" for actor in actors
+        ]
+        return rendered(self.render_mode, self.game, actors, "\n\n".join(texts))
 
     def close(self) -> None:
         """Close the environment."""
@@ -116,6 +141,9 @@ class _MultiActorEnv:
         observation: Obs = {"text": as_text(self._views[agent].observe())}
         if self._has_menu:
             observation["action_mask"] = menu_mask(len(self._legal_actions(agent)))
+        eyes = self.game.eyes(agent)
+        if eyes is not None:
+            observation["pictures"] = colors_of(eyes)
         return observation
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -131,6 +159,12 @@ class _MultiActorEnv:
         for view in self._views.values():
             view.begin(game)
         self._meters = {a: RewardMeter(self._env.reward, a, game) for a in self.agents}
+        self._show()
+
+    def _show(self) -> None:
+        """Print what the actors see, in the mode ``human``."""
+        if self.render_mode == "human":
+            self.render()
 
     def _take_turn(self, actor: str, answer: Any) -> bool:
         """Play an actor's turn; True if its answer was rejected."""
@@ -221,6 +255,7 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         self.agent_selection = (active or others)[0]
         self._accumulate_rewards()
         self._deads_step_first()
+        self._show()
 
 
 class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[misc]
@@ -261,6 +296,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         rewards = self._rewards_since(step_count)
         endings = {actor: self._endings(actor) for actor in agents}
         self.agents = [actor for actor in agents if not any(endings[actor])]
+        self._show()
         return (
             {actor: self.observe(actor) for actor in agents},
             {actor: rewards[actor] for actor in agents},

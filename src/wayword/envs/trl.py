@@ -27,6 +27,7 @@ from typing import Any
 
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
+from wayword.core.errors import UsageError
 from wayword.envs.environment import Environment, make
 
 MAX_PLAN_ACTIONS = 12
@@ -40,8 +41,8 @@ def prompts(
     **options: Any,
 ) -> list[dict[str, Json]]:
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
-    observation as the user's) and ``episode``, the id. The actions in ``opening`` are taken first,
-    with their results in the prompt."""
+    observation as the user's, with eyes in parts with its pictures) and ``episode``, the id. The
+    actions in ``opening`` are taken first, with their results in the prompt."""
     # One environment for all rows: it is reset to each episode.
     env = make(name, episodes=count, **options)
     rows = []
@@ -51,11 +52,11 @@ def prompts(
         # Opening actions stand in the prompt as if the model had taken them.
         for action in opening:
             texts += [f"> {action}", str(env.step(action)[0])]
-        messages = []
+        messages: list[dict[str, Json]] = []
         # Some views have no rules.
         if rules:
             messages.append({"role": "system", "content": rules})
-        messages.append({"role": "user", "content": "\n".join(texts)})
+        messages.append({"role": "user", "content": env.content("\n".join(texts))})
         rows.append({"prompt": messages, "episode": task.episode.id})
     return rows
 
@@ -112,6 +113,8 @@ def environment_factory(
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
     ``opening``: the actions that :func:`prompts` was called with. The reward is ``success`` unless
     ``reward`` is given, as a rollout is paid as a whole."""
+    if options.get("eyes", "words") != "words":
+        raise UsageError("the tool act returns texts; remove eyes, or use verifiers")
     options = {"reward": "success", **options}
     # Opened once: the instances are many, and the dataset is read-only.
     shared = make(name, **options).dataset

@@ -23,6 +23,7 @@ from pydantic import Field
 
 from wayword.core.dataset import Dataset
 from wayword.core.errors import missing
+from wayword.core.sight import Mode
 from wayword.envs.environment import Environment, make
 from wayword.envs.trl import prompts
 
@@ -49,6 +50,10 @@ class WaywordConfig(vf.TasksetConfig):
     """Reward, or weights of its terms, as :func:`wayword.envs.make` takes it."""
     actions: Literal["text", "menu"] = "text"
     """``menu`` lists the legal actions and also accepts their numbers, from 0."""
+    eyes: Mode = "words"
+    """``pictures`` or ``both``: messages hold pictures as ``image_url`` parts."""
+    picture_size: str = ""
+    """Columns and rows of a picture, by default 480x360."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the dataset, such as ``rooms``."""
     data: str | None = None
@@ -82,6 +87,8 @@ class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
             "max_steps": config.max_turns,
             "reward": config.reward,
             "actions": config.actions,
+            "eyes": config.eyes,
+            "picture_size": config.picture_size,
             "settings": config.settings,
             "data": config.data,
         }
@@ -94,7 +101,7 @@ class WaywordTaskset(vf.Taskset[WaywordTask, WaywordConfig]):
                 id=str(row["episode"]),
                 name=f"{config.dataset}/{row['episode']}",
                 system_prompt=rules[0]["content"] if rules else None,
-                prompt=observation["content"],
+                prompt=_as_prompt(observation["content"]),
                 dataset=config.dataset,
                 episode=str(row["episode"]),
                 options=options,
@@ -131,7 +138,8 @@ class VerifiersEnv(vf.Env[WaywordEnvConfig]):
                 success = bool(info["success"])
                 if terminated or truncated:
                     break
-                segment = await interaction.turn(str(observation))
+                content = await asyncio.to_thread(env.content, observation)
+                segment = await interaction.turn(_as_prompt(content))
         # Counted from the game, not from the chat: openings and menus count right.
         steps = env.game.trajectory.steps
         rejected = [step for step in steps if step.feedback.status == "rejected"]
@@ -140,6 +148,13 @@ class VerifiersEnv(vf.Env[WaywordEnvConfig]):
         trace.record_metric("success", float(success))
         trace.record_metric("steps", float(len(steps)))
         trace.record_metric("rejected", float(len(rejected)))
+
+
+def _as_prompt(content: Any) -> Any:
+    """A text as it is; a text with pictures as a list of one message."""
+    if isinstance(content, str):
+        return content
+    return [{"role": "user", "content": content}]
 
 
 def _begin(data: WaywordData) -> Environment:

@@ -14,11 +14,12 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from wayword.agents.answers import StrategyRecipe
 from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.pages import Prompts
+from wayword.agents.prompting import picture_labels
 from wayword.agents.strategies import strategy
 from wayword.agents.strategies.strategy import (
     LONGEST_REMEMBERED,
@@ -32,7 +33,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
@@ -92,8 +93,11 @@ class Words(ActorView):
     answer and the new observation.
 
     Answers are parsed as in the strategy ``act``. With ``actions="menu"``, a number of
-    the menu is an answer, too.
+    the menu is an answer, too. With ``eyes``, the text lists the pictures that come with
+    it; ``has_fields``: observations name all that is in view.
     """
+
+    has_fields: ClassVar[bool] = False
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor = actor
@@ -108,28 +112,42 @@ class Words(ActorView):
         """Take in the game. Raises ``UsageError`` where words would name what is to be seen."""
         self._game = game
         self._perceiver = game.dataset.perceiver()
-        eyes = game.dataset.eyes
-        painter = game.dataset.painter()
-        sees_only_pictures = eyes is not None and eyes.eyes == "pictures"
+        self._eyes = game.eyes(self._actor)
+        self._sees_only_pictures = False
+        if self._eyes is not None:
+            self._sees_only_pictures = not self._eyes.reads_words
         # The text, the menu and the state would name what the policy is to see.
-        if sees_only_pictures and painter is not None and painter.has_marks:
+        if self._sees_only_pictures and (self.has_fields or self._has_marks):
             raise UsageError(
                 "eyes=pictures: this view names objects in words; use eyes='both', or an "
                 "agent's prompts, such as view='react'"
             )
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
 
+    @property
+    def _has_marks(self) -> bool:
+        return self._eyes is not None and self._eyes.painter.has_marks
+
     def observe(self) -> Json:
         """Return the task or the last result, the surroundings and, if there is one, the menu."""
         observation = self._game.observation(self._actor)
         verbalizer = self._verbalizer
         texts = [verbalizer.self_state(observation)[1]]
-        texts.append(verbalizer.around(observation, self._perceiver))
+        if self._sees_only_pictures:
+            texts.append(verbalizer.unpictured(observation, self._perceiver))
+        else:
+            texts.append(verbalizer.around(observation, self._perceiver))
+        if self._eyes is not None:
+            labels = picture_labels(self._eyes.views())
+            texts.append(self._prompts.fill("looks", labels=labels))
         if self._last is None:
             text = instruction(self._game.task.episode, self._actor)
             texts.insert(0, self._prompts.fill("task", instruction=text))
         else:
-            texts.insert(0, generic.feedback(self._last.feedback, verbalizer))
+            feedback = self._last.feedback
+            if self._sees_only_pictures:
+                feedback = verbalizer.without_sight(feedback)
+            texts.insert(0, generic.feedback(feedback, verbalizer))
         if self._has_menu:
             texts += [f"{n}: {action}" for n, action in enumerate(self._menu())]
         return "\n".join(filter(None, texts))
@@ -183,6 +201,7 @@ class Words(ActorView):
                 needs_stop=self._game.dataset.needs_stop,
                 shots=False,
                 tells_changes=False,
+                sight="words" if self._eyes is None else self._eyes.settings.eyes,
             )
         return self._rules
 
@@ -201,6 +220,8 @@ class Words(ActorView):
 
 class Structured(Words):
     """The view ``structured``: the fields of the observation and the feedback as JSON values."""
+
+    has_fields: ClassVar[bool] = True
 
     def observe(self) -> Json:
         """Return task, observation and feedback, and with a menu its actions."""
@@ -307,17 +328,6 @@ def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> Non
     loop.close()
 
 
-def _content(message: Message) -> Json:
-    """Return a message's text or, with pictures, its parts in the chat format of OpenAI."""
-    if not message.images:
-        return message.content
-    pictures = [
-        {"type": "image_url", "image_url": {"url": image.url}}
-        for image in message.images
-    ]
-    return [{"type": "text", "text": message.content}, *pictures]
-
-
 async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
     """Cancel tasks, and wait until they have ended."""
     for task in tasks:
@@ -388,9 +398,7 @@ class AgentPrompts(ActorView):
         prompt = self._question.prompt if self._question else ""
         if isinstance(prompt, str):
             return prompt
-        return [
-            {"role": message.role, "content": _content(message)} for message in prompt
-        ]
+        return [{"role": message.role, "content": message.parts} for message in prompt]
 
     def read(self, answer: Answer) -> Decision | Rejection | None:
         """Pass an answer to the agent, and return its decision; None if it asks again.

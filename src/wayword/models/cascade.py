@@ -22,6 +22,7 @@ from wayword.core.model import (
     Answer,
     Choice,
     Completion,
+    PictureTokens,
     Prompt,
     Sampling,
     TokenLogprob,
@@ -85,6 +86,8 @@ class Cascade(ModelPair):
             filter(None, (self.small.window, self.large.window)),
             default=0,
         )
+        # Each call may be answered by the large one.
+        self.pictures: PictureTokens = self.large.pictures
         self._warnings: dict[str, None] = {}
 
     @property

@@ -21,6 +21,7 @@ from wayword.core.model import (
     Completion,
     Message,
     Model,
+    PictureTokens,
     Prompt,
     Sampling,
     Usage,
@@ -92,6 +93,11 @@ class InspectModel(Model):
         """Context in tokens, less the room for thinking."""
         return max(0, self._profile.window - self._thinking)
 
+    @property
+    def pictures(self) -> PictureTokens:
+        """How the model counts pictures, by its name."""
+        return self._profile.pictures
+
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Return Inspect's answers, sample by sample. Raises ``ModelError`` for
         grammars."""
@@ -104,7 +110,7 @@ class InspectModel(Model):
         # Providers have no common option for several samples: one request each.
         for number in range(sampling.n):
             cap = Usage(
-                rough_tokens(prompt),
+                rough_tokens(prompt, self.pictures),
                 sampling.max_tokens + self._thinking,
                 estimated=True,
             )
@@ -112,7 +118,8 @@ class InspectModel(Model):
                 async with sending(cap) as request:
                     output = await self._generate(prompt, sampling, number, cap)
                     samples.append(_sample(output, sampling))
-                    request.billed = _usage(output, prompt, samples[-1])
+                    read = estimated_tokens(prompt, self.pictures)
+                    request.billed = _usage(output, read, samples[-1])
             except ModelError as error:
                 error.billed = (usage + (error.billed or Usage())) or None
                 raise
@@ -218,15 +225,16 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 
 
-def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
-    """Return the counted tokens; estimated ones if the provider counts none."""
+def _usage(output: Any, read: int, sample: tuple[str, str, str]) -> Usage:
+    """Return the counted tokens; estimated ones, of which ``read`` are the prompt's, if the
+    provider counts none."""
     counts = output.usage
     text, reasoning, _ = sample
     if counts is None or not counts.input_tokens:
         thoughts = estimated_tokens(reasoning) if reasoning else 0
         written = upward(estimated_tokens(text) + thoughts)
         return Usage(
-            upward(estimated_tokens(prompt)),
+            upward(read),
             written,
             0,
             thoughts,

@@ -28,6 +28,7 @@ from wayword.core.model import (
     Completion,
     Message,
     Model,
+    PictureTokens,
     Prompt,
     Sampling,
     Usage,
@@ -157,6 +158,10 @@ class OpenAIModel(Model):
             thinking = profile.thinking
         window = profile.window or profile.usual_window
         return window - min(thinking, window // 2)
+
+    @property
+    def pictures(self) -> PictureTokens:
+        return self._profile.pictures
 
     @property
     def warnings(self) -> Sequence[str]:

@@ -352,6 +352,7 @@ SHAPES: Shapes = {
     "identity.eyes.eyes": "",
     "identity.eyes.picture_size": "",
     "identity.eyes.picture_control": "",
+    "identity.eyes.picture_history": 0,
     "identity.eyes.painter": "",
     "identity.perturb": {},
     "identity.perturb.*": 0.0,

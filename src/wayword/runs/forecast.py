@@ -38,9 +38,11 @@ from wayword.core.dataset import Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.model import (
+    ASSUMED,
     Choice,
     Completion,
     Model,
+    PictureTokens,
     Prompt,
     Sampling,
     Usage,
@@ -405,7 +407,7 @@ class _Stage:
         if not name.startswith("openai:"):
             ranks = True
         writes = not ranks or settings.get("choose") == "constrained"
-        return Rehearsal(name, self.window(role), writes)
+        return Rehearsal(name, self.window(role), writes, profile.pictures)
 
     def _extra_prompt_tokens(self, task: Task) -> int:
         """Return the tokens by which the run's main prompts exceed those of constrained decoding.
@@ -587,7 +589,10 @@ def lines(estimate: Forecast) -> list[str]:
     """Return the first prompts and the estimate, as lines of text for the terminal."""
     text_lines = []
     for number, call in enumerate(estimate.first_calls, 1):
-        tokens = f"about {estimated_tokens(call.prompt):,} tokens"
+        count = estimated_tokens(call.prompt)
+        if call.answer is not None and call.answer.usage.estimated:
+            count = call.answer.usage.prompt  # with pictures as the model counts them
+        tokens = f"about {count:,} tokens"
         text_lines.append(
             f"--- prompt {number} of the first episode, role {call.role}, {tokens}"
         )
@@ -777,6 +782,7 @@ class Rehearsal(Model):
     name: str
     window: int = 0
     writes: bool = False
+    pictures: PictureTokens = ASSUMED
     _rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -787,7 +793,8 @@ class Rehearsal(Model):
                 break
         # Each sample is paid, up to its limit.
         completion = sampling.n * min(estimated_tokens(text), sampling.max_tokens)
-        usage = Usage(estimated_tokens(prompt), completion, estimated=True)
+        read = estimated_tokens(prompt, self.pictures)
+        usage = Usage(read, completion, estimated=True)
         return Completion((text,) * sampling.n, ("stop",) * sampling.n, usage)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -796,7 +803,7 @@ class Rehearsal(Model):
         going_on = [option for option in options if not _STOPS.search(option)]
         best = self._rng.choice(going_on or list(options))
         values = tuple(-0.1 if option == best else -3.0 for option in options)
-        usage = Usage(estimated_tokens(prompt), 1, estimated=True)
+        usage = Usage(estimated_tokens(prompt, self.pictures), 1, estimated=True)
         # A server that cannot rank is asked to write the option as JSON.
         if self.writes:
             completion = estimated_tokens(json.dumps({"answer": best}))

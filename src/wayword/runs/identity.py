@@ -75,9 +75,10 @@ def identity(
     painter = dataset.painter()
     if dataset.eyes is not None and painter is not None:
         eyes = {**asdict(dataset.eyes), "painter": painter.name}
-        # Runs recorded before there were controls have no such field, and still resume.
-        if not dataset.eyes.picture_control:
-            del eyes["picture_control"]
+        # Runs recorded before there were these settings have no such fields, and still resume.
+        for name in ("picture_control", "picture_history"):
+            if not eyes[name]:
+                del eyes[name]
         fields["eyes"] = eyes
     if perceiver := _perceiver_identity(plan):
         fields["perceiver"] = perceiver

@@ -117,8 +117,14 @@ def _parts(
     if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
         raise UsageError(
             f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "
-            "that looks at pictures: mapgpt, navgpt, navcot, velma, act, react, react_emmem, "
-            "reflexion, reflexion_emmem, lgx, frontier_llm"
+            "that looks at pictures: mapgpt, navgpt, navcot, discussnav, velma, act, react, "
+            "react_emmem, reflexion, reflexion_emmem, planner, lgx, frontier_llm"
+        )
+    keeps_none = cls.needs_model and not cls.keeps_looks
+    if dataset.eyes is not None and dataset.eyes.picture_history and keeps_none:
+        raise UsageError(
+            f"{name} has no conversation that keeps pictures; remove picture_history, or choose "
+            "act, react, react_emmem, reflexion, reflexion_emmem or navcot"
         )
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}

@@ -43,6 +43,7 @@ RESERVED = (
     "eyes",
     "picture_size",
     "picture_control",
+    "picture_history",
 )
 """Groups of settings that are not the agent's: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``,
@@ -190,7 +191,7 @@ class Plan:
         return name, settings
 
     def eyes(self) -> EyesSettings:
-        """How the run sees: the settings ``eyes``, ``picture_size`` and ``picture_control``."""
+        """How the run sees: the settings ``eyes`` and those whose names begin with ``picture``."""
         # The group has no name of its own: its settings are those of the run.
         names = [field.name for field in fields(EyesSettings)]
         given = {name: self.settings[name] for name in names if name in self.settings}

@@ -14,7 +14,7 @@ Everything else comes from whoever played, and ``UNPROVEN`` lists it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -231,6 +231,7 @@ class _Replay:
             return difference
         # Continued steps were taken over, in the order of their recording.
         turns: Iterator[str] = iter(())
+        looked: dict[str, set[str]] = {}
         for number, step in enumerate(recorded.steps, 1):
             if number == self._continued + 1:
                 turns = game.turns()
@@ -241,7 +242,7 @@ class _Replay:
                     return f"step {number}: the episode had ended ({game.ended})"
                 if actor != step.actor:
                     return f"step {number}: it was the turn of {actor!r}"
-            if difference := self._pictures_difference(game, step):
+            if difference := self._pictures_difference(game, step, looked):
                 return f"step {number}: {difference}"
             # The world takes the recorded decision and answers now.
             replayed = game.act(step.actor, step.decision)
@@ -261,28 +262,35 @@ class _Replay:
         state = _first_difference("final state of", world.state(), recorded.state)
         return state or self._verdict_difference(task, recorded)
 
-    def _pictures_difference(self, game: Game, step: Step) -> str:
-        """Compare the hashes of a step's pictures with what the world draws now."""
+    def _pictures_difference(
+        self, game: Game, step: Step, looked: dict[str, set[str]]
+    ) -> str:
+        """Compare the hashes of a step's pictures with what the world draws now. ``looked``:
+        those of each actor's earlier steps, which may stay in its conversation."""
         painter = self._dataset.painter()
         # Runs in words have no pictures.
         if self._dataset.eyes is None or painter is None:
             return ""
-        shown = []
-        for call in step.calls:
-            if not isinstance(call.prompt, str):
-                images = [image for each in call.prompt for image in each.images]
-                shown.append([image.pixels for image in images])
+        shown = [call.pixels for call in step.calls]
         # Drawing takes long, and there is nothing to compare.
         if not any(shown):
             return ""
+        earlier = looked.setdefault(step.actor, set())
         eyes = Eyes(self._dataset.eyes, painter, game.world, step.actor)
+        missing = [hashes for hashes in shown if hashes]
         # Searchers look around before they choose; other agents see what is ahead.
         for each in (eyes, eyes.turning()):
-            drawn = each.hashes()
-            shown = [hashes for hashes in shown if hashes and hashes != drawn]
-            if not shown:
-                return ""
-        return "the pictures differ"
+            now = each.hashes()
+            missing = [h for h in missing if not _shows(h, now, earlier)]
+            if not missing:
+                break
+        if missing:
+            # Experts are shown one direction each.
+            parts = set(eyes.in_parts().hashes())
+            missing = [hashes for hashes in missing if not parts.issuperset(hashes)]
+        for hashes in shown:
+            earlier.update(hashes)
+        return "the pictures differ" if missing else ""
 
     def _verdict_difference(self, task: Task, recorded: Trajectory) -> str:
         """Return how a verdict differs from the recorded one; empty if it does not."""
@@ -294,6 +302,12 @@ class _Replay:
         if verdict.succeeded != succeeded:
             return f"its verdict is {succeeded}, recorded as {verdict.succeeded}"
         return ""
+
+
+def _shows(hashes: Sequence[str], now: Sequence[str], earlier: Set[str]) -> bool:
+    """True if a prompt's pictures are those of earlier steps, then those of ``now``."""
+    count = len(hashes) - len(now)
+    return list(hashes[count:]) == list(now) and earlier >= set(hashes[:count])
 
 
 def _why_final(trial: Trajectory) -> str:

@@ -152,12 +152,14 @@ class Sources:
         def watch(world: World, number: int, actor: str) -> None:
             if painter is None or not actor:
                 return  # the last call comes after the end
+            calls = trajectory.steps[number - 1].calls
+            needed = {pixels for call in calls for pixels in call.pixels}
             ahead = Eyes(settings, painter, world, actor)
-            seen = ahead.look()
-            if ahead.turning().views() != ahead.views():
-                seen += ahead.turning().look()
-            for _, image in seen:
-                drawn[image.pixels] = base64.b64encode(image.data).decode()
+            for eyes in (ahead, ahead.turning(), ahead.in_parts()):
+                if needed <= drawn.keys():
+                    return
+                for _, image in eyes.look():
+                    drawn[image.pixels] = base64.b64encode(image.data).decode()
 
         replayed(trajectory, dataset, self.tasks.get(trajectory.episode_id), watch)
         return drawn

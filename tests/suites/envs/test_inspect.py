@@ -45,6 +45,19 @@ def test_a_task_is_played_scored_and_logged(tmp_path: Path) -> None:
     assert "sr" in named
 
 
+def test_messages_hold_the_pictures_that_come_with_an_observation(
+    tmp_path: Path,
+) -> None:
+    (log,) = run(
+        "wayword/houses", model=says("stop"), max_samples=1, display="none",
+        task_args={"count": 1, "eyes": "pictures"}, log_dir=str(tmp_path),
+    )  # fmt: skip
+    assert log.status == "success"
+    (sample,) = log.samples or ()
+    content = sample.messages[1].content
+    assert [part.type for part in content] == ["text"] + ["image"] * 4  # type: ignore[union-attr]
+
+
 def test_inspect_lists_the_tasks_of_the_file() -> None:
     """As `inspect list tasks` and the register do: by reading the file."""
     file = Path(str(inspect.__file__))

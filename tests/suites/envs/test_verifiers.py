@@ -27,6 +27,7 @@ dataset = "{dataset}"
 count = {count}
 first = {first}
 max_turns = 30
+{more}
 [env.player.runtime]
 type = "subprocess"
 """
@@ -35,7 +36,7 @@ type = "subprocess"
 def evaluated(folder: Path, **fields: Any) -> list[dict[str, Any]]:
     """The traces that the runner wrote, in the order of their tasks."""
     config = folder / "eval.toml"
-    config.write_text(CONFIG.format(**fields))
+    config.write_text(CONFIG.format(**{"more": "", **fields}))
     environment = {**os.environ, "WAYWORD_TEST_KEY": "none", "HOME": str(folder)}
     done = subprocess.run(
         [str(RUNNER), "@", str(config)], capture_output=True, text=True, timeout=600,
@@ -94,6 +95,25 @@ def test_answers_that_are_no_action_are_counted_and_paid_nothing(
     for trace in traces:
         assert trace["rewards"]["reward"]["score"] == 0.0
         assert (trace["metrics"]["rejected"], trace["metrics"]["steps"]) == (2.0, 3.0)
+
+
+def test_messages_hold_the_pictures_that_come_with_an_observation(
+    tmp_path: Path,
+) -> None:
+    shown: list[list[str]] = []
+
+    def policy(messages: list[dict[str, Any]]) -> str:
+        content = messages[-1]["content"]
+        shown.append([part["type"] for part in content])
+        return "look" if len(messages) < 4 else "stop"
+
+    more = 'eyes = "pictures"\npicture_size = "64x48"'
+    with served_policy(policy) as url:
+        evaluated(
+            tmp_path, url=url, dataset="houses:train", count=1, first=0, more=more
+        )
+    assert shown == [["text"] + ["image_url"] * 4] * len(shown)
+    assert len(shown) >= 2
 
 
 def test_the_taskset_holds_out_later_episodes() -> None:

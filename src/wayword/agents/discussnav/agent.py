@@ -47,8 +47,10 @@ from wayword.agents.discussnav.experts import (
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
 from wayword.core.model import Message, system, user
 from wayword.core.perceiver import Perceiver
+from wayword.core.sight import WordlessPerceiver
 from wayword.core.trajectory import CLAUSES, SCENE_EXPERT, VOTES
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import detector_called
@@ -63,7 +65,7 @@ class DiscussNavSettings(prompting.PromptSettings):
     off gives an ablation of Table II (without ``testing``, most votes win). ``scene``: a model is
     ``asked`` about each direction and sees its picture, or reads the recorded sentences if there
     are no pictures; or the prompt contains the ``recorded`` sentences and no model is asked;
-    ``auto`` asks if there are pictures.
+    ``auto`` asks if there are pictures, as with ``eyes``: one for each direction.
     ``scene_memory``: reuse the scene expert's answers at a viewpoint visited before, instead of
     asking again (12 of the 15 calls of a step). ``tags``: in object-goal navigation and on robots,
     the detector that names the objects in each direction: a simulated one (``yolo``, ``perfect``;
@@ -104,6 +106,7 @@ class DiscussNav(prompting.PromptAgent):
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
     source_file: ClassVar[str] = __file__
     roles: ClassVar[tuple[str, ...]] = EXPERTS
+    has_eyes: ClassVar[bool] = True
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
@@ -114,6 +117,8 @@ class DiscussNav(prompting.PromptAgent):
             return detector_called(settings.tags).caveats if settings.tags else ()
         if settings.scene != "recorded" and "picture" in perceiver.capabilities:
             return ()
+        if isinstance(perceiver, WordlessPerceiver):
+            return ()  # the scene expert sees drawn pictures
         return (
             f"discussnav reads text ({perceiver.name}); the paper's models see pictures",
         )
@@ -129,13 +134,24 @@ class DiscussNav(prompting.PromptAgent):
         answer = self._budget.answer
         # Characters of a constrained thought: even at two per token the answer can end.
         self._thought_length = settings.thought_length or 2 * answer
+        eyes = toolkit.eyes
+        if eyes is not None:
+            if settings.scene == "recorded" or not settings.perception:
+                raise UsageError(
+                    "scene=recorded and perception=false show no pictures; remove them, or "
+                    f"eyes={self._sight}"
+                )
+            # An expert describes one direction at a time.
+            eyes = eyes.in_parts()
         self._surroundings: Surroundings
         if toolkit.perceiver is None:
-            self._surroundings = OnBase(
-                detector_called(settings.tags) if settings.tags else None
-            )
+            detector = None
+            # A detector's names would tell what the pictures show.
+            if settings.tags and self._sight != "pictures":
+                detector = detector_called(settings.tags)
+            self._surroundings = OnBase(detector, eyes)
         else:
-            self._surroundings = OnViewpoints(toolkit.perceiver)
+            self._surroundings = OnViewpoints(toolkit.perceiver, eyes)
         parts = toolkit, self._prompts, self._constrained, settings.patience, answer
         self._meeting = Meeting(*parts)
         self._analysis = Analysis("")
@@ -225,7 +241,9 @@ class DiscussNav(prompting.PromptAgent):
         if not self._settings.perception:
             return tuple(replace(d, captions=(), tags=()) for d in directions)
         words = self._surroundings.source
-        has_pictures = self._surroundings.picture(directions[0]) is not None
+        has_pictures = self._eyes is not None
+        if not has_pictures:
+            has_pictures = self._surroundings.picture(directions[0]) is not None
         asks_expert = self._settings.scene == "asked"
         if self._settings.scene == "auto":
             asks_expert = has_pictures

@@ -17,6 +17,7 @@ from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative, unit
 from wayword.core.model import Image, Message, system
 from wayword.core.perceiver import Perceiver, Percept
+from wayword.core.sight import Eyes
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import caption, middle_of
 from wayword.verbalize import indoor
@@ -85,13 +86,14 @@ OVERLAP = 1.0  # degrees by which a sector must overlap a direction to describe 
 class OnViewpoints:
     """Surroundings in the indoor world: all directions are visible immediately. A recorded sentence
     covers 45°, so a direction has those of the one or two sectors that it overlaps, and the tags of
-    the objects within its own 30°."""
+    the objects within its own 30°. Drawn pictures are those of ``eyes``."""
 
     source = "recorded sentences"
     goal = "place"
 
-    def __init__(self, perceiver: Perceiver) -> None:
+    def __init__(self, perceiver: Perceiver, eyes: Eyes | None = None) -> None:
         self._perceiver = perceiver
+        self._eyes = eyes
         self._scene = ""
         self.viewpoint = ""
         self._camera = perceiver if "picture" in perceiver.capabilities else None
@@ -122,6 +124,8 @@ class OnViewpoints:
 
     def picture(self, direction: Direction) -> Image | None:
         """Return the picture of a direction; None without a camera."""
+        if self._eyes is not None:
+            return self._eyes.toward(direction.heading)
         if self._camera is None:
             return None
         place = self._scene, self.viewpoint
@@ -196,8 +200,9 @@ class OnBase:
     goal = "thing"
     viewpoint = ""
 
-    def __init__(self, detector: Perceiver | None) -> None:
+    def __init__(self, detector: Perceiver | None, eyes: Eyes | None = None) -> None:
         self._detector = detector
+        self._eyes = eyes
         self._views: list[View] = []
         self._directions: tuple[Direction, ...] | None = None
         self._refused_ids: set[int] = set()
@@ -233,6 +238,8 @@ class OnBase:
 
     def picture(self, direction: Direction) -> Image | None:
         """Return the middle of the view in a direction; None without a picture."""
+        if self._eyes is not None:
+            return self._eyes.toward(direction.heading)
         view = self._towards(direction.heading)
         if view is None or not view.image:
             return None
@@ -387,14 +394,14 @@ async def describe_scene(
     async def ask_about(direction: Direction) -> Direction:
         """Return a direction with the expert's caption, from memory where it was asked
         before."""
-        recorded = " ".join(direction.captions)
-        image = surroundings.picture(direction)
-        if image is None and not recorded:
-            return direction
         if memory:
             remembered = memory.find(surroundings.viewpoint, direction)
             if remembered is not None:
                 return replace(direction, captions=(remembered,))
+        recorded = " ".join(direction.captions)
+        image = surroundings.picture(direction)
+        if image is None and not recorded:
+            return direction
         kinds = (
             f"What {kind} can you see in direction {direction.id}?" for kind in types
         )

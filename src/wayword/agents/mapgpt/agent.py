@@ -310,8 +310,7 @@ class MapGPT(PromptAgent):
             )
 
         reserve = self._budget.answer
-        if self._eyes is not None:
-            reserve += self._eyes.tokens
+        reserve += self._budget.look_tokens(self._eyes)
         self._budget.fit(self._history, len(fixed) + len(walk("")), reserve)
         text = walk("\n".join(self._history.blocks))
         render = self._perceiver.picture

@@ -365,7 +365,7 @@ class NavGPT(PromptAgent):
                 decoding=self._settings.decoding,
             )
 
-        reserve = self._eyes.tokens if self._eyes is not None else 0
+        reserve = self._budget.look_tokens(self._eyes)
         self._budget.fit(self._history, len(principle) + len(walk([])), reserve)
         message = Message("user", walk(self._history.blocks), looks)
         # The released code sends everything as one text.

@@ -7,6 +7,9 @@ objects seen in them), the steps so far with their results, and the reason for a
 of a plan are the world's actions and ``find[object, place, ...]``, which explores rooms and opens
 containers until the object is seen.
 
+With ``eyes=pictures`` there is no graph and no ``find``, which name what is in view: plans name
+objects by the numbers in the pictures, and end where the next object has none yet.
+
 Source: LLM-Planner (Song et al. 2023), sections 3.2 and 3.4 (plans and replanning);
 SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses and verifies plans).
 """
@@ -15,16 +18,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, cast
 
 from wayword.agents.answers import AnswerForm, Field, pattern
 from wayword.agents.legal import Legal, Refusal
+from wayword.agents.marked import verbs_on_objects
 from wayword.agents.prompting import NotNegative, PromptSettings, joined
-from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
+from wayword.agents.strategies.strategy import (
+    AnyWorldAgent,
+    catalog_of,
+    instruction,
+)
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
+from wayword.core.errors import UsageError
 from wayword.core.world import SLIPPED, Feedback
 from wayword.verbalize import generic
 from wayword.verbalize.household import spot_words, verbalizer
@@ -42,6 +51,10 @@ OPENED_DOORS = "Closed doors on the path of a step are found and opened for you.
 # of an answer, in the prompt
 EXAMPLE = "mug_1 is in the kitchen; the desk must be in a bedroom."
 EXAMPLE_PLAN = ["go_grab[mug_1]", "find[desk_1, bedroom]", "go_put[desk_1]", "stop"]
+SEEN_EXAMPLE = (
+    "The mug with the number 7 is on the table; the desk must be in a bedroom."
+)
+SEEN_PLAN = ["go_grab[7]", "go_explore[bedroom]"]
 NAME = "[A-Za-z0-9_ -]{1,40}"  # matches any name
 TEXT = "[^]]{1,200}"  # matches any words
 
@@ -170,7 +183,8 @@ class PlannerSettings(PromptSettings):
     a new plan. ``check``: plans, and each step before it is taken, are checked against the scene
     graph and revised without taking a step. ``replan``: a failed step leads to a new plan;
     otherwise it is skipped, and the end of the one plan is the end of the episode. An answer may
-    take 600 tokens by default.
+    take 600 tokens by default. ``eyes=pictures`` needs ``replan``, and turns ``graph`` and
+    ``search`` off.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -190,9 +204,16 @@ class PlannerAgent(AnyWorldAgent):
     answer_tokens: ClassVar[int] = 600
     page: ClassVar[str] = "planner.jinja"
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "seen", "thought_length": 200}
+    has_eyes: ClassVar[bool] = True
 
     def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
+        if self._sees_only_pictures:
+            if not settings.replan:
+                # A plan cannot name what no picture has shown yet.
+                raise UsageError("eyes=pictures needs replan=true; remove one of them")
+            settings = replace(settings, graph=False, search=False)
+            self._settings = settings
         self._verbalizer = verbalizer
         self._graph = SceneGraph()
         self._plan: list[Action] = []
@@ -249,7 +270,11 @@ class PlannerAgent(AnyWorldAgent):
         """
         self._steps.taken += 1
         self._graph.learn(feedback)
-        words = generic.feedback(feedback, verbalizer)
+        shown = feedback
+        if self._sees_only_pictures:
+            shown = verbalizer.without_sight(feedback)
+        marks = self._marks
+        words = marks.text(generic.feedback(shown, verbalizer))
         if isinstance(decision, Rejection):
             self._history.add(f"{self._steps.taken}. {words}")
             return
@@ -257,7 +282,8 @@ class PlannerAgent(AnyWorldAgent):
         result = words
         if explored and self._settings.graph:
             result = "done"  # the graph says what was seen
-        self._history.add(f"{self._steps.taken}. {decision.action}: {result}")
+        written = marks.to_numbers(decision.action)
+        self._history.add(f"{self._steps.taken}. {written}: {result}")
         is_search = bool(self._plan) and self._plan[0].name == FIND
         if feedback.ok:
             if is_search:  # what was out of reach may no longer be
@@ -282,7 +308,7 @@ class PlannerAgent(AnyWorldAgent):
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
             self._reason = self._prompts.fill(
-                "plan_failed", reason=f"{decision.action}: {words}"
+                "plan_failed", reason=f"{written}: {words}"
             )
             self._plan = []
 
@@ -300,11 +326,12 @@ class PlannerAgent(AnyWorldAgent):
             if is_possible or not self._settings.check:
                 return step
             others = [str(other) for other in space.listed if other.name == step.name]
-            if others:
+            instead = ""
+            # What is possible would tell what the pictures show.
+            if others and not self._sees_only_pictures:
                 instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}"
-            else:
-                instead = ""
-            return f"{step} is not possible now, as far as you know{instead}"
+            written = self._marks.to_numbers(step)
+            return f"{written} is not possible now, as far as you know{instead}"
         name, *places = step.arguments
         if name in self._graph.names:
             return ""
@@ -328,12 +355,24 @@ class PlannerAgent(AnyWorldAgent):
         after one that may reveal it.
         """
         can_search = self._settings.search and "go_explore" in space.body.actions
+        marks = self._marks
+        verbs = verbs_on_objects(catalog_of(self._prompts, verbalizer, space), space)
         steps = _pattern(space, can_search, self._settings.menu)
+        described = self._prompts["plan_steps"]
+        example: dict[str, Any] = {"thought": EXAMPLE, "plan": EXAMPLE_PLAN}
+        state = verbalizer.self_state(view)[1]
+        around = verbalizer.around(view, None)
+        if self._sees_only_pictures:
+            steps = _marked_pattern(
+                marks.schema_space(marks.space(space, verbs), verbs)
+            )
+            described = self._prompts["plan_steps_seen"]
+            example = {"thought": SEEN_EXAMPLE, "plan": SEEN_PLAN}
+            state = marks.text(state)
+            around = verbalizer.unpictured(view, None)
         form = AnswerForm(
             Field("Thought", self._prompts["plan_thought"]),
-            Field(
-                "Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1
-            ),
+            Field("Plan", described, pattern=steps, many=True, least=1),
         )
         search_slots = {}
         if can_search:
@@ -342,10 +381,8 @@ class PlannerAgent(AnyWorldAgent):
             space,
             searches=can_search,
             **search_slots,
-            form=form.request(self._constrained, thought=EXAMPLE, plan=EXAMPLE_PLAN),
+            form=form.request(self._constrained, **example),
         )
-        state = verbalizer.self_state(view)[1]
-        around = verbalizer.around(view, None)
         now = joined(state, around, gap="\n")
         slots: dict[str, object] = {
             "view": now,
@@ -354,7 +391,7 @@ class PlannerAgent(AnyWorldAgent):
         }
         task = instruction(self._episode, view.actor)
         rest = self._prompts.fill(
-            "user", instruction=task, graph="", steps="", count=0, **slots
+            "user", instruction=task, graph="", steps="", count=0, looks="", **slots
         )
         graph = self._graph_text(view, space, len(fixed + rest))
         reply = await self._fill_in(form, fixed, (), graph=graph, **slots)
@@ -373,11 +410,15 @@ class PlannerAgent(AnyWorldAgent):
             )
 
         legal = Legal(ActionSpace(space.listed, space.open_verbs, accepts))
+        if self._sees_only_pictures:
+            legal = Legal(marks.space(space, verbs))
         for number, text in enumerate(answer["plan"], 1):
             step = legal.read(text)
             if isinstance(step, Refusal):
                 return reply.reject(step.kind, f"step {number}: {step.reason}", thought)
-            if step.name not in space.open_verbs:
+            if self._sees_only_pictures:
+                step = marks.to_names(step)
+            elif step.name not in space.open_verbs:
                 step = _spelled(step, known)
                 unseen = [word for word in _objects(step) if word not in known]
                 may_be_seen |= step.name in SEEING
@@ -431,6 +472,12 @@ def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
                 form += rf"\[{', '.join([NAME] * count)}\]"
             forms.append(form)
     return pattern(ActionSpace((), forms=tuple(forms)))
+
+
+def _marked_pattern(space: ActionSpace) -> str:
+    """Return a regular expression for the steps of a plan whose objects are numbers."""
+    forms = [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
+    return pattern(ActionSpace(space.listed, forms=(*space.forms, *forms)))
 
 
 def _objects(step: Action) -> tuple[str, ...]:

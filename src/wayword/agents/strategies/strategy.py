@@ -40,7 +40,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Image, Message, Tool, ToolCall, system, user
+from wayword.core.model import Image, Message, Tool, ToolCall, system
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.models.parts.decoding import json_values
@@ -109,7 +109,8 @@ def system_text(
     Goal and rules of a family are on its page in the folder ``worlds``, replaced by the
     rules of the task if it has some; ``slots`` are the others of the agent's page.
     """
-    briefing = {"sight": "words", **voice.briefing(space), **slots}
+    unseen = {"sight": "words", "picture_history": 0}
+    briefing = {**unseen, **voice.briefing(space), **slots}
     return prompts.fill(
         "system",
         goal=task_rules(episode, actor) or prompts[f"goal_{voice.name}"],
@@ -259,6 +260,22 @@ class AnyWorldAgent(prompting.PromptAgent):
         self._verbalizer = generic.PLAIN
         self._actor = ""
 
+    @property
+    def _sees_only_pictures(self) -> bool:
+        return self._sight == "pictures"
+
+    @property
+    def _marks(self) -> MarkedNames:
+        """The numbers that stand for objects; empty if the prompt names them in words."""
+        return MarkedNames({} if self._eyes is None else self._eyes.marks)
+
+    def _instruction(self, episode: Episode) -> str:
+        """Return the actor's task, with numbers in place of names that pictures replace."""
+        text = instruction(episode, self._actor)
+        if self._sees_only_pictures:
+            text = self._marks.text(text)
+        return text
+
     def _system_text(self, space: ActionSpace, **slots: object) -> str:
         """Return the system message for the actor, with the page's usual slots and ``slots``."""
         slots = {
@@ -266,6 +283,7 @@ class AnyWorldAgent(prompting.PromptAgent):
             "needs_stop": self._steps.needs_stop,
             "actions": catalog_of(self._prompts, self._verbalizer, space),
             "sight": self._sight,
+            "picture_history": self._picture_history,
             **slots,
         }
         return system_text(
@@ -290,7 +308,10 @@ class AnyWorldAgent(prompting.PromptAgent):
         ``fixed`` is the system message. The prompt's steps are those so far, then those
         ``tried`` in copies; the oldest are dropped if the budget demands it.
         """
-        slots["instruction"] = instruction(self._episode, self._actor)
+        slots["instruction"] = self._instruction(self._episode)
+        labels, images = self._pictures_around()
+        slots["looks"] = labels
+        reserve = self._budget.answer + self._budget.look_tokens(self._eyes)
 
         def question(steps: Sequence[str]) -> str:
             count = self._history.dropped
@@ -299,13 +320,13 @@ class AnyWorldAgent(prompting.PromptAgent):
             )
 
         length = len(fixed) + len(question(tried))
-        self._budget.fit(self._history, length, self._budget.answer)
+        self._budget.fit(self._history, length, reserve)
         text = question([*self._history.blocks, *tried])
         length = self._settings.thought_length or self._budget.answer
         schema = None
         if self._constrained:
             schema = form.schema(length)
-        messages = [system(fixed), user(text)]
+        messages = [system(fixed), Message("user", text, images)]
         return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
 
 
@@ -353,6 +374,7 @@ class Strategy(AnyWorldAgent):
 
     recipe: ClassVar[str] = ""
     has_eyes: ClassVar[bool] = True
+    keeps_looks: ClassVar[bool] = True
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
     small_model: ClassVar[Mapping[str, Json]] = {
         "menu": "all",
@@ -383,6 +405,8 @@ class Strategy(AnyWorldAgent):
         self._message_text = ""
         self._answer = ""
         self._feedback = ""
+        # Of the latest question: the labels of its pictures, and these
+        self._latest_look: tuple[str, tuple[Image, ...]] = "", ()
         self._dropped = 0  # steps that were dropped at the last full view
         # Of what messages have described; None: views are full
         self._memory: Any = None
@@ -393,16 +417,6 @@ class Strategy(AnyWorldAgent):
         self._tools: tuple[Tool, ...] = ()
         # Calls are requested as JSON in the text
         self._in_words = self._constrained
-
-    @property
-    def _sees_only_pictures(self) -> bool:
-        """True if the prompt describes nothing that is in view: pictures show it."""
-        return self._sight == "pictures"
-
-    @property
-    def _marks(self) -> MarkedNames:
-        """The numbers that stand for objects; empty if the prompt names them in words."""
-        return MarkedNames({} if self._eyes is None else self._eyes.marks)
 
     async def begin(self, episode: Episode) -> None:
         """Reset for the episode. Opening actions given by the dataset are taken first."""
@@ -514,8 +528,8 @@ class Strategy(AnyWorldAgent):
         if self._constrained:
             schema = self._recipe.schema_for(shown, length)
             stop = ()
-        pictures = self._pictures_around()
-        reply = await self._ask(chat, schema, stop, pictures=pictures)
+        self._latest_look = self._pictures_around()
+        reply = await self._ask(chat, schema, stop, pictures=self._latest_look)
         return reply, self._recipe.decision(reply, legal)
 
     # Answers as tool calls.
@@ -691,6 +705,8 @@ class Strategy(AnyWorldAgent):
             self._opening_moves.pop(0)
             return
         self._chat(observation, space)
+        if self._picture_history:
+            self._latest_look = self._pictures_around()
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
         if isinstance(decision, Rejection):
@@ -714,6 +730,10 @@ class Strategy(AnyWorldAgent):
             answer = self._answer or prompting.NO_ANSWER
             self._conversation.add(self._message_text, answer, self._exchange)
             self._exchange = None
+            labels, images = self._latest_look
+            if images:
+                text = self._prompts.fill("looks", labels=labels)
+                self._conversation.keep_look(text, images)
 
     def answer(
         self,
@@ -823,7 +843,11 @@ class Strategy(AnyWorldAgent):
                 example_turns = [(fixed, handshake), *example_turns]
                 fixed = ""
             self._conversation = prompting.Conversation(
-                fixed, self._opening(self._episode), example_turns, self._first_message
+                fixed,
+                self._opening(self._episode),
+                example_turns,
+                self._first_message,
+                self._picture_history,
             )
         turns = self._conversation.turns
         started = bool(turns)
@@ -873,7 +897,7 @@ class Strategy(AnyWorldAgent):
 
     def _task(self, episode: Episode) -> str:
         """Return the task as the first message states it."""
-        return self._prompts.fill("task", instruction=instruction(episode, self._actor))
+        return self._prompts.fill("task", instruction=self._instruction(episode))
 
     def _opening(self, episode: Episode) -> str:
         """Return the text before the first observation; it is kept when old steps are dropped."""
@@ -961,7 +985,8 @@ class Strategy(AnyWorldAgent):
         own, state = voice.self_state(observation)
         if self._sees_only_pictures:
             marks = self._marks
-            view = voice.unpictured(observation, self._toolkit.perceiver)
+            # Messages of other actors have names.
+            view = marks.text(voice.unpictured(observation, self._toolkit.perceiver))
             state = marks.text(state)
         elif voice.changes and memory is not None:
             view = voice.changes(observation, memory)
@@ -1008,13 +1033,12 @@ class Strategy(AnyWorldAgent):
     ) -> Reply:
         """Ask with the latest message, and return the reply.
 
-        ``pictures`` are the labels and images that come with it; those of earlier
-        messages are not sent again. ``role`` is that of the model.
+        ``pictures`` are the labels and images that come with it. ``role`` is that of the
+        model.
         """
         reserve = self._budget.answer
         labels, images = pictures
-        if self._eyes is not None:
-            reserve += self._eyes.tokens
+        reserve += self._budget.look_tokens(self._eyes) * (1 + len(chat.looks))
         self._budget.fit(chat.history, chat.length(self._message_text), reserve)
         gap_text = chat.history.gap_text(self._prompts)
         messages = chat.messages(self._message_text, gap_text)

@@ -649,7 +649,7 @@ class Velma(Agent):
         """Drop the first examples until the prompt and ``reserve`` characters fit the context."""
         budget = self._budget
         drawn = len(self._examples)
-        seen = 0 if self._eyes is None else self._eyes.tokens
+        seen = budget.look_tokens(self._eyes)
         tokens = budget.context - budget.answer - seen
         room = tokens * budget.characters_per_token
         while self._examples and len(self.prompt) + reserve > room:

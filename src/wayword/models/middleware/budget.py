@@ -18,6 +18,7 @@ process. It gets a copy of the call, and finds it by its name.
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from bisect import bisect_left, bisect_right, insort
@@ -32,10 +33,12 @@ from typing import Any
 from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, Lost, ModelError
 from wayword.core.model import (
+    ASSUMED,
     Answer,
     Choice,
     Completion,
     Model,
+    PictureTokens,
     Prompt,
     Sampling,
     Usage,
@@ -728,14 +731,16 @@ class PaidModel(Wrapper):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Answer within the budget; the reservation is for all samples at their limit."""
         n = sampling.n
-        cap = Usage(rough_tokens(prompt) * n, sampling.max_tokens * n, estimated=True)
+        prompt_tokens = rough_tokens(prompt, self.pictures) * n
+        cap = Usage(prompt_tokens, sampling.max_tokens * n, estimated=True)
         work = partial(self._inner.complete, prompt, sampling)
         return await self._paid(sending(cap, n), work)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank within the budget; the reservation is a prompt for each option."""
         characters = sum(map(len, options))
-        cap = Usage(rough_tokens(prompt) * len(options), characters, estimated=True)
+        prompt_tokens = rough_tokens(prompt, self.pictures) * len(options)
+        cap = Usage(prompt_tokens, characters, estimated=True)
         work = partial(self._inner.choose, prompt, options)
         return await self._paid(sending(cap), work)
 
@@ -772,16 +777,19 @@ class PaidModel(Wrapper):
             desk.landed(call.name)
 
 
-def rough_tokens(prompt: Prompt) -> int:
-    """Return a fast upper estimate of a prompt's tokens: half its bytes, and 1,500 per picture.
+PICTURE_MARGIN = 1.5
+"""Factor of a picture's estimated tokens: servers scale pictures and add marks around them."""
+
+
+def rough_tokens(prompt: Prompt, pictures: PictureTokens = ASSUMED) -> int:
+    """Return a fast upper estimate of a prompt's tokens: half its bytes, and its pictures.
 
     The agents' text has 2.5 to 4.5 bytes per token, IDs about 2.
     """
     if isinstance(prompt, str):
         return len(prompt.encode(errors="replace")) // 2 + 1
-    tokens = 0
+    tokens = math.ceil(PICTURE_MARGIN * pictures.of_prompt(prompt))
     for message in prompt:
         # 8: the marks of a message, such as its role
         tokens += len(message.text.encode(errors="replace")) // 2 + 8
-        tokens += 1500 * len(message.images)
     return tokens

@@ -184,7 +184,7 @@ class Connection:
     ) -> tuple[Any, Usage]:
         """Send a request by a function, and return the reply and its billed tokens. ``earlier`` is
         the row of the ledger if an earlier session has sent the request."""
-        prompt = rough_tokens(request.prompt) + len(request.form) // 2
+        prompt = rough_tokens(request.prompt, request.pictures) + len(request.form) // 2
         written = request.limit * request.samples
         cap = Usage(prompt, written, estimated=True, tier=tier)
         async with sending(cap, request.samples, earlier) as transfer:
@@ -314,7 +314,7 @@ class Connection:
 
         That is an answer as long as the request allows.
         """
-        tokens = estimated_tokens(request.prompt)
+        tokens = estimated_tokens(request.prompt, request.pictures)
         if request.form:
             tokens += estimated_tokens(request.form)
         written = request.limit * request.samples

@@ -10,7 +10,7 @@ and updated when the server refuses a field (:mod:`~wayword.models.servers.refus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.model import ASSUMED, PictureTokens
 from wayword.settings import load_shipped, load_yaml, make
 
 Schema = Literal["json_schema", "tool_call", "json_object", "none"]
@@ -38,6 +39,7 @@ class Profile:
     seed: bool = True
     system: bool = True
     images: bool = True
+    picture: Mapping[str, float] = field(default_factory=dict)
     completions: bool = True
     thinking: int = 0
     window: int = 0
@@ -48,6 +50,14 @@ class Profile:
     least: Mapping[str, float] = field(default_factory=dict)
     most: Mapping[str, float] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+
+    @property
+    def pictures(self) -> PictureTokens:
+        """How the model counts pictures, by the rule ``picture``."""
+        if not self.picture:
+            return ASSUMED
+        numbers = {key: int(value) for key, value in self.picture.items()}
+        return replace(PictureTokens(**numbers), each=self.picture.get("each", 1.0))
 
 
 def profile_of(
@@ -85,6 +95,12 @@ def profile_of(
         visited.add(like)
         inherited = {**table[like], **inherited}
     traits = {**inherited, **traits}
+    picture = traits.get("picture", {})
+    rules = [each.name for each in fields(PictureTokens)]
+    for key in picture if isinstance(picture, Mapping) else ():
+        if key not in rules:
+            problem = f"picture has no rule {key!r}; {suggest(str(key), rules)}"
+            raise UsageError(f"profile {entry!r} of model {model}: {problem}")
     profile: Profile = make(Profile, traits, f"profile {entry!r} of model {model}")
     return profile
 

@@ -15,7 +15,15 @@ from typing import Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Message, Prompt, Sampling, estimated_tokens, user
+from wayword.core.model import (
+    ASSUMED,
+    Message,
+    PictureTokens,
+    Prompt,
+    Sampling,
+    estimated_tokens,
+    user,
+)
 from wayword.models.parts import calling, decoding
 from wayword.models.servers.profile import Profile
 
@@ -97,7 +105,8 @@ class Request:
     ``prompt`` is the prompt as sent, with added text. ``limit`` is the maximum number of tokens of
     a sample, ``thinking`` the part of it for reasoning. ``wrapped`` answers have the form
     ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are applied locally.
-    ``calls`` are the tools that were offered: with ``worded``, in the prompt only.
+    ``calls`` are the tools that were offered: with ``worded``, in the prompt only. ``pictures``:
+    how the model counts them.
     """
 
     route: str
@@ -111,6 +120,7 @@ class Request:
     unsent: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     worded: bool = False
+    pictures: PictureTokens = ASSUMED
 
     @property
     def chat(self) -> bool:
@@ -259,6 +269,7 @@ def request(
         unsent=tuple(unsent),
         calls=tuple(tool.name for tool in tools),
         worded=is_worded,
+        pictures=profile.pictures,
     )
 
 
@@ -332,7 +343,8 @@ def _limit(
     if profile.output:
         total = min(total, profile.output)
     if profile.window:
-        room = profile.window - math.ceil(_MARGIN * estimated_tokens(prompt))
+        read = estimated_tokens(prompt, profile.pictures)
+        room = profile.window - math.ceil(_MARGIN * read)
         total = min(total, max(room, LEAST_ROOM))
     return total
 
@@ -347,24 +359,13 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
         ]
     messages: list[dict[str, Json]] = []
     for message in prompt:
-        content: Json = message.content
-        if message.images:
-            if not profile.images:
-                remedy = (
-                    "use another model, or --set model.profile.images=true if it can"
-                )
-                raise ModelError(
-                    f"this model cannot see pictures; {remedy}", fatal=True
-                )
-            pictures = [
-                {"type": "image_url", "image_url": {"url": i.url}}
-                for i in message.images
-            ]
-            content = [{"type": "text", "text": message.content}, *pictures]
+        if message.images and not profile.images:
+            remedy = "use another model, or --set model.profile.images=true if it can"
+            raise ModelError(f"this model cannot see pictures; {remedy}", fatal=True)
         if message.calls or message.role == "tool":
             messages.append(calling.wire_message(message, profile.verbatim))
         else:
-            messages.append({"role": message.role, "content": content})
+            messages.append({"role": message.role, "content": message.parts})
     return messages
 
 

@@ -1,0 +1,69 @@
+"""What an environment renders: arrays of pixels, or a picture and a text in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import UsageError
+from wayword.envs.game import TaskGame
+
+RENDER_MODES = ["ansi", "human", "rgb_array", "depth_array"]
+"""Modes of Gymnasium and PettingZoo."""
+TERMINAL_COLUMNS = 80
+"""Most characters in a line of a picture: the usual width of a terminal."""
+
+
+def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any:
+    """Render what actors see ahead, side by side, in one of ``RENDER_MODES``.
+
+    ``rgb_array``: colors (rows, columns, 3). ``depth_array``: metres along the camera's axis (rows,
+    columns), inf for the sky. ``ansi``: the ``text``. ``human``: prints the picture, if there is
+    one, and the text, and returns None. Raises ``UsageError`` for arrays of a dataset without
+    pictures, and for depths of maps.
+    """
+    if mode == "ansi":
+        return text
+    if mode == "human" and game.dataset.painter() is None:
+        sys.stdout.write(f"{text}\n")
+        return None
+    frames = [game.ahead(actor) for actor in actors]
+    if mode == "depth_array":
+        depths = np.hstack([frame.depth for frame in frames])
+        if not np.isfinite(depths).any():
+            raise UsageError(
+                "this dataset draws maps seen from above, which have no depth; use "
+                "render_mode='rgb_array'"
+            )
+        return depths.astype(np.float32)
+    colors = np.hstack([frame.color for frame in frames])
+    if mode == "human":
+        sys.stdout.write(f"{in_terminal(colors)}\n{text}\n")
+        return None
+    return colors
+
+
+def in_terminal(color: NDArray[np.uint8], columns: int = TERMINAL_COLUMNS) -> str:
+    """Return a picture (rows, columns, 3) as lines for a terminal with 24-bit colors.
+
+    A character shows two pixels, one above the other: the upper half of its cell in the text's
+    color, the lower in the background's, as a cell is about twice as high as wide.
+    """
+    height, width = color.shape[:2]
+    columns = min(columns, width)
+    lines = max(1, round(height * columns / width / 2))
+    rows = np.arange(2 * lines) * height // (2 * lines)
+    across = np.arange(columns) * width // columns
+    small = color[np.ix_(rows, across)].tolist()
+    drawn = []
+    for upper, lower in zip(small[::2], small[1::2], strict=True):
+        cells = [
+            f"\x1b[38;2;{a};{b};{c}m\x1b[48;2;{d};{e};{f}m\u2580"
+            for (a, b, c), (d, e, f) in zip(upper, lower, strict=True)
+        ]
+        drawn.append("".join(cells) + "\x1b[0m")
+    return "\n".join(drawn)

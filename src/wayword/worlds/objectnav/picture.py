@@ -74,7 +74,8 @@ class SearchPainter(Painter):
         """Return pictures side by side that together cover the camera's field of view."""
         width = _base(world).camera.field_of_view
         count = math.ceil(width / VIEW_WIDTH)
-        each = width / count
+        # Views overlap: narrower ones would show less of what is low, near the robot.
+        each = min(width, VIEW_WIDTH)
         heading = _base(world).pose()["heading"]
         # The direction of the first one, from the left.
         turn = (each - width) / 2
@@ -82,7 +83,7 @@ class SearchPainter(Painter):
         for label in AHEAD[count]:
             toward = (heading + turn) % 360.0
             views.append(PictureView(label, toward, ELEVATION, each))
-            turn += each
+            turn += (width - each) / max(1, count - 1)
         return views
 
     def around(self, world: World, actor: str) -> Sequence[PictureView]:

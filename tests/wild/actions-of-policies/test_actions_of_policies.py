@@ -31,7 +31,7 @@ THREES = (
 )
 
 
-@pytest.mark.parametrize("action", THREES, ids=repr)
+@pytest.mark.parametrize("action", THREES)
 def test_one_number_is_that_number(action: Any) -> None:
     assert plain_answer(action) == 3
 

@@ -166,6 +166,7 @@ def replies(
         advice = "raise model.thinking, or think less"
     # Backends may give fewer reasons than texts.
     finish_reasons = [*completion.finish, *("" for _ in completion.texts)]
+    # A reason of its own per sample: one may be cut off, and the next one not.
     found = list[Reply]()
     for text, finish in zip(completion.texts, finish_reasons, strict=False):
         cut_off = f"{problem}; {advice}" if finish.lower() in _CUT_OFF else ""
@@ -529,6 +530,7 @@ class AnswerForm:
 
     def read(self, text: str) -> Filled | None:
         """Return the filled fields of an answer; None if it fills none."""
+        # One of several fields is enough: what is missing is empty, and for the caller to judge.
         answer = fields(text, [field.key for field in self.fields])
         filled = {
             field.key: field.value(answer.all(field.key)) for field in self.fields
@@ -836,6 +838,7 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     if isinstance(picked, str):
         return picked
     reason = picked.reason
+    # "Possible here" is said of moves; a choice may be of anything.
     if picked.kind == "unknown":
         reason = "the answer names nothing that was listed"
     return reply.reject(picked.kind, reason)

@@ -136,6 +136,7 @@ def named_part(thought: str, parts: Sequence[str]) -> int:
     for number, words in enumerate(map(_word_text, parts), 1):
         if words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in text:
             numbers.add(number)
+    # A thought may name a number that no part has.
     numbers &= {*range(1, len(parts) + 1)}
     if len(numbers) != 1:
         return 0
@@ -183,6 +184,7 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
         merged[-1] = _join(merged[-1], pending)
     elif pending is not None:
         merged.append(pending)
+    # The shortest neighbors first, so that no clause grows long.
     while len(merged) > MOST_CLAUSES:
         sizes = [
             len(first.text) + len(second.text) for first, second in pairwise(merged)
@@ -238,6 +240,7 @@ _TURN = re.compile(
 def turn_of(clause: str) -> float | None:
     """Return the first turn in a clause: degrees, right positive, 0 if it only goes straight; None
     if it has neither."""
+    # "Go straight and turn left" turns left: "straight" counts only alone.
     turns = list(_TURN.finditer(clause))
     if not turns:
         return None

@@ -85,6 +85,7 @@ class MapSketch:
         grid: dict[tuple[int, int], str] = {}
         marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self.visited, "o")
         marks |= {name: str(number) for name, number in exits.items() if name in marks}
+        # The player's own place, whatever else it is.
         marks[self.visited[-1]] = "@"
         for name, (x, y) in self._places.items():
             column = round((x - min(xs)) * scale)

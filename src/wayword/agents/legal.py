@@ -319,6 +319,7 @@ class Legal:
         if exact is not None:
             return exact
         option = self._option(words)
+        # The thought after an action does not count to its length.
         length = len(words)
         if option is not None:
             length -= len(option.tail)
@@ -350,6 +351,7 @@ class Legal:
             is_one = option is not None and (number == 0 or option.is_call)
             if is_one or self.whole(line) is not None:
                 return self.read("\n".join(lines[number:]))
+        # One or two words are an attempt at an action, and get its reason.
         if len(lines) == 1 and len(text.split()) <= 2:
             return self.read(text)
         return None
@@ -359,6 +361,7 @@ class Legal:
         option = self._option(line)
         if option is None or not option.is_whole or option.value not in self._space:
             return None
+        # Any words may be the name of an object: only brackets show that they are meant as one.
         is_call = option.is_call and option.value.name in self._verbs
         action: Action = option.value
         return action if is_call or self._space.knows(action) else None

@@ -541,6 +541,7 @@ def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
         if given not in table:
             hint = suggest(str(given), list(table))
             raise DataError(file.path, str(given), "is no prompt of the table", hint)
+    # All at once, so that the user adds them in one go.
     if missing := [each for each in table if each not in listed]:
         problem = f"lacks {', '.join(missing)}"
         raise DataError(file.path, "", problem, "add their texts from the paper")
@@ -583,6 +584,7 @@ def import_prompts(
     if system not in releases:
         raise UsageError(f"no release {system!r}; {suggest(system, list(releases))}")
     variants = releases[system].get("variants", [""])
+    # By default the first one of the table.
     variant = variant or variants[0]
     if variant not in variants:
         raise UsageError(

@@ -71,6 +71,7 @@ def _label(number: int, rows: int, columns: int) -> NDArray[np.uint8]:
     digits = [FONT[int(digit)] for digit in str(number)]
     lines = [" ".join(rows) for rows in zip(*digits, strict=True)]
     dots = np.array([[dot == "#" for dot in line] for line in lines])
+    # Without the border, a digit on a light object could not be read.
     dots = np.pad(dots, 1)
     # A tall, narrow picture is narrower than a label of dots for its rows.
     size = max(1, min(rows // ROWS_PER_DOT, columns // dots.shape[1]))
@@ -95,6 +96,7 @@ def _place(
     # A step of the label's height passes over as many pixels as one label covers.
     tried = order[:: max(1, size[0])]
     corners = []
+    # Above, right, left and below it, so that a small object stays visible.
     if len(rows) < ROOMY * size[0] * size[1]:
         middle_left = middle_column - size[1] // 2
         middle_top = middle_row - size[0] // 2
@@ -107,6 +109,7 @@ def _place(
     for index in tried.tolist():
         top = int(rows[index]) - size[0] // 2
         corners.append((top, int(columns[index]) - size[1] // 2))
+    # Without room for another label, the best place is shared.
     within = []
     for top, left in corners:
         top = min(max(0, top), mask.shape[0] - size[0])

@@ -166,6 +166,7 @@ class LocalModel(Model):
                 random.Random(f"{seed}/{i}").getrandbits(32) for i in range(1, draws)
             )
             seeds = [{"seed": each % 2**32} for each in (seed, *hashed)]
+        # One after the other: each reuses the prompt that the one before has read.
         replies = [engine.complete({**payload, **each}) for each in seeds]
         answers = [reply["choices"][0] for reply in replies]
         # The one sample is repeated as often as samples were asked for.

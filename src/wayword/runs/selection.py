@@ -84,6 +84,7 @@ def _single(
     first one that is not ``finished``. Raises ``UsageError`` if there is none.
     """
     name = plan.episode
+    # Of the chosen ones only: a number counts in the order that the person sees.
     ids = [task_id(tasks, number) for number in chosen]
     if name == "next":
         # The first one that has no result.

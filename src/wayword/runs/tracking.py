@@ -55,6 +55,7 @@ class Tracker:
             options["entity"] = owner
         if run_id:
             options["resume"] = "allow"
+        # A resumed run may have other settings, which are then the newer ones.
         if run_id and kind == "wandb":
             options |= {"id": run_id, "allow_val_change": True}
         elif run_id:
@@ -80,6 +81,7 @@ class Tracker:
         self._library.set_experiment(project)
         if run_id:
             same = f"tags.`{MLFLOW_TAG}` = '{run_id}'"
+            # By a tag, because MLflow chooses the IDs of runs itself.
             found = self._library.search_runs(filter_string=same, output_format="list")
             if found:
                 self._library.start_run(run_id=found[0].info.run_id)
@@ -144,6 +146,7 @@ class Means:
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
         """Log a finished episode; ignore other reports of progress."""
+        # Reports within an episode would count it several times.
         if not scores or "steps_so_far" in scores:
             return
         self._add(scores)
@@ -159,6 +162,7 @@ class Means:
         """Add the scores of an episode."""
         self._finished += 1
         for key, value in scores.items():
+            # One infinite distance would make the mean say nothing.
             if math.isfinite(value):
                 self._sums[key] = self._sums.get(key, 0.0) + value
                 self._counts[key] = self._counts.get(key, 0) + 1
@@ -192,6 +196,7 @@ def open_tracker(
     ``config`` describes the run, with secrets redacted. Raises the errors of :func:`check_tracker`,
     and ``UsageError`` if the tracker does not start."""
     check_tracker(spec)
+    # A tracker's server is somebody else's machine.
     clean = {
         k: redacted(value) if isinstance(value, str) else value
         for k, value in config.items()

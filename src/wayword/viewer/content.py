@@ -547,6 +547,7 @@ class Content:
                 rows = self.library.rows(each.name)
                 if each.name == name or _data_key(rows.run.config) != data:
                     continue
+                # Agents of several models are told apart by the main one.
                 identity = rows.run.config["identity"]
                 model = identity["models"].get("main", "")
                 player = f"{cast_of(identity)} {model}".strip()

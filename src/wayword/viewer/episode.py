@@ -200,6 +200,7 @@ def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
         costs = [answer["cost"] for answer in answers if "cost" in answer]
         if len(costs) == len(answers):  # else the sum would look like the whole price
             title += f", ${sum(costs):.4f}"
+        # A record may hold NaN for a time that was not measured.
         times = [answer["seconds"] for answer in answers]
         took = sum(seconds for seconds in times if math.isfinite(seconds))
         used.append((number, tokens, f"{title}, {took:.1f} s of calls"))

@@ -103,6 +103,7 @@ def value_range(metric: Metric, low: float, high: float) -> str:
 
 def duration(seconds: float) -> str:
     """Format a time left, roughly: ``40 s``, ``12 min``, ``3.5 h``."""
+    # Ten seconds at least: a countdown to zero would be wrong most of the time.
     if seconds < 90:
         return f"{max(10, 10 * round(seconds / 10))} s"
     if seconds < 5400:
@@ -174,6 +175,7 @@ def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
 
     They need not sum to one: options may share their beginning.
     """
+    # A record may come from elsewhere, with lists of different lengths.
     pairs = zip(choice["options"], choice["logprobs"], strict=False)
     ranked = sorted(pairs, key=lambda pair: -pair[1])
     return [(option, probability(logprob)) for option, logprob in ranked]

@@ -371,6 +371,7 @@ def line_of(card: RunCard, each: NamedRun) -> str:
     score = ""
     if metric:
         score = f"{metric.label} {value(metric, mean)}"
+    # In columns, so that several runs can be compared by eye.
     count = f"{card.done}/{card.of}"
     parts = (card.agent, card.model, card.dataset)
     what = ", ".join(filter(None, parts))

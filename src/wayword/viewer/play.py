@@ -956,6 +956,7 @@ def _targets(builder: _MapBuilder, now: Situation | None) -> list[Target]:
     single action in the menu, or ``name``, from which the page lists several.
     """
     listed = now.space.listed if now else ()
+    # By the last argument: "put[mug, table]" acts on the table.
     numbered: dict[str, list[tuple[int, Action]]] = {}
     for number, action in enumerate(listed, 1):
         if action.arguments:
@@ -1010,6 +1011,7 @@ def _squares(
     motions = builder.motions()
     here = builder.waypoints[-1].point
     verbs = ("pick_up", "toggle")
+    # An action without an effect is listed by the world, but is no offer to a player.
     works = [verb for verb in verbs if verb in listed and verb not in idle]
     for square, is_wall in builder.squares.items():
         if is_wall:
@@ -1102,6 +1104,7 @@ class _MapBuilder:
             end = displaced(position, facing + turn, 0.55)
             self.exits.append((turn, end))
             self.stubs.append((position, end))
+        # Stubs have no true length, so a map with them has no scale.
         self.exact = self.exact and not turns
         self._add_room(place, position, held, look)
         self._add_objects(position, facing, held, look)
@@ -1147,6 +1150,7 @@ class _MapBuilder:
         room = str(held.get("room") or "")
         if not room and place:
             room = room_of(look.text)
+        # An outline has room for the name, and needs no place of its own for it.
         if look.room:
             self.outlines[room] = look.room
             return
@@ -1178,6 +1182,7 @@ class _MapBuilder:
                 self.objects[name] = (point, key)
         if held.get("shown"):
             return  # the text says the same
+        # A text rounds its angles and distances: what it names is drawn nearby.
         for name, turn, distance in landmarks(look.text):
             spot = displaced(position, facing + turn, distance)
             in_doorway = [

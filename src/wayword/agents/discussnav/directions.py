@@ -214,6 +214,7 @@ class OnBase:
             raise UsageError(
                 "discussnav needs descriptions of viewpoints; set a perceiver"
             )
+        # Once per turn of twelve views is enough: the camera does not change.
         if self._detector is not None and not self._views:
             self._detector.check_view(observation)
         if len(self._views) < DIRECTIONS:
@@ -266,6 +267,7 @@ class OnBase:
         if feedback.status == "refused":
             self._refused_ids = {chosen.id}
             return DirectionStep(facing, chosen.heading, event, is_refused=True)
+        # The body is elsewhere: all twelve directions must be seen again.
         self._views = []
         self._directions = None
         return DirectionStep(facing, chosen.heading, event)

@@ -175,6 +175,7 @@ def parse_landmark(text: str) -> InstructionLandmark:
     match = _NAME_AND_TYPES.fullmatch(text.strip())
     if match is None:
         return InstructionLandmark(text.strip(), ())
+    # Between the commas there may be nothing: "lamp (furniture, )".
     kinds = (kind.strip().lower() for kind in match.group(2).split(","))
     return InstructionLandmark(match.group(1), tuple(kind for kind in kinds if kind))
 
@@ -244,6 +245,8 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
 
 def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]]:
     """Return the action in progress (else the first not done) and those done; matches by words."""
+    # Experts repeat actions in their own words, so they are compared by words.
+    # Each action is matched once, in the order of the three lists.
     state_of: dict[int, str] = {}
     unmatched = {
         number: plain_words(action) for number, action in enumerate(actions, 1)
@@ -278,6 +281,7 @@ def trail_text(history: History) -> str:
     if not history.blocks and not history.dropped:
         return "The walk has not started."
     lines = list(history.blocks)
+    # The expert must know that the trail does not begin at the start.
     if history.dropped:
         lines.insert(0, f"({history.dropped} earlier steps left out)")
     return "\n".join(lines)
@@ -335,6 +339,7 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
         fused = await meeting.form(
             "fusion", FUSION, "only the first thought", thoughts=thoughts
         )
+        # The choice is the group's already, whatever the fusion says.
         thought = group[0].thought
         if fused:
             thought = str(fused["thought"])
@@ -352,6 +357,7 @@ async def test_opinions(
 ) -> Opinion:
     """Return the decision tester's choice among opinions, those with most votes first; if it fails,
     the first one."""
+    # The tester may choose only among what was proposed, not any direction.
     choices = [opinion.choice for opinion in opinions]
     listed = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
     prompts = meeting.prompts

@@ -37,6 +37,7 @@ def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
     # No route: the predecessors would lead nowhere.
     if not np.isfinite(lengths[goal]):
         return None
+    # Backwards from the goal, by each cell's predecessor.
     route = [goal]
     while route[-1] != start:
         row, column = divmod(int(predecessors[route[-1]]), open_.shape[1])
@@ -81,6 +82,7 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
 
     # Unknown beyond the edge of the map, too.
     unknown = np.pad(~explored, 1)
+    # Cells with an unknown one to the south, north, west or east.
     border = unknown[:-2, 1:-1] | unknown[2:, 1:-1]
     border |= unknown[1:-1, :-2] | unknown[1:-1, 2:]
     # Cells of a group may touch at corners.

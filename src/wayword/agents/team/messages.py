@@ -251,6 +251,7 @@ def parse_all(text: str) -> tuple[PartnerSentence, ...]:
     if is_reply(text) or len(text) > LONGEST_ACTION:
         return ()
     kinds: tuple[type[PartnerSentence], ...] = get_args(PartnerSentence)
+    # Sentences between the known ones are for people, and are passed over.
     sentences = re.split(r"[.!?](?:\s+|$)", text)
     parsed = (_parse_as(sentence.strip(), kinds) for sentence in sentences)
     return tuple(each for each in parsed if each is not None)
@@ -272,6 +273,7 @@ NOT_UNDERSTOOD = 'I did not understand "'
 
 def not_understood(role: str, text: str) -> str:
     """Return the reply to a message that cannot be parsed: its text, and the known sentences."""
+    # The beginning is enough to recognize the message.
     quote = " ".join(text[:LONGEST_ACTION].split())[:80]
     return f'{NOT_UNDERSTOOD}{quote}". I understand: {UNDERSTOOD[role]}'
 

@@ -381,6 +381,7 @@ class Partner:
         status = WantStatus(self._wants, self._find_object, self.knowledge)
         self._nearby = [o.name for o in observation.objects if o.distance < IN_THE_WAY]
         self._nearest = observation.objects[0].name if observation.objects else ""
+        # In the order in which they were taken.
         holding = [held.name for held in observation.holding]
         # Claims are made before the turn is used, so that others see them early.
         self._claim(status, holding)
@@ -474,6 +475,7 @@ class Partner:
         """Claim as many objects as hands are free; report the others, each once."""
         knowledge = self.knowledge
         # Hands that are full or promised are not free.
+        # An object that is claimed and held counts once.
         free_hands = self._hand_count - len({*holding, *self._own_claims()})
 
         def announce(name: str, urgent: bool) -> None:
@@ -538,6 +540,7 @@ class Partner:
         # Bring if the hands are full or nothing more is to be found.
         if bring is not None and (len(holding) >= self._hand_count or not is_missing):
             return bring
+        # Goal places of held objects that the actor knows from messages alone
         unseen_goals = (
             self._wants[status.want_of[name]].places
             and not self.knowledge.is_firsthand(status.destination(name))
@@ -559,6 +562,7 @@ class Partner:
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
                 continue
+            # For another one, the place is opened first, and "put" names the object.
             is_last = name == holding[-1]
             verb = "go_put" if is_last else "go_check"
             action: Action | None = Action(verb, (place,))
@@ -581,6 +585,7 @@ class Partner:
         if at is None:
             return None
         actions = [Action("go_explore", (at.room,))]
+        # Only what the actor has seen itself can be walked to.
         if self.knowledge.is_firsthand(at.place):
             actions.insert(0, Action("go_check", (at.place,)))
         for action in actions:
@@ -673,6 +678,7 @@ class Partner:
         for name in self._own_claims():
             if name not in self.knowledge.holders:
                 self._give_up(name)
+        # What nobody waits for is said now, when there is nothing else to do.
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge
@@ -720,9 +726,11 @@ class Partner:
         status = feedback.status
         # The rest of the sequence depended on the failed action.
         self._queue.clear()
+        # Messages that cannot be sent are not tried again.
         if verb == "chat":
             self._may_talk = False
         elif status == "no_path":
+            # A door or a body is in the way: the action is tried again after a change.
             self._last_blocked = action
             self._blocked.add(action)
             self._needs_door = True

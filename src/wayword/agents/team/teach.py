@@ -49,6 +49,7 @@ class Commander:
         space: ActionSpace,
     ) -> Decision | Rejection:
         """Send the next sentence once the last one was answered; turn on the spot until then."""
+        # Only the follower that has the command can answer it.
         texts = [m.text for m in observation.messages if m.sender == self._follower]
         heard = next(
             (parsed for parsed in map(messages.parse, texts) if parsed is not None),
@@ -59,6 +60,7 @@ class Commander:
             return Decision(
                 Action("chat", (messages.not_understood("commander", unread[-1]),))
             )
+        # Without an answer yet, a turn on the spot passes the time and disturbs nobody.
         if self._is_waiting and heard is None:
             return Decision(IDLE_TURN)
         try:
@@ -68,8 +70,10 @@ class Commander:
                 message = next(self._dialog)
         except StopIteration:
             return Decision(STOP)
+        # The last message needs no answer.
         self._is_waiting = not isinstance(message, messages.AllDone)
         text = str(message)
+        # Everyone hears a message, so among several it names whom it is for.
         if self._is_waiting and len(self._followers) > 1:
             text = f"{self._follower}: {text}"
         return Decision(Action("chat", (text,)))
@@ -151,6 +155,7 @@ class Commander:
         """Yield the commands that bring an object to a place."""
         objects = self._objects
         index = self._index(place)
+        # It is there already.
         if int(objects.inside[self._index(i)]) == index:
             return
         yield from self._doors(place)
@@ -171,6 +176,7 @@ class Commander:
 
     def _slice(self, i: str, knife: str) -> Iterator[messages.Command]:
         """Yield the commands that slice an object and put the knife back."""
+        # Where the object lies, the knife is put down afterwards: a hand must be free again.
         support = int(self._objects.inside[self._index(i)])
         if not self._holds(knife):
             yield from self._doors(knife)
@@ -215,6 +221,7 @@ class Commander:
         holders = objects.holders(number)
         furniture = [k for k in holders if k < objects.first_actor]
         room = layout.room_at(float(objects.x[number]), float(objects.y[number]))
+        # The last holder is the outermost one: an actor, if somebody carries the object.
         is_held = holders[-1:] and holders[-1] >= objects.first_actor
         if not furniture or is_held:
             return "", room
@@ -285,6 +292,7 @@ class Follower:
                 self._messages.append(parsed)
             elif text is not None and not messages.is_reply(text):
                 self._unread.append(text)
+        # A body with high-level actions alone cannot turn, and looks around instead.
         self._can_turn = Action("turn_right") in space
         if self._has_started:
             return Decision(self._script.send(self._feedback))
@@ -336,6 +344,7 @@ class Follower:
             verbs = {"switch on": "toggle_on", "switch off": "toggle_off"}
             verb = verbs.get(command.verb, command.verb)
             return (yield from self._find_and_do(command, "goto", verb))
+        # Hands may be full of what an earlier command left in them.
         if not self._holds(command.object):
             for held in self._seen.holding:  # put down first
                 yield Action("drop", (held.name,))
@@ -344,6 +353,7 @@ class Follower:
                 return trouble
         if command.verb == "take":
             return ""
+        # A command only to look for the place: its verb is not carried out.
         target = messages.Command("open", command.to, room=command.to_room)
         return (yield from self._find_and_do(target, "go_put"))
 
@@ -354,6 +364,7 @@ class Follower:
         """
         name = command.object
         trouble = ""
+        # What was seen earlier may have been moved: then it is searched for, once.
         for search_again in (False, True):
             trouble = ""
             if name not in self._room_of or search_again:

@@ -102,6 +102,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
             .strip()
             .rstrip(".,;! ")
         )
+        # Without a count in the text, the walk is not limited to one.
         number, passes_last = count_crossings(text) or (None, False)
         if number and passes_last and turn_side:
             number += 1  # the turn is at the crossing after those passed
@@ -182,6 +183,7 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
         mentions[match.start()] = match.end(), crossed
     number = 0
     passes_last = False
+    # In the order of the text: later mentions refer to earlier ones ("that light").
     for _, (_, mention) in sorted(mentions.items()):
         if mention.cardinal:
             number = number + mention.cardinal

@@ -78,6 +78,7 @@ class Engine:
         does not fit into the context.
         """
         payload = dict(payload)
+        # Broken control tokens cannot be written as text: the engine would read them as such.
         if BREAK in payload["prompt"]:
             payload["prompt"] = self.tokens(payload["prompt"])
         answer: dict[str, Any] = self._server.handle_completions(payload)
@@ -153,6 +154,7 @@ def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
     params.n_ctx = settings.context * settings.slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = settings.memory
+    # No page and no list of conversations: the port is open to all users of the machine.
     params.fit_params = params.warmup = params.ui = params.endpoint_slots = False
     params.api_keys = [key]
     params.hostnames = ["127.0.0.1"]
@@ -253,6 +255,7 @@ def rank(
     endings = [tuple(each[shared_count:]) for each in tokens]
     table: _Table = {}
     usage = Usage()
+    # The longest first: its pass scores the beginnings of the shorter ones as well.
     for ending in sorted(endings, key=len, reverse=True):
         while missing := [
             i for i, each in enumerate(ending) if (ending[:i], each) not in table
@@ -335,6 +338,7 @@ def serve(
         key = secrets.token_urlsafe(24)
         server = start_server(path, settings or EngineSettings(), key)
         app = local_proxy(server.listening_address, key)
+        # In a thread, so that the caller's block runs while it serves.
         proxy = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(
             target=proxy.run,
@@ -379,6 +383,7 @@ def local_proxy(address: str, key: str) -> Any:
             )
         url = request.url.replace(scheme="http", netloc=urlsplit(address).netloc)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        # As the engine sent it, and without a limit: a long answer may take minutes.
         session = ClientSession(auto_decompress=False, timeout=ClientTimeout())
         try:
             body = await request.body()

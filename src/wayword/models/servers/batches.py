@@ -111,6 +111,7 @@ class BatchStore:
 
     def begin(self, batch: str, rows: Mapping[str, str]) -> None:
         """Store that requests, with their rows in the ledger, are about to be sent."""
+        # Before they are sent: a session that dies in between must not pay twice.
         entries = [(name, batch, row) for name, row in rows.items()]
         with self._writing():
             self._db.execute("INSERT INTO batches VALUES (?, NULL)", (batch,))

@@ -438,6 +438,7 @@ def _draw_walk(
         linewidth=1.3,
         zorder=3,
     )
+    # Arrows are a little behind the middle of a leg, where walks to and fro do not meet.
     for before, after in pairwise(points):
         # A shorter leg would be all arrow.
         if math.dist(before, after) * inch > 0.14:
@@ -510,6 +511,7 @@ def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:
 
 def _draw_scale(axes: Axes, west: float, south: float, east: float) -> None:
     """Draw a bar of a round length, at most a quarter of the width, in the lower left corner."""
+    # A longer bar would be taken for a part of the map.
     quarter = (east - west) / 4
     fitting = [scale for scale in _SCALES if scale <= quarter]
     length = max(fitting, default=_SCALES[0])

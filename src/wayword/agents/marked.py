@@ -131,7 +131,7 @@ def verbs_on_objects(catalog: str, space: ActionSpace) -> dict[str, int]:
 
     ``catalog`` is a prompt's list of actions.
 
-        >>> verbs_on_objects("go_explore[room]: walk\\npick_up[object]: take", ActionSpace(()))
+        >>> verbs_on_objects("go_explore[room]: walk\npick_up[object]: take", ActionSpace(()))
         {'pick_up': 1}
     """
     verbs = {}

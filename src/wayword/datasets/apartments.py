@@ -44,13 +44,13 @@ LOOKS: Mapping[str, tuple[str, ...]] = Table("looks", "appearances")
 guess the target from its description and has to look."""
 
 
+# Stop within this distance of the target (metres), as in RoboTHOR.
 GOAL_RADIUS = 1.0
-"""Stop within this distance of the target (metres), as in RoboTHOR."""
+# Minimum length of the shortest path to the target, metres.
 SHORTEST_PATH = 2.0
-"""Minimum length of the shortest path to the target, metres."""
 DRAW_ATTEMPTS = 60  # draws of target and start before an arrangement is rejected
+# Object arrangements per home; successive episodes in a home cycle through them.
 ARRANGEMENTS = 4
-"""Object arrangements per home; successive episodes in a home cycle through them."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class ApartmentsSettings(Checked):
 
 PAINTABLE = "paintable"
 """The split whose objects have looks that pictures can show."""
+# Pixels of a target in a picture from the end of the shortest path, in that split.
 LEAST_PIXELS = 200
-"""Pixels of a target in a picture from the end of the shortest path, in that split."""
 _PAINTER = SearchPainter()
 
 

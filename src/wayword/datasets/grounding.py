@@ -83,16 +83,16 @@ LEVELS = tuple(
 
 STREAMS = ("test", "train")
 """Even seeds generate test episodes, odd seeds train episodes."""
+# Minimum number of episodes to draw few-shot examples from, however few are evaluated.
 TRAINING_POOL = 500
-"""Minimum number of episodes to draw few-shot examples from, however few are evaluated."""
+# Seeds searched per episode when ``length`` is set.
 TRIES = 1_000
-"""Seeds searched per episode when ``length`` is set."""
+# Seeds reserved per level and ``settings.seed``.
 SEED_STRIDE = 1_000_000
-"""Seeds reserved per level and ``settings.seed``."""
+# Distance from the seed of a draw to that of its replacement.
 REDRAWN = 500_009
-"""Distance from the seed of a draw to that of its replacement."""
+# Replacements tried before a draw is given up.
 REDRAWS = 200
-"""Replacements tried before a draw is given up."""
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:

@@ -27,8 +27,8 @@ BUILT_IN_TYPES = frozenset(
     ("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer")
 )
 """Parts of furniture; never a goal on their own."""
+# Minimum distance from the start to every object of the named type, metres.
 FAR_M = 3.5
-"""Minimum distance from the start to every object of the named type, metres."""
 
 
 def draw_goal(

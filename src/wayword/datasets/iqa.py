@@ -42,10 +42,10 @@ EXISTS = "exists"
 CONTAINS = "contains"
 COUNTS = "counts"
 KINDS = (EXISTS, CONTAINS, COUNTS)
+# The highest count that is an answer.
 MOST_COUNTED = 3
-"""The highest count that is an answer."""
+# Share of added objects that are put into a closed receptacle, if there is one.
 HIDDEN = 0.5
-"""Share of added objects that are put into a closed receptacle, if there is one."""
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -54,8 +54,8 @@ ENDINGS = {
 }
 Question = tuple[str, str, Ids, int]
 """Question, answer, the objects to see before answering, and how many of them suffice (0: all)."""
+# Actions to see all of a room, at most as a rule; longer questions are of several rooms.
 ROOM_ACTIONS = 32
-"""Actions to see all of a room, at most as a rule; longer questions are of several rooms."""
 
 
 def _draw(

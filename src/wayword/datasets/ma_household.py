@@ -46,8 +46,8 @@ MOVES = [
     "pan_left",
     "pan_right",
 ]
+# Minimum distance between the actors at the start, if there is room; metres.
 SPACING = 1.0
-"""Minimum distance between the actors at the start, if there is room; metres."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,8 @@ JOBS = Table[Mapping[str, tuple[str, ...]]](
 FEWEST_OBJECTS = 3
 MOST_OBJECTS = 5
 PER_TYPE = 2
+# Minimum distance between two starts in metres.
 SPACING = 1.0
-"""Minimum distance between two starts in metres."""
 
 
 def draw_job(
@@ -192,8 +192,8 @@ HOMES = tuple(
     f"{kind}TestScene{number}" for number, kind in product(range(1, 8), ("", "Trimmed"))
 )
 """The published graphs; a trimmed one has fewer objects."""
+# Maximum number of objects beyond those of the goal, as in Watch-And-Help.
 MOST_EXTRA = 2
-"""Maximum number of objects beyond those of the goal, as in Watch-And-Help."""
 PLACEMENT_TRIES = 8  # random placements before an episode is left out as unreachable
 RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 """Class in the placing rules -> class in the graphs, where they differ."""
@@ -399,12 +399,12 @@ class PublishedHomes(ABC):
         return case.world(self.settings.make_body(), shared_names=True)
 
 
+# Radius of a body at a published start, in metres.
 BODY_RADIUS = 0.2
-"""Radius of a body at a published start, in metres."""
+# A published start counts as free if a start of the home is within this distance per axis.
 START_M = 0.25
-"""A published start counts as free if a start of the home is within this distance per axis."""
+# Minimum distance between two published starts, in metres: two bodies and a gap.
 APART_M = 0.5
-"""Minimum distance between two published starts, in metres: two bodies and a gap."""
 
 
 class LoggedEpisodes(PublishedHomes):

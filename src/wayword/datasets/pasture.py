@@ -56,9 +56,9 @@ TEXT_SPLITS = ("appearance", "spatial")
 """Splits whose targets are RoboTHOR's own objects, at published positions."""
 UNCOMMON_NAMES = Table[str]("thor", "uncommon", package=thor.__package__)
 """Names of the twelve uncommon types (``src/simulation/constants.py`` of the release)."""
+# Tolerance in metres between a published id and the metadata: THOR versions round differently,
+# and objects of one type are farther apart than this.
 SAME_PLACE = 0.5
-"""Tolerance in metres between a published id and the metadata: THOR versions round differently,
-and objects of one type are farther apart than this."""
 SOURCE_URL = (
     "https://github.com/real-stanford/cow, `datasets.tar.gz` and `class_templates/`"
 )

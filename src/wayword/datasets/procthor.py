@@ -182,8 +182,8 @@ SIZES = Table[tuple[float, float, float]]("thor", "sizes", package=thor.__packag
 """Width, depth and height (metres) of types absent from generated homes, or different there."""
 DEFAULT_SIZE = (0.2, 0.2, 0.2)
 """Size of all other types, metres."""
+# Furniture with its underside below this height (metres) counts as standing on the floor.
 FLOOR_LEVEL = 0.05
-"""Furniture with its underside below this height (metres) counts as standing on the floor."""
 
 
 def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:

@@ -66,8 +66,8 @@ PER_SCAN = {
     "objects_list": "{scan}.json",
 }
 """Files that a run on a scan may read; used for checksums."""
+# Heading step (degrees) between views in REVERIE's ``visible_pos``: twelve views per row.
 VIEW_STEP = 30.0
-"""Heading step (degrees) between views in REVERIE's ``visible_pos``: twelve views per row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,10 +124,10 @@ def _furniture_under(
 RequestStyle = Literal["state", "changes"]
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "rearrangement")
 MOST_CHANGES = 5  # as in the published episodes
+# Share of changes that open or close a receptacle.
 LID_SHARE = 0.3
-"""Share of changes that open or close a receptacle."""
+# Share of receptacles that are open before the changes.
 OPEN_SHARE = 0.15
-"""Share of receptacles that are open before the changes."""
 
 
 def shuffle_objects(
@@ -279,20 +279,20 @@ class Shuffle:
 #
 # The receptacle of an object is determined from boxes at both poses: see ``sources/thor.py``.
 
+# An object is in place within this many metres (in the plan) of its target on its furniture.
 NEAR_M = 0.5
-"""An object is in place within this many metres (in the plan) of its target on its furniture."""
+# Change in openness that counts as a change; the source's own threshold.
 LID_CHANGE = 0.2
-"""Change in openness that counts as a change; the source's own threshold."""
+# Minimum difference between two poses in metres; less is rounding.
 MOVED_M = 0.01
-"""Minimum difference between two poses in metres; less is rounding."""
+# Maximum height (metres) of an unsupported object that counts as lying on the floor.
 LOW_M = 0.15
-"""Maximum height (metres) of an unsupported object that counts as lying on the floor."""
 NOWHERE = "nowhere"
 """Receptacle of an object that hangs in the air according to the published boxes."""
 
 START = 0
+# Moments of an episode: the index of a start and of a target in its pairs of values.
 TARGET = 1
-"""Moments of an episode: the index of a start and of a target in its pairs of values."""
 
 Cause = Literal["", "nothing_displaced", "unknown_object", "target_on_nothing_known"]
 """Reason to omit an episode: no change counts under these rules; a moved object is not in the

@@ -56,12 +56,12 @@ SMALLEST = 5
 LARGEST = 17
 
 
-# Width of a door in metres.
 DOOR = 0.9
-# Width of an opening between day rooms in metres.
+"""Width of a door in metres."""
 OPENING = 1.6
-# Minimum length of wall between an opening and a corner, metres.
+"""Width of an opening between day rooms in metres."""
 CORNER = 0.35
+"""Minimum length of wall between an opening and a corner, metres."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 FILES = "alfred/traj_{split}.jsonl"
-# Plans give coordinates in cells of 0.25 m, i.e. four per metre.
 CELLS_PER_METRE = 4.0
+"""Plans give coordinates in cells of 0.25 m, i.e. four per metre."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,10 +219,10 @@ class Trajectories:
 
 BOX_LABELS = {"Glassbottle": "Bottle"}
 """Label missing from the metadata -> label whose box is used instead."""
-# Maximum distance (metres) between positions of one piece of furniture in the two builds.
 SAME_PLACE = 0.3
-# The same for a piece whose new label is not an expected one.
+"""Maximum distance (metres) between positions of one piece of furniture in the two builds."""
 EXACT_PLACE = 0.1
+"""The same for a piece whose new label is not an expected one."""
 _MOVED_NUMBERS = (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
 MOVED_ROOMS = tuple(f"FloorPlan{number}" for number in _MOVED_NUMBERS)
 """Rooms where some furniture that opens or holds objects is more than a metre from every piece

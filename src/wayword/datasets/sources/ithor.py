@@ -43,10 +43,10 @@ from wayword.worlds.household.scene import Point, Scene
 # In some scenes the published cells form separate parts, although tasks lead across the gap. Gaps
 # of one cell are closed; wider ones stay.
 
-# Cell spacing in metres.
 GRID = 0.25
-# Maximum offset, along each axis, between cells of two parts that are to be connected.
+"""Cell spacing in metres."""
 WIDEST_GAP = 2
+"""Maximum offset, along each axis, between cells of two parts that are to be connected."""
 Cell = tuple[int, int]
 
 
@@ -62,9 +62,9 @@ class Cells:
     main: tuple[Point, ...]
 
 
-# Limit on coordinates in metres (published rooms need a fifth). The floor is a dense grid, so a
-# corrupt coordinate would exhaust memory.
 FARTHEST = 100.0
+"""Limit on coordinates in metres (published rooms need a fifth). The floor is a dense grid, so a
+corrupt coordinate would exhaust memory."""
 
 
 def read_cells(path: Path) -> Cells:
@@ -169,8 +169,8 @@ ROOMS = {
     4: "bathroom",
 }
 """Hundreds digit of a scene number -> its room."""
-# Minimum distance (metres) of the room's outline from the outermost cells.
 OUTLINE_MARGIN = 0.05
+"""Minimum distance (metres) of the room's outline from the outermost cells."""
 
 
 def names(folder: Path) -> tuple[str, ...]:

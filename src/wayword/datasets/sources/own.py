@@ -329,8 +329,8 @@ class Record(NamedTuple):
 # reachable: see ``procedural.homes``.
 
 TRIES = 40  # layouts of furniture without a position; a failed one is drawn again from scratch
-# Overlap of two rooms (metres) that is taken for rounding in the file.
 OVERLAP_M = 0.01
+"""Overlap of two rooms (metres) that is taken for rounding in the file."""
 DOOR_WALL = floorplans.DOOR + 2 * floorplans.CORNER
 """Minimum length of a wall with a door, in metres."""
 

@@ -52,8 +52,8 @@ from wayword.worlds.household.scene import Scene
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 SPACING = 0.05  # grid cell size; these constants are in metres
-# RoboTHOR's starts are multiples of this.
 GRID = 0.25
+"""RoboTHOR's starts are multiples of this."""
 RADIUS = 0.2  # of RoboTHOR's body
 GAP_RADIUS = 0.1  # half the width of the widest gap to close
 OPEN_RADIUS = 0.1  # around a body's center, certainly open
@@ -389,8 +389,8 @@ METADATA = "robothor_scene_objects_75.json"
 SPLITS = ("train", "debug", "val", "test")
 EPISODE = b'"initial_position"'
 """Occurs exactly once in each episode record."""
-# Objects with their underside above this height (metres) do not explain gaps in the floor.
 LOWEST_EDGE = 1.0
+"""Objects with their underside above this height (metres) do not explain gaps in the floor."""
 # A target closer than NEAR with a path longer than FAR (metres) was not in view.
 NEAR = 0.85
 FAR = 0.5

@@ -13,11 +13,11 @@ from typing import Any
 
 from wayword.core.errors import DataError, UsageError
 
+# Games after which a process ends: each leaves some memory behind in the engine.
 GAMES = 200
-"""Games after which a process ends: each leaves some memory behind in the engine."""
 
+# Time limit of a request. Translating a large game takes seconds; one that hangs, for ever.
 SECONDS = 600.0
-"""Time limit of a request. Translating a large game takes seconds; one that hangs, for ever."""
 
 COMMAND = (sys.executable, "-m", "wayword.worlds.alfworld.engine")
 

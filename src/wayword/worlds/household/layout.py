@@ -24,10 +24,10 @@ Ints = NDArray[np.int32]
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
 HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)
 """Distance from a cell's center to its corners, in metres."""
+# A body this close (metres) to a room is indoors, as in a thick wall's doorway.
 DOORWAY_MARGIN = 0.3
-"""A body this close (metres) to a room is indoors, as in a thick wall's doorway."""
+# No body's eye is lower (metres), so lower furniture never blocks sight.
 LOWEST_EYE = 1.0
-"""No body's eye is lower (metres), so lower furniture never blocks sight."""
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
 

@@ -34,11 +34,11 @@ from wayword.worlds.household.world import HouseholdWorld
 
 Floats = NDArray[np.float64]
 
+# Height of doorways in metres.
 DOOR_HEIGHT = 2.05
-"""Height of doorways in metres."""
 DOOR_THICKNESS = 0.05  # metres
+# Least extent of an object in metres, so that a card on a table is not in the table's plane.
 THINNEST = 0.012
-"""Least extent of an object in metres, so that a card on a table is not in the table's plane."""
 ELEVATION = -18.0
 """Tilt of the views in degrees: what is on tables matters more than ceilings."""
 FEET = -62.0
@@ -53,16 +53,16 @@ AROUND = {
     300.0: "left ahead",
 }
 """Degrees to the right of the heading -> label, of the views of a look around."""
+# Grid in metres on which a free place is looked for where objects overlap.
 SPREAD_STEP = 0.02
-"""Grid in metres on which a free place is looked for where objects overlap."""
 HAND = (0.2, 0.45, -0.3)
 """Where a held object is seen: metres to the right, ahead, and up from the eye."""
+# Most houses in memory, each with its walls; one takes about 1 MB.
 MESHES = 4
-"""Most houses in memory, each with its walls; one takes about 1 MB."""
+# Most objects in memory, each in one state and place; one takes about 20 kB.
 OBJECT_MESHES = 4096
-"""Most objects in memory, each in one state and place; one takes about 20 kB."""
+# Share of a doorway's width that its open door takes.
 SWING = 0.92
-"""Share of a doorway's width that its open door takes."""
 
 
 class HouseholdPainter(Painter):

@@ -405,8 +405,8 @@ def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     return np.asarray(marks.reshape(len(rows), columns) == b".")
 
 
+# Positions to test for a view of an object, which may be visible from nowhere.
 MAX_TRIES = 400
-"""Positions to test for a view of an object, which may be visible from nowhere."""
 
 
 def closed_doors_to(
@@ -682,8 +682,8 @@ def turn_verbs(
 
 
 HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
+# Metres from the body instead, if it is inside the box, as in a counter's bend.
 ARM_LENGTH = 0.6
-"""Metres from the body instead, if it is inside the box, as in a counter's bend."""
 Pose = tuple[float, float, float]
 """x, y (metres) and heading (degrees)."""
 

@@ -23,12 +23,12 @@ from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 2  # increase it when the cached arrays change
+# Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
+# scipy takes longer than all other work on a generated house.
 SMALL_GRAPH = 100
-"""Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
-scipy takes longer than all other work on a generated house."""
+# From this many viewpoints on, distances are computed from the ends that are asked for: a table of
+# all pairs is quadratic, and takes 10 s and 800 MB for 10,000. Matterport's scans have up to 350.
 LARGE_GRAPH = 2_000
-"""From this many viewpoints on, distances are computed from the ends that are asked for: a table of
-all pairs is quadratic, and takes 10 s and 800 MB for 10,000. Matterport's scans have up to 350."""
 
 
 @dataclass(frozen=True, slots=True)

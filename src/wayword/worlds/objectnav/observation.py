@@ -386,8 +386,8 @@ def nearest_per_column(ranges: Floats, bearings: Floats) -> tuple[Floats, Floats
 
 BODY_HEIGHTS = (0.1, 1.4)  # metres above the floor, ankle and head: obstacles of a body
 HALF_WIDTH = 0.25  # metres to the side of a body's middle that it needs free
+# Degrees to the side of a bearing whose rays decide if it was measured: half a body at 1 m.
 MEASURED_SIDE = 14.0
-"""Degrees to the side of a bearing whose rays decide if it was measured: half a body at 1 m."""
 MIN_MEASURED = 0.5  # share of these rays; depth cameras leave holes of single pixels
 
 

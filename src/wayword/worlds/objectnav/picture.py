@@ -30,8 +30,8 @@ from wayword.worlds.objectnav.world import ObjectNavWorld
 
 ELEVATION = -20.0
 """Tilt of the views in degrees: what is on tables and on the floor."""
+# Largest width of a view in degrees: wider ones show a mug across a room as a few pixels.
 VIEW_WIDTH = 60.0
-"""Largest width of a view in degrees: wider ones show a mug across a room as a few pixels."""
 VIEW_SIZE = (360, 480)
 """Rows and columns of the default size, by which the rules of sight are set."""
 AROUND = ("ahead", "right ahead", "right behind", "behind", "left behind", "left ahead")
@@ -42,8 +42,8 @@ AHEAD = {
     3: ("left", "ahead", "right"),
 }
 """Names of the views that share a camera's field of view, by their number."""
+# Most homes in memory; each takes about 5 MB.
 MESHES = 8
-"""Most homes in memory; each takes about 5 MB."""
 
 
 def picture_camera(field_of_view: float, reach: float) -> Camera:

@@ -67,9 +67,9 @@ MIN_PROGRESS = 0.05
 LATEST = {"sec": 0, "nanosec": 0}
 """Stamp of a goal: tf2 uses the newest transform. Without a stamp, rosbridge fills in its own
 clock, for which transforms are too old (simulated time) or too new (a plan that is made again)."""
+# Metres that Nav2's footprint and inflation keep from an obstacle. A goal that was aborted without
+# a reason met an obstacle if depth shows one at most this far behind the goal.
 OBSTACLE_MARGIN = 0.3
-"""Metres that Nav2's footprint and inflation keep from an obstacle. A goal that was aborted without
-a reason met an obstacle if depth shows one at most this far behind the goal."""
 FARTHEST_OBSTACLE = 1.0  # metres from the robot within which an obstacle stopped it
 NAMES = (
     *(
@@ -105,8 +105,8 @@ FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
 rays. Centimetres reach a camera's from a view of half a metre on."""
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
+# Wait for a frame that measured something: a camera starts with black frames.
 UNMEASURED_SECONDS = 2.0
-"""Wait for a frame that measured something: a camera starts with black frames."""
 
 Message = Mapping[str, Json]
 # x, y (metres), and the heading in degrees clockwise from y

@@ -37,11 +37,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MIN_HEIGHT = 0.03  # flatter objects (rugs) block nothing; metres
 CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
+# Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
+# the object and hides nothing; a ray through the seam of two walls is blocked.
 RAY_SLACK = 1e-9
-"""Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
-the object and hides nothing; a ray through the seam of two walls is blocked."""
+# Offset of outer test points from the center, as a share of the extents.
 POINT_SPREAD = 0.4
-"""Offset of outer test points from the center, as a share of the extents."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,8 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
+# Metres between goal positions: RoboTHOR's shortest paths end on this grid.
 GRID_SPACING = 0.25
-"""Metres between goal positions: RoboTHOR's shortest paths end on this grid."""
 
 
 def places_to_see(

@@ -45,8 +45,8 @@ KINDS = (
 )
 """ALFRED's names of the task types."""
 
-# Share of tasks with a sliceable object that ask for a slice of it.
 SLICED_SHARE = 0.15
+"""Share of tasks with a sliceable object that ask for a slice of it."""
 NEVER_GOALS = frozenset(
     (
         "stove_burner",

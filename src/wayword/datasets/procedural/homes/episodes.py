@@ -51,8 +51,8 @@ HAND_VERBS = (
     "slice",
     "stop",
 )
-# Minimum number of generated episodes to draw few-shot examples from, however few are run.
 FEWEST_EPISODES = 100
+"""Minimum number of generated episodes to draw few-shot examples from, however few are run."""
 ACTIONS: dict[str, tuple[str, ...]] = {
     "all": tuple(VERBS),
     "low": (*LOW_LEVEL, "chat", "ask"),
@@ -291,10 +291,10 @@ Draw = Callable[[random.Random, Arrangement, str], Task | None]
 """Draw a task from a furnished home (may change its objects) and an arrangement's name; None if
 this draw has no task."""
 TRIES = 50  # arrangements drawn before giving up on a kind of task in a home
-# Tasks drawn to find one of a given length.
 LENGTH_TRIES = 2_000
-# Tasks drawn in one arrangement while searching: an arrangement costs more than a task.
+"""Tasks drawn to find one of a given length."""
 TASKS_PER_ARRANGEMENT = 10
+"""Tasks drawn in one arrangement while searching: an arrangement costs more than a task."""
 
 
 def episode_id(scene: str, arrangement: str) -> str:

@@ -68,10 +68,10 @@ FURNITURE: Mapping[str, tuple[tuple[str, float], ...]] = Table("furniture", "roo
 
 # Furniture placed along the walls and in the middle of rooms, with a path left to each piece.
 
-# Clearance in front of a piece, and around a free-standing one, in metres.
 FRONT = 0.75
-# Clearance on either side of a doorway, in metres.
+"""Clearance in front of a piece, and around a free-standing one, in metres."""
 THRESHOLD = 0.9
+"""Clearance on either side of a doorway, in metres."""
 OFF_WALL = 0.03  # metres: a piece flush with the wall would be hidden by it
 TRIES = 60  # positions tried before a piece is omitted
 

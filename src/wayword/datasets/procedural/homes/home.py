@@ -43,8 +43,8 @@ from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.verbs import Body
 
 MIN_ROOMS = 1
-# Range of rooms that a home can be drawn with.
 MAX_ROOMS = 100
+"""Range of rooms that a home can be drawn with."""
 STUDIO = "studio"
 """The only room of the smallest homes."""
 STUDIO_WIDTH = (6.0, 7.0)  # metres: wide, since it holds all furniture of a home
@@ -52,12 +52,12 @@ ROW_ROOMS = ("kitchen", "living room", "main bedroom", "bathroom")
 """Rooms, in order, of homes too small for a hallway."""
 CORRIDOR = "corridor"
 CORRIDOR_WIDTH = 2.4  # metres, as the widest hallway
-# Maximum number of rooms per wing, including its hallway.
 WING_ROOMS = 12
-# Gap between wings on the same side, metres.
+"""Maximum number of rooms per wing, including its hallway."""
 WING_GAP = 0.4
-# Width of the opening from the corridor into a wing's hallway, metres.
+"""Gap between wings on the same side, metres."""
 ARCH_WIDTH = 1.2
+"""Width of the opening from the corridor into a wing's hallway, metres."""
 
 
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
@@ -145,10 +145,10 @@ def _mirror_x(x: float, side: int) -> float:
 
 # The furnished plan.
 
-# Share of doors that are closed at the start.
 CLOSED_DOORS = 0.35
-# Starts are multiples of this (metres), so that all walks in a home share one lattice.
+"""Share of doors that are closed at the start."""
 GRID = 0.25
+"""Starts are multiples of this (metres), so that all walks in a home share one lattice."""
 TRIES = 40  # plans drawn before a home is declared impassable; most need one or two
 NEEDED_FURNITURE = ("fridge", "counter_top", "kitchen_sink")
 """Furniture that the tasks need in every home."""

@@ -68,13 +68,13 @@ OBJECTS: Mapping[str, ObjectKind] = Table("objects", "objects", _small)
 
 # Placement of small objects in a home, each at a likely place.
 
-# Slots left free in receptacles with more than one slot.
 SPARE = 2
-# Maximum distance of objects from a standing position (metres); less than a body's reach.
+"""Slots left free in receptacles with more than one slot."""
 ARM_LENGTH = 1.2
+"""Maximum distance of objects from a standing position (metres); less than a body's reach."""
 TRIED_SPOTS = 12  # random spots tried per surface, since part of it may be out of reach
-# Share of the dirtyable objects that are dirty.
 DIRTY_SHARE = 0.25
+"""Share of the dirtyable objects that are dirty."""
 
 
 @dataclass(eq=False)

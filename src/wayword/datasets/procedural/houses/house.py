@@ -142,17 +142,17 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     return np.asarray(hit.any(axis=-1))
 
 
-# Approximate distance in metres between viewpoints of a room.
 SPACING = 2.5
-# The same in the hallway, whose viewpoints are on one line.
+"""Approximate distance in metres between viewpoints of a room."""
 HALL_SPACING = 2.8
-# Maximum offset of a viewpoint from its grid position along each axis, in metres.
+"""The same in the hallway, whose viewpoints are on one line."""
 JITTER_M = 0.2
-# Maximum edge length in metres, unless a longer edge is needed to connect the graph.
+"""Maximum offset of a viewpoint from its grid position along each axis, in metres."""
 LONGEST = 4.2
+"""Maximum edge length in metres, unless a longer edge is needed to connect the graph."""
 
-# A third viewpoint counts as between two others if it sees them more than this angle apart.
 DETOUR_ANGLE = 125.0
+"""A third viewpoint counts as between two others if it sees them more than this angle apart."""
 EYE_HEIGHT = 1.5  # metres above the floor
 
 
@@ -288,14 +288,14 @@ FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
 # Furniture, placed along the walls and out of the way.
 
 OFF_WALL = 0.3  # metres from the wall to the center of a piece
-# Minimum distance between two pieces, in metres.
 APART = 0.85
-# Minimum distance of a piece from the side of a doorway, in metres.
+"""Minimum distance between two pieces, in metres."""
 DOOR_CLEARANCE = 0.5
-# Minimum distance of a piece from viewpoints, in metres.
+"""Minimum distance of a piece from the side of a doorway, in metres."""
 PLACE_CLEARANCE = 0.6
-# Minimum distance of a piece from edges between viewpoints, in metres.
+"""Minimum distance of a piece from viewpoints, in metres."""
 PATH_CLEARANCE = 0.4
+"""Minimum distance of a piece from edges between viewpoints, in metres."""
 TRIES = 25  # positions tried before a piece is omitted
 
 

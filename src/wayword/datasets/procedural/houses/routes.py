@@ -28,25 +28,25 @@ from wayword.datasets.procedural.houses.house import (
 from wayword.datasets.procedural.houses.views import doors_in_sight, named_furniture
 
 ROUTE_HOPS = range(3, 7)  # steps of a route; a tour of more is made of such legs
-# Minimum length of a route in metres.
 SHORTEST = 5.0
+"""Minimum length of a route in metres."""
 
-# Maximum distance (metres) of an object "next to" a viewpoint.
 BESIDE = 1.9
-# Minimum lead (metres) of the nearest viewpoint over the next one, so that "next to" is clear.
+"""Maximum distance (metres) of an object "next to" a viewpoint."""
 BESIDE_MARGIN = 0.25
+"""Minimum lead (metres) of the nearest viewpoint over the next one, so that "next to" is clear."""
 
-# Maximum distance (metres) from the path to an object that it passes.
 PASSING_RANGE = 1.7
+"""Maximum distance (metres) from the path to an object that it passes."""
 
-# Maximum angle (degrees) between the first step of a stretch and the direction of its end.
 FIRST_STEP_ANGLE = 50.0
+"""Maximum angle (degrees) between the first step of a stretch and the direction of its end."""
 
-# Minimum lead (degrees) of a direction over all other edges to be unambiguous.
 CLEAR_ANGLE = 20.0
+"""Minimum lead (degrees) of a direction over all other edges to be unambiguous."""
 
-# Minimum distance of a tour's goal from its start, in metres: closer counts as success.
 TOUR_DISTANCE = 3.0
+"""Minimum distance of a tour's goal from its start, in metres: closer counts as success."""
 TOUR_DRAWS = 2_000  # failed draws after which a house has no more tours
 
 TURN_ANGLES = {

@@ -19,26 +19,26 @@ from wayword.render.parts import MeshBuilder, Point, checksum, paint_of
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.indoor.graph import ViewpointGraph
 
-# Height of doorways in metres.
 DOOR_HEIGHT = 2.1
-# Width of the border around a doorway in metres.
+"""Height of doorways in metres."""
 BORDER = 0.12
-# Distance of that border from the wall in metres, so that it never lies in the wall's plane.
+"""Width of the border around a doorway in metres."""
 FLUSH = 0.005
-# Distance of a piece's back from the wall in metres, so that it never lies in the wall's plane.
+"""Distance of that border from the wall in metres, so that it never lies in the wall's plane."""
 GAP = 0.01
-# Share of the distance to the next piece along the wall that a piece may fill.
+"""Distance of a piece's back from the wall in metres, so that it never lies in the wall's plane."""
 SPACING = 0.95
-# Pieces up to this far off a wall, in metres, stand along it or in the way of what does.
+"""Share of the distance to the next piece along the wall that a piece may fill."""
 SAME_WALL = 1.0
-# Clear floor in front of a viewpoint in metres: the depth of a person.
+"""Pieces up to this far off a wall, in metres, stand along it or in the way of what does."""
 STANDING_ROOM = 0.3
+"""Clear floor in front of a viewpoint in metres: the depth of a person."""
 EYE_ELEVATION = -15.0
 """Elevation of the views in degrees: furniture stands on the floor."""
-# Most meshes in memory: each takes about 3 MB.
 MESHES = 4
-# Smallest extent of a piece in metres; its kind must stay recognizable.
+"""Most meshes in memory: each takes about 3 MB."""
 NARROWEST = 0.3
+"""Smallest extent of a piece in metres; its kind must stay recognizable."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

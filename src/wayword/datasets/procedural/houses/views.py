@@ -20,13 +20,13 @@ from wayword.datasets.procedural.houses.house import (
 from wayword.datasets.procedural.tables import Table, join_words, with_article
 
 SECTORS = 8  # as in NavGPT's recorded observations
-# Maximum number of pieces captioned per direction within the room; the nearest ones.
 MOST_NAMED = 3
+"""Maximum number of pieces captioned per direction within the room; the nearest ones."""
 
-# Maximum number of pieces captioned through a doorway.
 MOST_BEYOND = 1
-# Maximum distance of a piece captioned through a doorway, in metres.
+"""Maximum number of pieces captioned through a doorway."""
 BEYOND_RANGE = 7.0
+"""Maximum distance of a piece captioned through a doorway, in metres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +213,18 @@ def _distance_to_wall(start: float, step: float, low: float, high: float) -> flo
     return (wall - start) / step
 
 
-# Directions with a smaller sine of the angle to a wall count as parallel to it.
 PARALLEL = 0.1
+"""Directions with a smaller sine of the angle to a wall count as parallel to it."""
 
 
 # Views as sentences: several wordings, chosen by a seed from the viewpoint's name.
 
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "views")
-# Maximum distance of sightings in metres, as in NavGPT's recorded observations.
 SIGHTING_RANGE = 3.0
+"""Maximum distance of sightings in metres, as in NavGPT's recorded observations."""
 
-# Beyond this distance (metres) a bare wall is captioned as open floor.
 OPEN_FLOOR = 3.0
+"""Beyond this distance (metres) a bare wall is captioned as open floor."""
 
 
 def percept(

@@ -44,12 +44,12 @@ TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
 # Thresholds in degrees, chosen so that a person at the junction would use the same word.
 STRAIGHT = 30.0
 """Maximum angle of an exit that is straight ahead."""
-# Minimum lead of the straight exit over all others.
 CLEARLY = 25.0
-# Minimum angle of an exit to the left or right.
+"""Minimum lead of the straight exit over all others."""
 SIDE_ANGLE = 40.0
-# Maximum angle of an exit to the left or right.
+"""Minimum angle of an exit to the left or right."""
 BACK_ANGLE = 160.0
+"""Maximum angle of an exit to the left or right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +118,28 @@ TURN_COUNTS = (1, 2, 2, 2, 3, 3, 3, 4)
 CROSSING_COUNTS = (0, 0, 0, 1, 1, 2)
 """Numbers of junctions crossed after the last turn, to draw from."""
 
-# Share of routes that end a counted number of steps after the last turn.
 COUNTED_SHARE = 0.2
+"""Share of routes that end a counted number of steps after the last turn."""
 
 SHORTEST = 14
-# Range of actions per route, including turns and the stop.
 LONGEST = 50
-# Consecutive combinations without a new route after which a town has no more.
+"""Range of actions per route, including turns and the stop."""
 FAILURES = 20
+"""Consecutive combinations without a new route after which a town has no more."""
 
 ATTEMPTS = 500  # draws before a combination of turns and crossings counts as failed
-# Draws per leg of a route of a set length; a leg that crosses the route is drawn again.
 LEG_ATTEMPTS = 3
-# Minimum ratio of shortest path to route: a route is at most a third longer.
+"""Draws per leg of a route of a set length; a leg that crosses the route is drawn again."""
 DIRECTNESS = 0.75
+"""Minimum ratio of shortest path to route: a route is at most a third longer."""
 
 MOST_STRAIGHT = 3  # maximum junctions crossed per leg: people do not count further
 STEPS_AFTER = (2, 4)
 """Range of counted steps after the last turn, to draw from."""
-# Maximum number of counted steps of a route of a set length.
 MOST_STEPS = 5
-# Maximum distance, in panoramas beyond the goal, of a landmark that means "too far".
+"""Maximum number of counted steps of a route of a set length."""
 TOO_FAR_RANGE = 7
+"""Maximum distance, in panoramas beyond the goal, of a landmark that means "too far"."""
 
 # Angles to a landmark, in degrees from the heading.
 SIDEWAYS = 24.0
@@ -147,9 +147,9 @@ SIDEWAYS = 24.0
 BESIDE = (70.0, 110.0)
 """A landmark between these is right alongside."""
 TURNED = 65.0
-# A landmark between these may be described as on the left or right: wider than ``BESIDE``, so
-# that no earlier position matches the description of a goal.
 BEHIND_WALKER = 122.0
+"""A landmark between these may be described as on the left or right: wider than ``BESIDE``, so
+that no earlier position matches the description of a goal."""
 
 Side = Literal["left", "right"]
 

@@ -36,29 +36,29 @@ from wayword.render.parts import (
 )
 from wayword.render.raster import Floats, Mesh, PinholeCamera, draw
 
-# Height of the eye in metres: that of a camera on a car, as in Street View.
 EYE = 2.0
-# Elevation of the views in degrees: signs hang above the eye.
+"""Height of the eye in metres: that of a camera on a car, as in Street View."""
 ELEVATION = 5.0
-# Width of each of three views in degrees: together they show all of the five directions that words
-# name, up to 112.5° to either side.
+"""Elevation of the views in degrees: signs hang above the eye."""
 VIEW_WIDTH = 75.0
+"""Width of each of three views in degrees: together they show all of the five directions that words
+name, up to 112.5° to either side."""
 LAYERS = ((6.0, -0.02, "sidewalk"), (3.6, 0.0, "asphalt"), (0.1, 0.01, "lane"))
 """Half width, height (metres) and paint of the layers of a street."""
-# Ground around a town in metres.
 MARGIN = 60.0
-# Distance of houses from the middle of the street in metres.
+"""Ground around a town in metres."""
 HOUSE_OFFSET = 11.5
-# Least distance between the middles of buildings in metres.
+"""Distance of houses from the middle of the street in metres."""
 HOUSE_SPACE = 9.0
-# Least distance of a house's middle from any panorama in metres.
+"""Least distance between the middles of buildings in metres."""
 STREET_SPACE = 8.4
-# Most metres between points of a street that stand for it.
+"""Least distance of a house's middle from any panorama in metres."""
 STREET_STEP = 2.0
+"""Most metres between points of a street that stand for it."""
 HOUSE_PAINTS = ("brick", "plaster", "slate", "olive", "cream")
 HOUSE_HEIGHTS = (5.0, 9.0)  # metres
-# Distance of the posts of a traffic light from the middle of its junction in metres.
 POST_OFFSET = 7.0
+"""Distance of the posts of a traffic light from the middle of its junction in metres."""
 SIGN_PAINTS = (
     "sign_red",
     "sign_blue",
@@ -66,28 +66,28 @@ SIGN_PAINTS = (
     "sign_brown",
     "sign_violet",
 )
-# Side of a dot of a sign's letters in metres: letters are 1.05 m high.
 DOT = 0.15
-# Height of the lower edge of a facade's sign in metres: over the heads of people.
+"""Side of a dot of a sign's letters in metres: letters are 1.05 m high."""
 SIGN_BOTTOM = 3.4
-# Height of the lower edge of a sign across the sidewalk in metres: over that of the facade.
+"""Height of the lower edge of a facade's sign in metres: over the heads of people."""
 HUNG_BOTTOM = 5.1
-# Distance of a sign from its wall in metres.
+"""Height of the lower edge of a sign across the sidewalk in metres: over that of the facade."""
 STAND_OFF = 0.25
-# Dots from one line of a sign to the next.
+"""Distance of a sign from its wall in metres."""
 LINE_ROWS = 9
-# Distance of letters from their board in metres.
+"""Dots from one line of a sign to the next."""
 FLUSH = 0.02
-# Distance in metres up to which buildings are drawn.
+"""Distance of letters from their board in metres."""
 SEEN_WITHIN = 110.0
-# Distance in metres up to which letters are drawn: farther ones are no letters.
+"""Distance in metres up to which buildings are drawn."""
 READ_WITHIN = 55.0
+"""Distance in metres up to which letters are drawn: farther ones are no letters."""
 GROUND = -0.05
 """Height of the ground in metres: under the streets."""
-# Most towns in memory: each takes about 20 MB.
 SCENES = 4
-# Most panoramas whose surroundings are in memory.
+"""Most towns in memory: each takes about 20 MB."""
 PLACES = 8
+"""Most panoramas whose surroundings are in memory."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -58,12 +58,12 @@ BLOCK = (58, 92)
 """Range of distances (metres) between corners, before jitter."""
 
 JITTER = 7  # maximum jitter of a corner along each axis, in metres
-# Share of the streets of the grid that are left out, if the town stays connected.
 MISSING_SHARE = 0.15
-# Share of blocks with a diagonal street.
+"""Share of the streets of the grid that are left out, if the town stays connected."""
 DIAGONAL_SHARE = 0.2
-# Share of streets that bend halfway.
+"""Share of blocks with a diagonal street."""
 BENT_SHARE = 0.25
+"""Share of streets that bend halfway."""
 BEND_M = (6.0, 14.0)
 """Range of distances (metres) of a bend from the straight line."""
 
@@ -224,14 +224,14 @@ def _leaves_apart(street: Street, others: list[Street]) -> bool:
 SMALLEST = 3
 LARGEST = 9
 
-# Approximate distance between panoramas, metres.
 SPACING = 10.0
+"""Approximate distance between panoramas, metres."""
 
-# Distance from the middle of the street to landmarks along it, metres.
 LANDMARK_OFFSET = 9.0
+"""Distance from the middle of the street to landmarks along it, metres."""
 
-# Distance from the middle of a junction to a landmark on its corner, metres.
 CORNER_OFFSET = 13.0
+"""Distance from the middle of a junction to a landmark on its corner, metres."""
 
 METRES_PER_DEGREE = 111_320.0  # at the equator, where all towns are placed
 
@@ -435,11 +435,11 @@ def _fill_corners(
     return landmarks
 
 
-# Maximum distance in metres at which a landmark is recognized.
 SIGHT = 27.0
+"""Maximum distance in metres at which a landmark is recognized."""
 
-# Half the horizontal field of view in degrees (60 in total, as in VELMA).
 HALF_VIEW = 30.0
+"""Half the horizontal field of view in degrees (60 in total, as in VELMA)."""
 
 SECTORS = 8  # views of a panorama, as in NavGPT
 WIDTH = 360.0 / SECTORS  # degrees

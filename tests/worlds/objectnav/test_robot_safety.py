@@ -262,7 +262,7 @@ def test_an_empty_battery_ends_the_search_before_anything_moves() -> None:
     assert robot.goals == 0
 
 
-@pytest.mark.parametrize("share", [None, 85.0, "full"])
+@pytest.mark.parametrize("share", [None, 185.0, "full"])
 def test_a_charge_that_is_no_share_ends_the_search(share: Any) -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(share)

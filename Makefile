@@ -71,7 +71,7 @@ lint: install
 test-all: test test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal tests
+	$(BIN)/pytest -n 3 --dist worksteal tests
 
 # The short form is part of `make test`; docs/reliability.md quotes the counts of this one.
 chaos: install

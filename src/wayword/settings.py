@@ -180,6 +180,7 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
             )
         try:
             value = load_yaml(text) if text else ""
+        # Text that is no YAML, such as an open bracket, is meant literally.
         except (yaml.YAMLError, RecursionError, ValueError):
             value = text
         inner, (*above, last) = tree, key.split(".")
@@ -197,6 +198,7 @@ def load_yaml(text: str) -> Any:
     import yaml
 
     loaded = yaml.safe_load(text)
+    # Aliases let a few lines expand to billions of values, which code would visit.
     remaining = [_MAX_VALUES]
 
     def walk(value: Any, above: tuple[int, ...]) -> None:

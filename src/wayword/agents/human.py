@@ -150,6 +150,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
         verbs = [name for name in names if name.startswith(word)]
     if not verbs:
         verbs = [name for name in names if _initials(name) == word]
+    # An argument may fit only one of the verbs that the abbreviation fits.
     if len(verbs) > 1 and typed_arguments:
         completions = [_complete_action(verb, typed_arguments, space) for verb in verbs]
         actions = [each for each in completions if isinstance(each, Action)]
@@ -178,6 +179,7 @@ def list_actions(
     ``verb``. Verbs without arguments share a line; those with free text come last."""
     bare_verbs: list[str] = []
     groups: dict[str, list[str]] = {}
+    # Numbers are those of the full list even for one verb, as players type them.
     for number, action in enumerate(space.listed, 1):
         if verb and not action.name.startswith(verb):
             continue
@@ -374,6 +376,7 @@ class Human(Agent):
             space,
             observation,
         )
+        # A page shows the situation in its own form; a terminal needs the lines below.
         if self._person.show(situation):
             return situation
         show = self._person.write

@@ -297,8 +297,10 @@ class PromptBudget:
             messages, sampling = in_words(messages, sampling)
         completion = await self._complete(messages, sampling)
         reply = replies(completion, sampling)[0]
+        # A result can only be sent to a call that has an ID.
         if completion.calls and all(call.id for call in completion.calls):
             return Called(completion.message, completion.calls, reply)
+        # Some models write calls into their text, in the format of their training.
         calls = calls_in(reply.text, [tool.name for tool in tools])
         message = Message("assistant", reply.text.strip() or NO_ANSWER)
         return Called(message, calls, reply, "tools" in completion.unsent)

@@ -111,6 +111,7 @@ class Clone:
         except OSError as error:
             problem = f"cannot be read ({error.strerror})"
             raise DataError(path, "", problem, "give the folder of the clone") from None
+        # A pickle starts with the byte 0x80; loading one would run code of the clone.
         if content[:1] == b"\x80" or b"\0" in content:
             raise DataError(
                 path,
@@ -123,6 +124,7 @@ class Clone:
             line = content.count(b"\n", 0, error.start) + 1
             raise DataError(f"{path}:{line}", "", "is not UTF-8 text") from None
         self.checksums[name] = sha256(path)
+        # A clone made on Windows must give the same prompts.
         return Template(text.replace("\r\n", "\n"), path)
 
     def python(self, name: str, templates: bool = False) -> Strings:
@@ -152,6 +154,7 @@ class Clone:
         def text(*keys: str) -> Template:
             """Return the text at the end of the keys. Raises ``DataError`` with its
             line."""
+            # The parser keeps no positions: searching the keys in order finds the line.
             value = tree
             at = 0
             for key in keys:
@@ -235,6 +238,7 @@ class Strings:
                 if name in self._named and added is not None:
                     before = self._named[name]
                     self._named[name] = replace(before, text=before.text + added.text)
+            # A text is collected as one: the parts of an f-string alone are no prompt.
             single = self._text(child) if isinstance(child, ast.expr) else None
             if single is not None:
                 self._all.append(single)
@@ -402,6 +406,7 @@ def _navgpt_direction(strings: Strings) -> Texts:
         left_right2="{end}",
         **{"observation_list[idx]": "{caption}"},
     )
+    # The released string has both parts: the range, a newline, the caption.
     named, _, caption = scene.text.partition("\n")
     objects = strings.with_slots("direction", "object_dict").fill(
         direction="{direction}",
@@ -411,6 +416,7 @@ def _navgpt_direction(strings: Strings) -> Texts:
         direction="{direction}",
         **{"candidate_range[idx]": "{exits}"},
     )
+    # Several strings have this slot alone: the last is for directions without exits.
     alone = strings.all_with_slots("direction")
     no_exits = alone[-1].fill(direction="{direction}")
     texts = {"range": scene, "caption": scene, "objects_near": objects}

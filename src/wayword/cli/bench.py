@@ -167,6 +167,7 @@ def play(
     entry = replace(entry, tracks=tuple(track.name for track in chosen))
     # a sample is played in its ladder's turn, so there are never more runs than ladders
     at_once = 1 if engine else max(1, min(len(chosen), concurrency // episodes))
+    # These limits are those of the key, which all runs at the same time share.
     options = {
         "concurrency": concurrency // at_once,
         "rpm": rpm and rpm / at_once,
@@ -189,6 +190,7 @@ def play(
     ladders.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
     show.echo(f"{ladders.render(card)}\n\n{path}")
+    # A script can tell an incomplete card by the exit code.
     if not player.complete:
         raise typer.Exit(1)
 
@@ -203,10 +205,12 @@ def _tracks(entry: Contender, data: Path | None) -> list[Track]:
 
     tracks: list[Track] = []
     for track in entry.chosen():
+        # The shortest level decides: an agent that cannot play it plays none.
         _, shortest = next(entry.plans(track, data=data))
         try:
             ladders.check_player(shortest)
         except UsageError as error:
+            # A track that the command names must not be dropped silently.
             if entry.tracks:
                 raise
             show.notice(f"{track.name} is left out: {error}")
@@ -352,6 +356,7 @@ class _PlayerOptions:
                     await self._run(track, f"{track.name}, {condition}", plan)
                 if sample := samples.get(track.name):
                     await self._run(track, sample.on, sample)
+                # One track fewer shares the rest of the budget.
                 self._tracks -= 1
 
         await asyncio.gather(*(play_track(*climb) for climb in climbs))
@@ -397,6 +402,7 @@ class _PlayerOptions:
             replace(plan, max_dollars=share),
             self._row(label, track.name),
         )
+        # The reservation ends before its spending counts, or it would count twice.
         self._running -= 1
         self._reserved -= share or 0.0
         self._spent += billed(result.path)[1]

@@ -473,6 +473,7 @@ def export(
             card = write(runs, out, options, report)
     # Failures serve KTO and DPO
     if not (card.lines or (strategy == "calls" and card.decisions)):
+        # An empty file would look like a finished export.
         if out.is_file():
             out.unlink()
         elif strategy == "calls":

@@ -170,6 +170,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
         remedy = extra if " " in extra else install_command(extra)
         raise UsageError(f"{what}: {remedy}") from None
     except ImportError as error:
+        # The package is there but cannot be loaded: often a system library is missing.
         problem = " ".join(str(error).split())[:200]
         packages = [
             package

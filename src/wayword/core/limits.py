@@ -41,6 +41,7 @@ def check_limits() -> None:
             f"the limit of virtual memory is {memory // MIB} MiB, and a run needs "
             f"{LEAST_MEMORY // MIB} MiB; raise it (ulimit -v {LEAST_MEMORY // 1024})"
         )
+    # Each thread of linear algebra maps memory and counts as a process.
     is_low = processes is not None and processes < FEW_PROCESSES
     if memory is not None or is_low:
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -57,6 +58,8 @@ def check_room(name: str, size: int, threads: int) -> None:
             f"{name} needs {size // MIB} MiB, and the limit of virtual memory leaves "
             f"{max(0, memory - _mapped()) // MIB}; raise it (ulimit -v {needed})"
         )
+    # Only starting threads shows how many are left: other processes count, too.
+    # All of them live until the end, as those of the library will.
     end = threading.Event()
     started: list[threading.Thread] = []
     try:

@@ -216,6 +216,7 @@ class Grounding(SolvableLevels):
             """Draw a task: the level of that number, with a mission that no test
             episode has."""
             level = levels[number % len(levels)]
+            # Named by its number, so that ids are known without drawing the tasks.
             name = name_of(number)
             drawn = number // len(levels)
             if self.settings.length:

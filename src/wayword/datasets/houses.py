@@ -114,11 +114,13 @@ def _write_clause(
     parts = []
     room = house.room_name(stretch.room)
     turn = routes.turn_word(stretch.angle)
+    # A clause without an end to name must say at least to go straight.
     has_no_target = stretch.door is None and stretch.piece is None
     if turn != "straight" or has_no_target or rng.random() < style.straight:
         parts.append(rng.choice(TURNS[turn]))
     if stretch.past and rng.random() < style.past:
         number, side = stretch.past
+        # Drawn before the verb: another order of draws would change the instructions.
         says_side = rng.random() < style.side
         verb = rng.choice(("walk past", "go past", "pass"))
         past = f"{verb} the {_furniture_name(house, number, style)}"

@@ -176,6 +176,7 @@ def _draw_contains(
     if not pairs:
         return None
     holder, item = rng.choice(pairs)
+    # Emptied of the item first, so that the answer does not depend on the home.
     for old in draft.of(item):
         if old.parent == holder.id:
             del draft.objects[old.id]

@@ -135,9 +135,11 @@ def draw_pair(
             drawn = drawing.draw_task(rng, definition, classes, stage.scene)
             check_task(drawn)
         except teach.Unbuildable as unfit:
+            # Another arrangement may fit; the last reason is reported if none does.
             cause = str(unfit)
             continue
         place = rng.choice(stage.starts)
+        # Apart from each other, unless the room is too small for it.
         free_points = [
             p
             for p in stage.starts
@@ -367,6 +369,7 @@ class FloorPairs(HouseholdPairs):
                     found[kind] = "", pair
             return found
 
+        # The key has all that the rooms depend on, and a version of the drawing.
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
         key = f"teach-3-{self._split}-{self._settings.seed}-{kinds}"
         rooms = cached_json(key, self.files.values(), find_rooms)

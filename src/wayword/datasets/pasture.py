@@ -111,6 +111,7 @@ class Pasture(Robothor):
                 f"pasture: dataset.build={settings.build or '(empty)'}: no such file; PASTURE's "
                 "scenes are in the authors' builds (pasture_builds.tar.gz), not in AI2-THOR's own"
             )
+        # Caches of this object: a decorated method would keep it alive.
         self._descriptions = lru_cache(maxsize=64)(self._describe_targets)
         self._cached_place = lru_cache(maxsize=64)(self._make_place)
 

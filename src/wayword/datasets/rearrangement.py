@@ -324,6 +324,7 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     last = tuple(_record_at(r, shuffled, TARGET) for r in objects)
     holder_of = _holders(first)
     last_holder_of = _holders(last)
+    # Objects that can be moved or opened and were not displaced must stay.
     displaced_ids = {goal.object for goal in goals}
     others = tuple(
         Restored(r.id, holder_of.get(r.id, ""), "isOpen" in r.flags)
@@ -333,6 +334,7 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     held_records = tuple(
         replace(r, parents=(holder_of.get(r.id, "Floor"),)) for r in first
     )
+    # The larger count of both arrangements: each needs its places.
     most_held = Counter(holder_of.values()) | Counter(last_holder_of.values())
     spots = {r.id: r.center[:2] for r in last if r.pickupable}
     return JudgedStart(held_records, goals, others, most_held, spots)

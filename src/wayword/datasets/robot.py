@@ -124,6 +124,7 @@ class RobotTasks(SolvableSearches):
             base: Base = cls()
         else:
             base = cls(make(settings, base_settings, name))
+        # Checked before the start: no method may turn out missing while it moves.
         methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
         if absent := [
             name for name in methods if not callable(getattr(base, name, None))

@@ -153,6 +153,8 @@ class StreetRoutes(SolvableWalks):
         published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
         if published._exists:
             return published, list(published.tasks)
+        # Without the training file, other tasks of the same area serve as examples.
+        # An episode must not be an example for itself.
         if self.name == "map2seq":
             excluded = {task.episode.id for task in self.tasks}
         else:
@@ -283,6 +285,7 @@ class StreetRoutes(SolvableWalks):
         if not math.isfinite(heading):
             problem = f"must be finite, got {heading!r}"
             raise DataError(path, f"{where}, field 'start_heading'", problem)
+        # The body can only face along an edge of the graph.
         snapped = self.navigator.closest(graph.index[route[0]], heading)
         start = {"panorama": route[0], "heading": snapped}
         extra: Extra = {}

@@ -150,6 +150,7 @@ class Tour(SolvableWalks):
                 raise DataError(self._path, f"edge {number}", problem)
             i = ids.index(edge[0])
             j = ids.index(edge[1])
+            # In both directions and once each, however the author lists an edge.
             edges |= {(i, j), (j, i)}
         pairs = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
         return viewpoints.build(SCAN, ids, positions, pairs)

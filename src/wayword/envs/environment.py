@@ -240,6 +240,7 @@ class Environment:
         settings = checked_options(options)
         episode = settings.pop("episode", episode)
         if self.options.curriculum and episode is None:
+            # Options of this reset win over those of the level.
             settings = {**self.options.curriculum[self.level], **settings}
         if seed is not None:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
@@ -322,6 +323,7 @@ class Environment:
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
         self.answers.append(answer)
+        # An answer may lead to a question instead of a turn: then no step is measured.
         first_new = len(game.trajectory.steps)
         last = self._play(view.read(answer))
         terms = self._meter.measure(game, game.trajectory.steps[first_new:])
@@ -332,6 +334,7 @@ class Environment:
         if terminated or truncated:
             self._recent.append(info["success"])
             is_last = self.level + 1 >= len(self.options.curriculum)
+            # Successes on an easier level say nothing about the next: counted from 0.
             if not is_last and self._recent.count(True) >= SOLVED:
                 self.level += 1
                 self._recent.clear()
@@ -438,6 +441,7 @@ class Environment:
     def _begin(self, game: TaskGame) -> tuple[Json, Info]:
         """Begin an episode: its actors, its view, then the turns before the policy's first."""
         self.answers = []
+        # An agent of the last episode may still wait for an answer.
         if self._game is not None:
             self._view.leave()
         self._game = game
@@ -471,6 +475,7 @@ class Environment:
         setup = Setup(game.dataset, parts.make, {}, self.options.seed)
         self._log = Log()
         for actor in others:
+            # Own seeds: an actor that draws more must not affect the others.
             rng = random.Random(actor_seed(setup.seed, task, actor))
             agent = seat(task, setup, game.world, actor, rng, self._log)
             self._agents[actor] = agent
@@ -486,6 +491,7 @@ class Environment:
                     f"view={options.view} takes no settings; only agents' views do"
                 )
             return views[options.view](self.actor, options.actions)
+        # Kept over resets: a thread for each episode would pile up.
         self._background = self._background or Background()
         return AgentPrompts(
             options.view,

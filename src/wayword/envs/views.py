@@ -145,6 +145,7 @@ class Words(ActorView):
             texts.insert(0, self._prompts.fill("task", instruction=text))
         else:
             feedback = self._last.feedback
+            # Feedback names objects, which only the pictures may show.
             if self._sees_only_pictures:
                 feedback = verbalizer.without_sight(feedback)
             texts.insert(0, generic.feedback(feedback, verbalizer))
@@ -371,6 +372,7 @@ class AgentPrompts(ActorView):
                 "mapgpt or navgpt"
             )
         self._game = game
+        # Questions of the last episode must not be answered in this one.
         self._log = Log()
         self._questions: asyncio.Queue[PolicyQuestion] = asyncio.Queue()
         self._question: PolicyQuestion | None = None
@@ -383,6 +385,7 @@ class AgentPrompts(ActorView):
             game.max_steps or 0,
             demonstrations=demonstrations(game.dataset),
         )
+        # Seeded as in a run, so that the agent draws the same numbers.
         rng = random.Random(actor_seed(self._seed, game.task, self._actor))
         self._agent = seat(game.task, setup, game.world, self._actor, rng, self._log)
         self._loop.run(self._start(self._turn(begin=True)))

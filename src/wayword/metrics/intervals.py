@@ -278,6 +278,7 @@ def estimates(
     all_sums, all_counts = _by_cluster(values, clusters)
     found = []
     for sums, counts, limits in zip(all_sums.T, all_counts.T, bounds, strict=True):
+        # A cluster without values of this metric has no mean.
         sums = sums[counts > 0]
         counts = counts[counts > 0]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -285,9 +286,11 @@ def estimates(
         extremes = None
         if len(counts) > 1 and math.isfinite(mean):
             extremes = _extremes(sums / counts, mean, limits)
+        # Arrays of many clusters would take too much memory to be kept.
         if len(counts) > _KEPT_CLUSTERS:
             found.append(MeanEstimate(mean, sums, counts, extremes))
             continue
+        # Sorted, so that the same outcomes in another order find the same estimate.
         order = np.lexsort((counts, sums))
         key = sums[order].tobytes(), counts[order].tobytes()
         found.append(_kept_estimate(mean, *key, extremes))

@@ -369,6 +369,7 @@ def _spent(row: Row, alone: bool) -> str:
     wall = totals.get("wall_seconds")
     if wall is not None:
         parts.append(f"{wall:,.1f} s")
+        # The unit is chosen so that the number is at least 1.
         if row.n >= wall > 0:
             parts[-1] += f" ({row.n / wall:,.1f} episodes per second)"
         elif row.n and wall:

@@ -238,6 +238,7 @@ class HfModel(Model):
             with needing(f"{self.name}: adapters need peft", "pip install peft"):
                 from peft import PeftModel
             try:  # PEFT loads with weights_only=True, which refuses pickled code
+                # Merged, as a separate adapter would slow down every token.
                 network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
             except (OSError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
                 reason = " ".join(str(error).split())[:200]

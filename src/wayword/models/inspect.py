@@ -121,6 +121,7 @@ class InspectModel(Model):
                     read = estimated_tokens(prompt, self.pictures)
                     request.billed = _usage(output, read, samples[-1])
             except ModelError as error:
+                # Samples before the failure were generated, and are paid.
                 error.billed = (usage + (error.billed or Usage())) or None
                 raise
             usage += request.billed
@@ -157,8 +158,11 @@ class InspectModel(Model):
         else:
             as_chat = prompt
         *earlier, last = as_chat
+        # Inspect is not given the constraint, so the prompt describes it.
         last = replace(last, content=last.content + decoding.describe_form(sampling))
         has_temperature = self._profile.temperature
+        # Equal seeds would give equal samples, so each sample has its own.
+        # Calls are repeated, counted and billed one level up: no retries below it.
         config = self._inspect.GenerateConfig(
             max_tokens=sampling.max_tokens + self._thinking,
             temperature=sampling.temperature if has_temperature else None,
@@ -215,12 +219,14 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     )
     text = redacted(choice.message.text)
     finish = str(choice.stop_reason)
+    # Options were stated in words only, so the answer may have text around one.
     if sampling.choices:
         return (
             decoding.matched(text, sampling.choices) or text,
             redacted(thought),
             finish,
         )
+    # Inspect was not given the stop texts: they are applied here.
     text, finish = decoding.cut(text, finish, sampling.stop)
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 

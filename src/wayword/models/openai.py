@@ -282,6 +282,7 @@ class OpenAIModel(Model):
             cache = self._cache_use()
             return request(self._model, prompt, changed, self._settings, profile, cache)
 
+        # One request first: only its reply shows if the server gives several samples.
         first_request, reply = await self._post(build, bill)
         choices = [(choice, first_request) for choice in answers.choices(reply)]
         missing = range(1, 1 + sampling.n - len(choices))
@@ -332,6 +333,7 @@ class OpenAIModel(Model):
             except Unranked as error:
                 if method == "logprobs":
                     raise ModelError(f"{self.name}: {error}") from None
+                # Learnt once for the run: no later call tries to rank.
                 if not self._ranks or not isinstance(prompt, str):
                     self._learn({"logprobs": 0}, str(error).split(";")[0])
                 if error.answer is not None:
@@ -386,6 +388,7 @@ class OpenAIModel(Model):
             )
             choice = answers.choices(reply)[0]
             tokens = answers.logprobs(choice)
+            # Log-probabilities count only from the route that this ranking needs.
             if tokens and sent.chat != walks:
                 self._ranks = True
                 return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives}

@@ -77,9 +77,11 @@ class ReplayModel(Model):
                 f"{self.name}: the run made no call with this prompt, which ends in "
                 f"{text[-60:]!r}; use the agent, settings, seed and data of the recorded run"
             )
+        # Episodes that run at the same time may send the same prompt.
         with self._lock:
             number = self._next[key]
             self._next[key] += 1
+        # After the last recorded answer, the first one comes again.
         return answers[number % len(answers)]
 
 

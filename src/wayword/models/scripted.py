@@ -72,6 +72,7 @@ class ScriptedModel(Model):
         if answers is None:
             answers = _script_named(name, settings)
             if not callable(answers):
+                # The content of a file may change while its name stays.
                 identity += f" {sha256(Path(name))}"
         self.identity: str = identity
         """Name, settings and checksum of the script: everything that affects answers."""

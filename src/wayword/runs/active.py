@@ -122,6 +122,7 @@ def config_of(
     checksums = Checksums()
     checksum = checksums.combined(dataset.files)
     lines = caveats(dataset, agent)
+    # Chosen episodes are no random sample: reports must say so.
     if plan.episode or plan.episodes:
         lines.append(CHOSEN)
     metrics = scoring.scorer(dataset.family).metrics

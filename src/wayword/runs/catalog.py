@@ -30,6 +30,7 @@ def data_listing(folder: Path | None) -> str:
                 size = f"{len(open_dataset(Plan('list', on, data=folder)).tasks):,} episodes"
             except WaywordError as error:
                 size = f"-- {str(error).removesuffix(f'; {SOURCES}').partition(': give --data')[0]}"
+                # Missing for one reason, so one line below names them all.
                 if NEEDS_DATA in size and found is None:
                     absent.append(name)
                     continue
@@ -70,6 +71,7 @@ def data_check(
             on = shown_split(plan, dataset)
             check_dataset(dataset, max_tasks=len(dataset.tasks))
         except AssertionError as error:
+            # The check may fail only because of bad records, which are listed below.
             if not bad:
                 raise UsageError(f"{on}: {error}") from None
         except DataError as error:
@@ -77,6 +79,7 @@ def data_check(
             if not (bad and EMPTY in str(error)):
                 bad.append(str(error))
     if bad:
+        # One record may be read, and reported, several times.
         lines = list(dict.fromkeys(bad))
         records = "record" if len(lines) == 1 else "records"
         lines.append(f"{on}: {len(lines):,} bad {records}")

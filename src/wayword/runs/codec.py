@@ -304,6 +304,7 @@ def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
         }
         fields["fallback_for"] = decision.fallback_for
     fields["thought"] = decision.thought
+    # Empty fields are left out, except those that tell a decision from a rejection.
     return {
         key: value
         for key, value in fields.items()
@@ -692,13 +693,16 @@ def _next(file: BinaryIO, at: int, end: int) -> int:
         file.seek(at)
         chunk = file.read(1 << 20)
         begin = chunk.find(_MAGIC)
+        # Zeros only: likely a hole, which may be far larger than all data.
         if begin < 0 and not chunk.strip(b"\0"):
             at = _data_after(file, at + len(chunk), end)
             continue
         if begin < 0:
+            # Chunks overlap: the magic may lie across the border of two.
             at += max(1, len(chunk) - len(_MAGIC) + 1)
             continue
         at += begin
+        # The magic may occur in compressed data: only a readable member counts.
         with suppress(ValueError):
             _line_at(file, at, end)
             return at

@@ -387,6 +387,7 @@ class _Player:
         prompts = list(map(_as_json, self.prompts))
         # A conversation has the task once, and each observation as one message.
         if options.form == "chat":
+            # The first prompt ends with the first message, which the loop adds.
             *chat, _ = prompts[0]
             for text, answer in zip(self.users, answers, strict=True):
                 chat += [{"role": "user", "content": text}, answer]
@@ -421,6 +422,7 @@ async def _replay(
     game = Game(world, task.episode)
     players = {}
     for actor in world.actors:
+        # Seeded by episode and actor, so that every export has the same prompts.
         rng = random.Random(f"{task.episode.id}/{actor}")
         sources = {
             "perceiver": dataset.perceiver(),

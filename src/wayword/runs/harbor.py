@@ -196,6 +196,7 @@ def export_harbor(
     Dockerfile of the worlds. Raises ``RecordingError`` if a run cannot be read or ``out`` is not
     empty, ``UsageError`` for a run whose world cannot be served from an image."""
     require_new(out)
+    # All runs are opened before the first task is written: no half-written folder.
     opened = [RunFolder.read(path) for path in runs]
     worlds = {run: _World.of(run, data, trusted) for run in opened}
     summary = Summary()
@@ -207,6 +208,7 @@ def export_harbor(
             summary.omitted[reason] += 1
             continue
         assert task is not None
+        # Counted per world, not per run: runs of one dataset share the folder.
         numbers[world.slug] += 1
         name = f"{world.slug}-{numbers[world.slug]:04d}"
         actions = [
@@ -219,6 +221,7 @@ def export_harbor(
         _copy_player(out / name / "solution" / "solve.py")
         for script in ("solution/solve.sh", "tests/test.sh"):
             (out / name / script).chmod(0o755)
+        # A line break or a bar in an episode's name would break the table.
         cell = " ".join(visible(record.episode_id).split()).replace("|", "\\|")
         summary.rows.append(f"| {name} | {cell} | {len(actions)} |")
     if summary.rows:

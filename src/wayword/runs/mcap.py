@@ -59,6 +59,7 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
         now = round(seconds * 1e9)
         stamp = {"sec": now // 10**9, "nsec": now % 10**9}
         for topic, kind, message in messages(step, stamp):
+            # Schemas are derived from messages, so a channel starts with its first one.
             if topic not in channels:
                 schema = json.dumps(schema_of(message)).encode()
                 number = writer.register_schema(kind, "jsonschema", schema)

@@ -126,6 +126,8 @@ def _parts(
             f"{name} has no conversation that keeps pictures; remove picture_history, or choose "
             "act, react, react_emmem, reflexion, reflexion_emmem or navcot"
         )
+    # The user's settings win over defaults for small and for chat models.
+    # A model trained for this agent keeps the settings that it was trained with.
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
     elif is_chat(plan.model):
@@ -419,6 +421,7 @@ def plan_of(
     part = trusted_part("dataset", name, identity["dataset_checksum"], trusted)
     cls = registry.load("dataset", part).Settings
     recorded = identity["dataset_settings"]
+    # A run that does not record a wording is older than the setting.
     if "wording" in cls.__dataclass_fields__:
         recorded = {"wording": FIRST_WORDING, **recorded}
     values = _with_files(cls, recorded, "dataset", trusted)

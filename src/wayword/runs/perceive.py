@@ -195,12 +195,14 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
     if plan.norths is not None and not isinstance(headings, dict):
         raise DataError(plan.norths, "", "must map places to headings in degrees")
     for name, value in headings.items():
+        # In Python a bool is an int, but true is no heading.
         if isinstance(value, bool) or not isinstance(value, int | float):
             problem = f"must be a heading in degrees, got {value!r}"
             raise DataError(plan.norths or name, f"field {name!r}", problem)
     norths = {k: float(v) for k, v in headings.items()}
     tour = plan.folder.parent / "tour.json"
     pictures = panorama.listed(plan.folder)
+    # The folder of a tour: its places, not its files, have the names.
     if plan.folder.name == "pictures" and tour.is_file():
         places = Tour("all", None, TourSettings(str(tour.parent))).places
         pictures = {
@@ -213,6 +215,7 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
                     f"place {name!r}",
                     f"picture {path} does not exist",
                 )
+        # Headings that the user gives win over those of the tour.
         norths = {
             name: float(p.get("north", 0.0)) for name, p in places.items()
         } | norths
@@ -238,6 +241,7 @@ class Describer:
         count = len(layout.headings)
         rows = len(layout.elevations)
         captions: list[list[str]] = [[] for _ in range(count)]
+        # Views of a direction follow each other, one for each elevation.
         for start in range(0, len(looks), rows):
             at = sector(absolute(looks[start].heading + north), count)
             captions[at] = [look.caption for look in looks[start : start + rows]]
@@ -245,6 +249,7 @@ class Describer:
         for each in sighted:
             heading = absolute(each.heading + north)
             group = objects[sector(heading, count)]
+            # Names are keys of the file, so that a second object needs a number.
             if each.name not in group:
                 label = each.name
             else:
@@ -300,10 +305,12 @@ def sheet(
     tiles = np.zeros((count * size[0], len(layout.headings) * TILE, 3), np.uint8)
     boxes: list[tuple[str, float, float, float, float]] = []
     for number, look in enumerate(looks):
+        # Views come column by column: every elevation of a heading, then the next.
         top = number % count * size[0]
         left = number // count * TILE
         shown = panorama.view(picture, look.heading, look.elevation, layout.width, size)
         tiles[top : top + size[0], left : left + TILE] = shown
+        # Boxes are in pixels of the view, which is scaled to a tile.
         for box in look.boxes:
             x1, x2 = (left + scale * x for x in (box.left, box.right))
             y1, y2 = (top + scale * y for y in (box.top, box.bottom))

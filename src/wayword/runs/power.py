@@ -126,6 +126,7 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
     for pair in pairs:
         name = f"{pair.names[0]} and {pair.names[1]} ({pair.shared} shared episodes)"
         lines.append(_line(name, pair.correlation, pair.unit_error, difference, size))
+    # Without runs, a range of correlations shows how much depends on it.
     if not pairs:
         lines.append(
             "no two runs on this split at hand; for agents with success of 50%:"

@@ -160,6 +160,7 @@ def draw_crops(on: str, count: int, seed: int = 0) -> Iterator[Crop]:
         )
     for crops in found.values():
         rng.shuffle(crops)
+    # Sorted, as the draws must not depend on the order in which kinds were found.
     kinds = sorted(found)
     drawn = 0
     while drawn < count and any(found.values()):
@@ -188,6 +189,7 @@ def _by_kind(on: str, count: int) -> dict[str, list[tuple[int, Image]]]:
         world = dataset.world(task)
         world.reset(task)
         kinds = painter.kinds(world)
+        # A painter without kinds for one scene has none for any other.
         if not kinds:
             break
         for view in painter.views(world, ACTOR):
@@ -195,6 +197,7 @@ def _by_kind(on: str, count: int) -> dict[str, list[tuple[int, Image]]]:
             for kind, pixels, image in _objects(frame, kinds):
                 found[kind].append((pixels, image))
                 total += 1
+        # Checked after a full scene, so that its last kinds are not cut off.
         if total >= 2 * count:
             break
     return dict(found)

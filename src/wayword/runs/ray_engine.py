@@ -275,6 +275,7 @@ class _Driver:
                 self._stop(error)
             requests = []
             for seat in self._processes:
+                # A short wait, no retries: a dead player must not hold up the report.
                 ask = self._players[seat].moves.options(max_task_retries=0)
                 requests.append(asyncio.wait_for(ask.remote(), 5))
             polled = await asyncio.gather(*requests, return_exceptions=True)

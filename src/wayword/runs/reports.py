@@ -386,6 +386,7 @@ def _by_length(
     if len(edges) > MAX_LENGTHS:
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
     labels: dict[str, str] = {}
+    # The last edge is above the greatest length, which thus has a range.
     for low, above in pairwise([*edges, values[-1] + 1]):
         if above - 1 <= low:
             name = f"length {low:g}"
@@ -496,6 +497,7 @@ def comparisons(
         ]
         within = _seed_groups(scored)
         for each in within:
+            # A single group is named as the user wrote it, not by one seed.
             folder = each[0].run.path
             if len(within) == 1:
                 folder = path
@@ -506,6 +508,7 @@ def comparisons(
         )
     (name, first), *others = groups
     results = [_compared(first, each, keys, (name, other)) for other, each in others]
+    # Each further comparison adds a chance of a false difference.
     corrected = comparing.corrected([each.comparison for each in results])
     notices = []
     for result, (other, _) in zip(results, others, strict=True):

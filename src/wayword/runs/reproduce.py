@@ -393,6 +393,7 @@ def _differences(
         yield f"model {options.model}; {_published_models(row)}"
     if options.settings:
         yield f"your settings: {json.dumps(options.settings, default=str)}"
+    # A limit above the recipe's own changes nothing.
     if options.limit and (row.limit is None or options.limit < row.limit):
         yield f"only {_chosen(plans[0])}"
     if options.max_steps and options.max_steps != row.steps:

@@ -288,6 +288,7 @@ def read_retold(run: Path) -> dict[str, Retold]:
         for key in ("error", "end_error", "share"):
             if not math.isfinite(row.get(key) or 0.0):
                 values[key] = None
+        # Unknown fields of a newer version are ignored.
         names = {each.name for each in dataclass_fields(Retold)}
         known = {key: value for key, value in values.items() if key in names}
         retold[known["episode"]] = Retold(**known)
@@ -303,6 +304,7 @@ class Teller:
 
     async def retell(self, task: Task, walk: Walk) -> Retold:
         """Tell a walk again. Raises ``ModelError`` if the model cannot be asked."""
+        # Thoughts repeat the instruction: with them, writing one would be copying.
         record = self._record(walk, with_thoughts=False)
         prompt = [user(self._prompts.fill("instruction", walk=record))]
         written, written_usage = await self._answer(prompt, None)
@@ -373,6 +375,7 @@ def summary_lines(retold: Sequence[Retold], left_out: Sequence[str]) -> list[str
     values = np.array(rows, np.float64)
     error, end_error, share = values.mean(axis=0)
     interval = ""
+    # Walks in one scene are not independent of each other.
     scenes = [each.scene for each in drawn]
     limits = mean_intervals(values[:, 2:], [(0.0, math.inf)], scenes)[0]
     if math.isfinite(limits.low) and math.isfinite(limits.high):
@@ -462,6 +465,7 @@ def read_walk(trajectory: Trajectory, dataset: Dataset, task: Task) -> Walk | No
     for step, (before, facing), (after, heading) in pairs:
         if isinstance(step.decision, Decision):
             thoughts.append(step.decision.thought)
+        # Thoughts of turns and rejected answers belong to the move that follows.
         if after == before:
             continue
         east, north = (graph.positions[graph.index[after]] - start)[:2].tolist()

@@ -75,6 +75,7 @@ def simulated(
 
     if home < 0:
         raise UsageError(f"home must be 0 or more, got {home}")
+    # Homes are drawn in order: number N exists in a set of N + 1.
     settings = Apartments.Settings(homes=home + 1, episodes=home + 1)
     apartments = Apartments("test", None, settings)
     episode = apartments.tasks[home].episode

@@ -151,6 +151,7 @@ def report(
     dataset = dataset_of(runs[str(path)], data, trusted)
     tour_of = tours_of(dataset.tasks)
     scenes = {name: scene for name, (scene, _) in tour_of.items()}
+    # Tours are compared as items of their own, and their scene is their cluster.
     scenes |= {str(tour): tour[0] for tour in tour_of.values()}
     tours = {tour: ids for tour, ids in _in_tours(run, tour_of).items() if len(ids) > 1}
     if not tours:

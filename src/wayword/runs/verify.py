@@ -213,6 +213,7 @@ class _Replay:
                 if len(trials) == 1:
                     return difference
                 return f"trial {number}: {difference}"
+        # Scores last: those of a trajectory that cannot happen mean nothing.
         (scores,) = scoring.score(self._dataset, [(task, record.trajectory)])
         return _first_difference("score", scores, record.scores)
 

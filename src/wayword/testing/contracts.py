@@ -358,6 +358,7 @@ def _check_twins(
                 f"{action}: twin worlds give the same feedback"
             )
             pose = first.pose(actor)
+            # Poses are recorded as JSON; an object of another type raises here.
             json.dumps(dict(pose))
             heading = pose.get("heading", 0)
             valid = not isinstance(heading, int | float) or 0 <= heading < 360

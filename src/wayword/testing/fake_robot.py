@@ -213,6 +213,7 @@ class FakeRobot:
         send(connection, {"op": "action_feedback", **about, "values": {}})
         if fault == "stall":
             return
+        # Planned results need no motion: they test how a client reads a status.
         if self.goals in self.results:
             status, values = self.results[self.goals]
             send(connection, {**result, "values": values, "status": status})
@@ -355,6 +356,7 @@ def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
             (*wall.a, WALL_HEIGHT),
         ]
         builder.add_face(front, WALL_PAINT)
+        # Faces are visible from one side, walls from both.
         builder.add_face(front[::-1], WALL_PAINT)
     for item in surfaces_of(scene).objects:
         number = builder.add_name(item.type.replace("_", " "))

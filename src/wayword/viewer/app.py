@@ -645,9 +645,11 @@ class Guard:
             self._names = {host, socket.gethostname()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Messages on startup and shutdown have no headers to check.
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Header names are case-insensitive; Latin-1 decodes every byte.
         headers = {}
         for name, text in scope["headers"]:
             headers[name.decode("latin-1").lower()] = text.decode("latin-1")

@@ -109,6 +109,7 @@ class RunPair:
             wins = "–"
             losses = "–"
             color = ""
+            # Without a better direction, no difference is a win or a loss.
             if metric.better:
                 wins = f"{line.wins:,}"
                 losses = f"{line.losses:,}"

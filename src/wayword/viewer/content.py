@@ -310,6 +310,7 @@ class Content:
         texts, ready = self._search(rows, words)
         chosen = library.select(rows, wish, causes, texts)
         first = _number(wish.get("from", ""))
+        # Heads of this page alone: a run may have a million rows.
         heads = rows.heads(chosen[first : first + PAGE])
         ids = [head.episode_id for head in heads]
         sources = self._soon(rows, ids, _MOMENT / 4)
@@ -397,6 +398,7 @@ class Content:
             pace = progress.pace
             total = progress.total
             alive = progress.alive
+            # A process that was killed leaves episodes that look as if they ran.
             if alive:
                 active = progress.episodes
         is_awaited = library.is_awaited(rows)
@@ -505,6 +507,7 @@ class Content:
             return GameEnd()
         rows = self.library.rows(name)
         sources = self.tasks(rows, [episode])
+        # Players of one game share its letters: two requests must not assign at once.
         with self._asking:
             for place in sources.gold(episode):
                 letters.assign(place)
@@ -513,6 +516,7 @@ class Content:
         document = Document.of(rows.run.record(episode), sources)
         drawn = document.drawn
         if isinstance(drawn, Map):
+            # The expert's walk replaces the gold path that the dataset lacks.
             if game.path and not drawn.gold:
                 drawn.expert = _lines_of(maps.map_of(game.path, sources))
             if drawn.unit == "squares":
@@ -673,6 +677,7 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
     moves = listed(now, "moves")
     walk = _walk_of(now)
     step = now.get("step")
+    # Counted back from the last step, as the first moves may have been dropped.
     first = 1
     if isinstance(step, int):
         first = step - len(moves) + 1

@@ -155,6 +155,7 @@ class Sources:
             calls = trajectory.steps[number - 1].calls
             needed = {pixels for call in calls for pixels in call.pixels}
             ahead = Eyes(settings, painter, world, actor)
+            # The kind of view is not recorded: kinds are drawn until all hashes fit.
             for eyes in (ahead, ahead.turning(), ahead.in_parts()):
                 if needed <= drawn.keys():
                     return

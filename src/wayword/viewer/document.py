@@ -120,6 +120,7 @@ class Document:
                 "retold": self._retold_json(),
             }
         )
+        # The record as it was written, so that a reader can check the rest.
         return {**derived, "trajectory": self.written}
 
     def _retold_json(self) -> dict[str, Any] | None:
@@ -391,6 +392,7 @@ def expert_advice(
 
     for each in advise(trajectory, sources.dataset, task, 1, weighs):
         advice[each.step - 1] = each.words, each.same, each.as_good
+        # Advice so far is better than a page that waits for a slow planner.
         if time.monotonic() > start + patience:
             break
     if not any(words for words, *_ in advice):

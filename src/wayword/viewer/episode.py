@@ -287,6 +287,7 @@ class PromptHistory:
         blocks = []
         for at, (who, new) in enumerate(lines):
             pieces: tuple[Piece, ...] = (Piece("new", "".join(new)),)
+            # Compared by position and role: a longer chat repeats its first messages.
             if at < len(earlier) and earlier[at][0] == who:
                 pieces = tuple(_pieces(earlier[at][1], new, call))
             images = messages[at].get("images", ())
@@ -431,6 +432,7 @@ class _Cards:
         for call in calls:
             blocks = self._history.add(call["role"], call["prompt"])
             answer = call.get("answer")
+            # Prompts repeat earlier text: only what is new tells calls apart.
             new = 0
             for block in blocks:
                 for piece in block.pieces:

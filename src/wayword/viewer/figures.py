@@ -228,6 +228,7 @@ def kind_of(value: Any, depth: int) -> str:
             if len(value) > _LONG or "\n" in value:
                 return "long"
             return "text"
+        # After scalars, which are shown at any depth; only nesting is cut.
         case _ if depth >= _DEEPEST:
             return "deep"
         case Mapping():

@@ -394,6 +394,7 @@ def select(
         among = {name for name, causes in causes_of.items() if cause in causes}
     if words:
         names = rows.names()
+        # Every word must occur in the name; the search of texts has its own matches.
         for word in words:
             names = [name for name in names if word in name.lower()]
         matches = {*names, *texts}
@@ -408,6 +409,7 @@ def select(
     sort = wish.get("sort", "")
     down = wish.get("down") == "1"
     numbers = rows.index.find(ended, ranges, among, sort, down)
+    # Failed episodes are no successes, and have neither an ending nor a cause.
     if outcome == "success":
         return [*numbers]
     if ended not in ("", "failed") or cause not in ("", "failed"):

@@ -264,6 +264,8 @@ def framed(shown: object) -> str:
             return Html("<pre>{}</pre>").format(repr(shown))
     except WaywordError as error:
         return Html("<p>{}</p>").format(str(error))
+    # Recorded text is foreign: without allow-same-origin, scripts of the frame
+    # cannot read the page around it.
     frame = '<iframe srcdoc="{}" sandbox="allow-scripts" title="{}" width="100%" height="640" '
     return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(
         str(text), title

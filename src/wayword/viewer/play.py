@@ -631,6 +631,7 @@ def _choices(now: Situation, letters: Letters) -> list[ChoiceGroup]:
         direction = directions.get(action.arguments[-1], "")
         choice = MenuChoice(number, action, words, direction, key)
         by_verb.setdefault(action.name, []).append(choice)
+    # The stop comes last, away from the moves, since it ends the game.
     groups = [*by_verb.items(), ("", stop)]
     return [(verb, listed) for verb, listed in groups if listed]
 
@@ -764,6 +765,7 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     present = [metric for metric in possible if metric.key in yours]
     shown = [metric for metric in present if metric not in accounting.METRICS]
     shown = shown[:SHOWN]
+    # Players compare the number of moves, even if SHOWN leaves it out.
     for metric in present:
         if metric.key == _unit(game) and metric not in shown:
             shown.append(metric)

@@ -95,6 +95,7 @@ def features(
     turn = heading - facing
     since_start = heading - start
     is_move = (length > 0).astype(np.float32)
+    # Relative to the first heading: compass directions of a building mean nothing.
     right = offset[..., 0] * np.cos(start) - offset[..., 1] * np.sin(start)
     ahead = offset[..., 0] * np.sin(start) + offset[..., 1] * np.cos(start)
     # Scaled to about one; the network is trained on these columns in this order.
@@ -255,6 +256,7 @@ class ImitationAgent(Agent):
                     if neighbor in self._neighbors and neighbor not in routes:
                         routes[neighbor] = [*routes[place], neighbor]
                         queue.append(neighbor)
+            # A route that takes more actions than are left could not be finished.
             turns = (self._toolkit.max_steps or math.inf) - self._turns
             for option in left:
                 route = routes[option.walk.path[-1]]
@@ -298,6 +300,7 @@ class ImitationAgent(Agent):
                 dtype=np.int64,
             )
 
+        # The network looks up the texts of a neighbor by the sector that it is in.
         sides = [
             sector(neighbor.heading, len(parts)) for neighbor in observation.neighbors
         ]
@@ -364,6 +367,7 @@ class PreexploredImitation(ImitationAgent):
         walk = PartialWalk.start(observation, self._network.width)
         stops: list[Option] = []
         moves: list[Option] = []
+        # Best first over all open moves: a walk that starts badly may still end best.
         for _ in range(EXPANSIONS):
             stop, *options = self._score(walk, seen)
             stops.append(stop)
@@ -371,15 +375,19 @@ class PreexploredImitation(ImitationAgent):
             best = max(moves, key=attrgetter("score"))
             moves.remove(best)
             assert best.neighbor is not None
+            # The body stays where it is: the next place is read from the known graph.
             walk = best.walk.extended(best)
             place = best.neighbor.viewpoint
             heading = best.neighbor.heading
             neighbors = graph.neighbors(place)
             seen = replace(seen, viewpoint=place, heading=heading, neighbors=neighbors)
+        # Before sorting: the noted length follows the order of exploration.
         explored = [stop.walk.path[-1] for stop in stops]
         stops = sorted(stops, key=attrgetter("score"), reverse=True)[:CANDIDATES]
         places = [stop.walk.path[-1] for stop in stops]
         rows = [graph.index[place] for place in places]
+        # Walks that end within the success radius of a place support it together.
+        # The best score is subtracted, as exp would underflow to 0 for long walks.
         near = graph.distances[np.ix_(rows, rows)] < SUCCESS_METRES
         scores = np.array([stop.score + self._spoken(stop) for stop in stops])
         end = places[int(np.argmax(near @ np.exp(scores - scores.max())))]

@@ -179,6 +179,7 @@ class DiscussNav(prompting.PromptAgent):
         A body that turns to look gets turns first. A rejection means that no prediction
         could be read.
         """
+        # The released code stops by its number of moves, without a call.
         if self._settings.moves == "released":
             is_short = len(self._analysis.actions) <= SHORT_ROUTE
             if self._moves >= (MOVES_SHORT if is_short else MOVES_LONG):
@@ -187,10 +188,12 @@ class DiscussNav(prompting.PromptAgent):
         if look_action is not None:
             return Decision(look_action)
         directions = self._surroundings.directions()
+        # None if nothing has changed: the descriptions in use still hold.
         if directions is not None:
             step = self._last_step
             self._last_step = {}
             if step and self._settings.completion:
+                # The summary of the last step and the new descriptions are independent.
                 summary = experts.summarize(self._meeting, **step)
                 self.directions, text = await prompting.ask_both(
                     self._look(directions), summary
@@ -221,6 +224,7 @@ class DiscussNav(prompting.PromptAgent):
             return
         step = self._surroundings.step_taken(decision, feedback)
         self._event = step.event if step else self._event
+        # Without a completed move, there is no step to count or to summarize.
         if step is None or step.is_refused:
             return
         self._moves += 1
@@ -230,6 +234,7 @@ class DiscussNav(prompting.PromptAgent):
         else:
             seen = ""
         turn = f"[Step {self._moves}] {indoor.walk_feedback(step.facing, step.heading)}"
+        # act() asks for the summary, since this method cannot wait for a model.
         self._last_step = {
             "turn": turn,
             "observation": seen,
@@ -248,6 +253,7 @@ class DiscussNav(prompting.PromptAgent):
         if self._settings.scene == "auto":
             asks_expert = has_pictures
         types = self._analysis.types
+        # One note tells a reader of the scores who described the scene.
         if not self._has_looked:
             source = f"a model that reads the {words}" if asks_expert else words
             if asks_expert and has_pictures:
@@ -286,6 +292,7 @@ class DiscussNav(prompting.PromptAgent):
         refused = [answer for answer in outcomes if isinstance(answer, Rejection)]
         if not opinions:
             return refused[0]
+        # Fewer votes make the prediction less reliable, so the record has their number.
         if refused:
             self._toolkit.note(
                 "predictions_dropped",
@@ -302,9 +309,11 @@ class DiscussNav(prompting.PromptAgent):
                 for each in choices
             ]
             self._toolkit.note(VOTES, **dict(zip(keys, map(len, groups), strict=True)))
+        # Without a disagreement there is nothing to test, and the calls are saved.
         if len(groups) == 1 or not settings.testing:
             return groups[0][0]
         fused = await experts.fuse(self._meeting, groups)
+        # A stop has no direction whose scene could be shown.
         disputed = [
             int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP
         ]
@@ -348,6 +357,7 @@ class DiscussNav(prompting.PromptAgent):
                 left=self._steps.left(),
             )
 
+        # The empty history measures how much room its steps have.
         self._budget.fit(self._history, len(fixed) + len(walk("")), self._budget.answer)
         return [system(fixed), user(walk(experts.trail_text(self._history)))]
 

@@ -149,6 +149,7 @@ def directions_around(
     directions = []
     for number in range(1, DIRECTIONS + 1):
         center = absolute(view.heading + (number - 1) * SECTOR_WIDTH)
+        # Dicts as ordered sets: two sectors may have the same text.
         captions: dict[str, None] = {}
         tags: dict[str, None] = {}
         for sector in percept.sectors:
@@ -166,6 +167,7 @@ def directions_around(
             for e in view.neighbors
             if direction_number(e.heading, view.heading) == number
         ]
+        # The exit in the middle is the one that a model means by the direction.
         exit_ = min(exits, key=lambda e: abs(relative(e.heading, center)), default=None)
         action = None
         marks = list[str]()
@@ -325,6 +327,7 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
     directions, as recorded ones may, is written once: in the first one that can be moved in."""
     described = [each for each in directions if not subset or each.id in subset]
     written_in: dict[str, int] = {}
+    # Directions with an exit come first, so that their texts are complete.
     for direction in sorted(described, key=lambda each: each.action is None):
         for sight in direction.captions:
             written_in.setdefault(sight, direction.id)
@@ -332,6 +335,7 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
     for direction in described:
         sights = direction.captions
         tags = " | ".join(direction.tags)
+        # Nothing recorded and no exit: a line would only cost tokens.
         if not (sights or tags or direction.action):
             continue
         own = [sight for sight in sights if written_in[sight] == direction.id]
@@ -402,6 +406,7 @@ async def describe_scene(
                 return replace(direction, captions=(remembered,))
         recorded = " ".join(direction.captions)
         image = surroundings.picture(direction)
+        # With neither a picture nor a text, the expert could only invent an answer.
         if image is None and not recorded:
             return direction
         kinds = (
@@ -423,6 +428,7 @@ async def describe_scene(
             lambda text: " ".join(text.split()) or None,
             recovery,
         )
+        # A failed answer is not remembered: the next visit asks again.
         if answer is None:
             answer = recorded
         elif memory:

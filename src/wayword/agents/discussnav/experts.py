@@ -75,6 +75,7 @@ class Meeting:
         if not self.constrained:
             schema = None
         sampling = Sampling(max_tokens=self.max_tokens, json_schema=schema)
+        # An expert that fails must not end the episode: the agent decides without it.
         try:
             async with asyncio.timeout(self.patience):
                 completion = await self.toolkit.model(expert).complete(
@@ -160,6 +161,7 @@ async def analyze(meeting: Meeting, instruction: str) -> Analysis:
     )
     if extracted is None:
         return Analysis(instruction, tuple(actions))
+    # An expert that returns no order must not erase the actions found before.
     ordered = tuple(extracted["actions"]) or tuple(actions)
     return Analysis(
         instruction, ordered, tuple(map(parse_landmark, extracted["landmarks"]))

@@ -191,8 +191,10 @@ class MapGPT(PromptAgent):
             )
         (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
         outcome = self._recipe.decision(reply, Legal(options, self._earlier)).outcome
+        # Names of earlier turns stay known, for the reasons of later rejections.
         self._earlier.update(actions)
         read = fields(reply.text, [field.key for field in self._recipe.fields])
+        # An answer without a plan keeps the last one.
         self._plan = read.line("plan") or self._plan
         if isinstance(outcome, Rejection):
             return outcome
@@ -241,6 +243,7 @@ class MapGPT(PromptAgent):
             )
             words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
             seen[neighbor.viewpoint] = _shortened(words)
+        # Nearest first, since the note is cut at its end.
         near = sorted(
             (sighting.distance, sighting.name)
             for part in sectors

@@ -94,6 +94,7 @@ class NavGPT(PromptAgent):
             raise UsageError(
                 "navgpt: decoding=numbered shows no pictures; set decoding=constrained"
             )
+        # With pictures alone, words must not describe what the pictures show.
         tells_sight = self._sight != "pictures"
         self._detail = indoor.Detail(
             settings.captions and tells_sight,
@@ -187,6 +188,7 @@ class NavGPT(PromptAgent):
         write = partial(self._prompts.fill, "direction")
         description = indoor.observation(observation, percept, write, self._detail)
         messages = self._messages(observation, description)
+        # Compared before it is overwritten: a place is summarized only on arrival.
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
         summary = self._summarize(observation, percept, has_moved)
@@ -239,6 +241,7 @@ class NavGPT(PromptAgent):
         legal: Collection[str],
     ) -> tuple[Conversation, list[str]]:
         """Write the message about a viewpoint; return the chat and its numbered exits, in order."""
+        # One chat per episode: each prompt extends the last, which servers cache.
         if self._chat is None:
             fixed = self._prompts.fill(
                 "system_numbered",
@@ -283,6 +286,7 @@ class NavGPT(PromptAgent):
             else:  # as the JSON answer of a constrained model
                 moves = decision.action.name == "goto"
                 viewpoint = decision.action.arguments[0] if moves else ""
+                # An exit that is not listed becomes 1: the answer needs a number.
                 number = exits.index(viewpoint) + 1 if viewpoint in exits else 1
                 answer = {
                     "thought": decision.thought,
@@ -306,6 +310,7 @@ class NavGPT(PromptAgent):
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Add the result of a decision to the history."""
         self._steps.taken += 1
+        # With numbered answers, the history is the chat itself, not blocks of text.
         if self._chat is not None and self._settings.history:
             self._chat.add(self._message_text, self._answer)
         elif self._settings.history:
@@ -411,6 +416,7 @@ class NavGPT(PromptAgent):
                     "this dataset records no summaries; set summaries=online"
                 )
             return one_sentence(percept.summary)
+        # Without exits: a summary is of the place, not of moves from it.
         write = partial(self._prompts.fill, "direction")
         detail = replace(self._detail, neighbors=False)
         scene = indoor.observation(observation, percept, write, detail)

@@ -281,6 +281,7 @@ class LGX(ListingSearcher):
         question = Message("user", text, images)
         model = self.toolkit.model()
         limits = settings.max_tokens, settings.temperature
+        # No draw at temperature 0: each draw would shift the agent's random choices.
         seed = None
         if settings.temperature:
             seed = rng.getrandbits(31)
@@ -302,6 +303,7 @@ class LGX(ListingSearcher):
         name = await self.decide(list(QUARTERS))
         facing = views[0].heading
         rejection = None
+        # A random quarter keeps the search going after an invalid answer.
         if isinstance(name, Rejection):
             rejection = name
             name = self.toolkit.rng.choice(list(QUARTERS))

@@ -131,6 +131,7 @@ class Approach:
                 self.nearest_sighting = sighting
             if sighting.distance <= REACH:
                 return self._aim.turn(view, sighting.heading)
+        # A plan is finished first; the next facing starts with all of its turns.
         if self.plan:
             self._aim = Aim()
             return self.plan.pop(0)
@@ -140,6 +141,7 @@ class Approach:
             if turn is not None:
                 return turn
             self._facing = False
+            # Recorded even if the target is in view: another route needs another place.
             self.tried_points.append(position)
             if sighting is None:
                 self._misses += 1
@@ -167,6 +169,7 @@ class Approach:
             untried &= np.hypot(xs - x, ys - y) > SAME_PLACE_RADIUS
         candidates = untried & (away_m <= REACH)
         cost = metres + 4 * np.maximum(away_m - BEST_DISTANCE, 0.0)
+        # No place within reach: one that is closer than now may show more of the map.
         if not candidates.any():
             own_m = math.dist(self.point, (view.x, view.y))
             candidates = untried & (away_m <= own_m - CELL / 2)
@@ -401,6 +404,7 @@ class Searcher(Agent):
         self._is_backing_off = False
         if (decision := self._stop_at_target()) is not None:
             return decision
+        # The limit applies to turns; a route in progress is still finished.
         no_turns_left = bool(self.settings.turns) and self.turns >= self.settings.turns
         if self._is_traveling:
             if (action := self._next_run()) is not None:
@@ -457,6 +461,7 @@ class Searcher(Agent):
             self._approach.plan = []
         if feedback.status in ("lost", "cancelled"):
             return  # neither a broken connection nor another client is an obstacle
+        # Only a goto has a cell ahead to close; backing off follows a known free route.
         if decision.action.name == "goto" and not was_backing_off:
             x, y = decision.action.arguments
             self._blocked_at = float(x), float(y)
@@ -505,9 +510,11 @@ class Searcher(Agent):
             distance=detection.distance,
             turn=self.turns,
         )
+        # Travel to a frontier ends here: the target itself is in view.
         self._is_traveling = False
         self._plan = []
         self._views = []
+        # Without a distance there is no point to approach: the body only turns to it.
         if self.settings.approach and detection.distance is not None:
             here = (view.x, view.y)
             point = geometry.displaced(here, heading, detection.distance)
@@ -535,6 +542,7 @@ class Searcher(Agent):
         accepted.
         """
         view = self.view
+        # Without an approach, facing the target is all that the stop rule asks for.
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
             if turn is None:
@@ -561,6 +569,7 @@ class Searcher(Agent):
             self._nearest_sighting = best
         if self._approach_count >= APPROACHES and self._nearest_sighting is not None:
             return self._go_back(self._nearest_sighting)
+        # Not confirmed from close by: the search resumes with the present view.
         self.toolkit.note("not_there", turn=self.turns)
         self._approach = None
         self._views = [view]

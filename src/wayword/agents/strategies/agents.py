@@ -114,6 +114,7 @@ class Reflexion(Strategy):
         succeeded."""
         if self._conversation is None:  # the model was not asked in this trial
             return True
+        # The result is revealed only if the settings give the verdict to a judge.
         outcome = None
         if self._settings.verdict == "judge":
             outcome = verdict.succeeded
@@ -141,6 +142,7 @@ class Reflexion(Strategy):
         if self._self_judged and succeeded:
             note("self_judged", **trial_info, succeeded=True)
             return False
+        # A copied prompt is no lesson, and would fill the next one.
         repeats_question = lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
         problems = []
         if self._self_judged and succeeded is None:

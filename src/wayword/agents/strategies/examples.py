@@ -115,11 +115,13 @@ def example_turns(
         reasons = demonstration.thoughts
     game = demonstration.game()
     for number, (actor, decision) in enumerate(demonstration.decisions()):
+        # Moves of the others are carried out too: they change what this actor sees.
         if actor != shown:
             game.carry_out(actor, decision)
             continue
         view = game.observation(shown)
         space = game.space(shown)
+        # An example must not teach an action that the model is not offered.
         if decision.action not in space:
             problem = f"it takes actions that {shown} does not have"
             raise Unshowable(f"{problem}; set dataset.actions=all")
@@ -132,6 +134,7 @@ def example_turns(
         feedback = generic.feedback(
             game.carry_out(shown, decision)[1], generic.verbalizer(view)
         )
+    # A turn alone is the stop: it would teach this actor to leave the work to others.
     if len(demonstration.episode.actors) > 1 and len(turns) < 2:
         raise Unshowable(f"{shown} only stops in it")
     return turns
@@ -166,6 +169,7 @@ def draw_fitting(
     for attempt in range(most_draws):
         if len(examples) == count:
             return examples
+        # Each attempt draws other examples, and equal settings draw the same ones.
         attempt_seed = seed
         if attempt:
             attempt_seed = zlib.crc32(f"{seed}/{attempt}".encode())
@@ -179,6 +183,7 @@ def draw_fitting(
                 last_reason = f" ({example.episode.id}: {reason})"
                 continue
             length = count_characters(candidate)
+            # Each example gets an equal share of what is left, so that all fit.
             if length > remaining_room / (count - len(examples)):
                 too_long.append(candidate)
                 continue
@@ -220,6 +225,7 @@ def answer_text(
             sections[section.key] = text
     if text_verbs is not None:
         fields = {**sections, recipe.action.key: str(action)}
+        # The schema requires the field of every answer once one verb takes text.
         if text_verbs:
             fields[ARGUMENT] = ""
         if action.name in text_verbs and action.arguments:

@@ -98,9 +98,11 @@ class NavCoT(Strategy):
             words = set(re.findall(r"\w+", episode.instruction.lower()))
         else:
             words = set()
+        # The last word of a phrase is its noun, which the instruction must name.
         named = dict.fromkeys(
             each for each in short if each.lower().split()[-1] in words
         )
+        # What the instruction names says most; a caption says more than objects.
         label = (
             ", ".join([*named][:MOST_NAMED])
             or caption

@@ -120,6 +120,7 @@ class PlanSearch(AnyWorldAgent):
 
         The best node has the highest rating and, among equals, the shortest path.
         """
+        # on_feedback() drops the path once the world reacts unlike its copy.
         if self._path:
             node = self._path.pop(0)
             self._expected = node.feedback
@@ -164,6 +165,7 @@ class PlanSearch(AnyWorldAgent):
         are closed.
         """
         refused = None
+        # Two calls expand a node: one proposes actions, one rates their results.
         for _ in range(max(1, self._settings.calls // 2)):
             node = root
             while node.children:
@@ -171,7 +173,9 @@ class PlanSearch(AnyWorldAgent):
             if node.is_closed:
                 break
             refused = await self._expand(node) or refused
+            # Without a legal proposal, the same question would come again.
             node.is_closed = not node.children
+            # A node without children counts its visit, so the search turns elsewhere.
             for end in node.children or [node]:
                 end.is_closed |= not end.game.active(self._actor)
                 end.is_closed |= len(end.path()) >= self._settings.depth
@@ -210,6 +214,7 @@ class PlanSearch(AnyWorldAgent):
             node, "search_actions", pattern(space), 1, width, width=width, results=""
         )
         read = [Legal(space).read(words) for words in proposed]
+        # Models propose the same action twice, or more actions than asked for.
         distinct = dict.fromkeys(read)
         legal = [action for action in distinct if isinstance(action, Action)]
         legal = legal[:width]
@@ -236,6 +241,7 @@ class PlanSearch(AnyWorldAgent):
             results="\n".join(results),
         )
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
+        # Missing ratings are 0, and surplus ones have no child.
         numbers += ["0"] * width
         for child, number in zip(node.children, numbers, strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
@@ -263,6 +269,7 @@ class PlanSearch(AnyWorldAgent):
         form = AnswerForm(
             Field(label, about, pattern=items, many=True, least=least, most=most)
         )
+        # Steps in the copy are shown like real ones: the question is about their end.
         steps = node.path()
         tried = [
             f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}"

@@ -83,6 +83,7 @@ class SceneGraph:
     def see(self, view: HouseholdObservation) -> None:
         """Record a view: rooms, places and states of what is visible, and held objects."""
         self._visit(view.room)
+        # A held object is in no room and on no holder until it is put down.
         for held in view.holding:
             self._room.pop(held.name, None)
             self._holder.pop(held.name, None)
@@ -117,6 +118,7 @@ class SceneGraph:
                     state = "closed" if is_closed else "open"
                     self._doors.setdefault(name, f"{name} ({state}, {room})")
                     continue
+                # Seeing an object tells more than the list of a search.
                 states = ("closed",) if is_closed else ()
                 self._states.setdefault(name, states)
                 self._room[name] = room
@@ -142,6 +144,7 @@ class SceneGraph:
             if not inside:
                 lines.append(title)
                 continue
+            # Only the latest rooms are written in full, to keep the text short.
             if room not in latest:
                 lines.append(f"{title}: {len(inside)} objects")
                 continue
@@ -235,6 +238,7 @@ class PlannerAgent(AnyWorldAgent):
         actions = cast("HouseholdActions", space)
         self._actor = observation.actor
         self._graph.see(observation)
+        # A message may make the plan obsolete.
         if observation.messages and self._settings.replan:
             self._plan = []
             self._reason = ""
@@ -362,6 +366,7 @@ class PlannerAgent(AnyWorldAgent):
         example: dict[str, Any] = {"thought": EXAMPLE, "plan": EXAMPLE_PLAN}
         state = verbalizer.self_state(view)[1]
         around = verbalizer.around(view, None)
+        # Names would reveal what the pictures show, so marks replace them.
         if self._sees_only_pictures:
             steps = _marked_pattern(
                 marks.schema_space(marks.space(space, verbs), verbs)
@@ -390,6 +395,7 @@ class PlannerAgent(AnyWorldAgent):
             "left": self._steps.left(),
         }
         task = instruction(self._episode, view.actor)
+        # Filled without the graph first, to measure the room that is left for it.
         rest = self._prompts.fill(
             "user", instruction=task, graph="", steps="", count=0, looks="", **slots
         )
@@ -401,6 +407,7 @@ class PlannerAgent(AnyWorldAgent):
         thought = str(answer["thought"])
         plan = list[Action]()
         known = {*self._graph.names, *space.rooms}
+        # True from a step on that may reveal objects whose names are not known yet.
         may_be_seen = False
 
         def accepts(action: Action) -> bool:
@@ -430,6 +437,7 @@ class PlannerAgent(AnyWorldAgent):
             plan.append(step)
         if not plan:
             return reply.reject("no_action", "the answer contains no plan", thought)
+        # Assigned only now: a rejected plan must leave the state as it was.
         self._plan = plan
         self._reason = self._prompts["plan_ended"]
         self._tried.clear()

@@ -319,8 +319,10 @@ class AnyWorldAgent(prompting.PromptAgent):
                 "user", steps="\n".join(steps), count=count, **slots
             )
 
+        # Measured with the tried steps: the history gets what they leave.
         length = len(fixed) + len(question(tried))
         self._budget.fit(self._history, length, reserve)
+        # Filled a second time, since fitting may have dropped the oldest steps.
         text = question([*self._history.blocks, *tried])
         length = self._settings.thought_length or self._budget.answer
         schema = None
@@ -577,6 +579,7 @@ class Strategy(AnyWorldAgent):
         names = [tool.name for tool in tools]
         asked = 0
         while True:
+            # After a call for information, the model needs the call and its result.
             earlier = [*exchange.messages, *exchange.answered("")] if asked else []
             fixed = chat.length(self._message_text) + exchange.length
             self._budget.fit(chat.history, fixed, self._budget.answer)
@@ -597,6 +600,7 @@ class Strategy(AnyWorldAgent):
             taken: ToolCall | None = None
             for call in calls:
                 result = None
+                # Every call gets a result, even one without effect: servers demand it.
                 if taken is not None:
                     result = NOT_CARRIED_OUT
                 elif asked < self._most_calls and call.name in names:
@@ -605,11 +609,13 @@ class Strategy(AnyWorldAgent):
                     taken = call
                 elif taken is None:
                     asked += 1
+                    # The last result says so, or the model would go on asking.
                     if asked == self._most_calls:
                         result = f"{result}\n{self._prompts['calls_used']}"
                 exchange.results.append((call, result))
             if taken is not None or not calls:
                 break
+        # No call: the text may still name an action in the recipe's form.
         if taken is None:
             answer = self._recipe.decision(reply, legal)
             outcome = answer.outcome
@@ -670,9 +676,11 @@ class Strategy(AnyWorldAgent):
         rejected with a reason that names the functions.
         """
         text = call.arguments
+        # Still a request for information, after the last permitted one.
         if call.name in names and call.name not in ACTING:
             called = replace(reply, text=str(call))
             return called, StrategyAnswer(called.reject("no_action", NO_MORE_CALLS), {})
+        # Many models call a verb of the world as if it were a function.
         if call.name not in names:
             values = json_object(text) or {}
             listed = ", ".join(str(value) for value in values.values())
@@ -952,8 +960,10 @@ class Strategy(AnyWorldAgent):
                 ) from None
             return list(itertools.chain.from_iterable(drawn))
 
+        # Drawn once for all episodes with equal settings: drawing replays games.
         key = type(self).__name__, settings, self._actor, seed
         turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
+        # Examples come on top of the usual context, whose size is only assumed.
         if not budget.is_limited:
             budget.context += int(
                 examples.count_characters(turns) / budget.characters_per_token

@@ -86,6 +86,7 @@ class Tools(Strategy):
         self._place = f"step {self._steps.taken + 1}"
         if place:
             self._place += f", at {place}"
+        # The message of the base class shows all directions, also those not looked at.
         shown = self._in_view
         if self._only_ahead:
             shown = self._look(voice.directions[0])

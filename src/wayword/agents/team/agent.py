@@ -80,6 +80,7 @@ class Team(Agent):
     ) -> Decision | Rejection:
         """Act in the role that the episode gives. Raises ``UsageError`` for an unknown
         role."""
+        # Chosen in the first turn: only an observation names the actor.
         if self._role is None:
             episode = self._episode
             actor = observation.actor

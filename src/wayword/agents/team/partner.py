@@ -449,6 +449,7 @@ class Partner:
                 details["preposition"],
                 details["receptacle"],
             )
+            # Both partners learn of it from the same sentence.
             knowledge.hear(self.actor, [put])
             self._say(put)
 

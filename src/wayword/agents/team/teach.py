@@ -90,6 +90,7 @@ class Commander:
                 # The follower that holds the order's object, else the next one in turn.
                 turn = (number + attempt) % len(self._followers)
                 self._follower = self._followers[turn]
+                # An object in a hand can only be used by the actor that holds it.
                 objects = {self._index(i) for i in (order.object, order.other) if i}
                 for name in self._followers:
                     hands = self._world.house.actors[name].hands
@@ -116,6 +117,7 @@ class Commander:
             heard := (yield message),
             messages.Done | messages.Trouble,
         ):
+            # A question of another kind gets the command again.
             message = command
             if isinstance(heard, messages.WhereQuestion):
                 i = self._world.object_id(self._brief.actor, heard.object)
@@ -317,6 +319,7 @@ class Follower:
     def _commands(self) -> Generator[Action, Feedback, None]:
         """Yield the actions that carry out the commander's messages."""
         while self._may_talk:
+            # Its sender would wait for a report on a message that was not understood.
             if self._unread:
                 yield Action(
                     "chat",

@@ -560,6 +560,7 @@ class Velma(Agent):
         temperature = self._settings.temperature
         reply = (await self._budget.ask(messages, schema, temperature))[0]
         outcome = form.decision(reply, Legal(space)).outcome
+        # An answer that cannot be read must not end the walk.
         if isinstance(outcome, Rejection):
             return Decision(FALLBACK, fallback_for=outcome)
         return outcome
@@ -692,6 +693,7 @@ class RouteFollower(Velma):
         """Return the next action for the clause at hand."""
         self._append_view(observation)
         progress = self._progress
+        # The dataset gives the first moves: no question is asked before them.
         if self._opening_moves:
             clauses.note_followed(self._toolkit.note, progress.followed, ())
             return Decision(Action(self._opening_moves.pop(0)))

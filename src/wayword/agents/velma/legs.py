@@ -408,6 +408,7 @@ class RouteProgress:
         if not leg.turn:
             sides = {"left", "right"} & goal
         for name, where in self.landmarks:
+            # A landmark counts only if the clause has all words of its name.
             words = plain_words(name) - {"a", "an", "the"}
             if not words or not words <= goal:
                 continue

@@ -195,6 +195,7 @@ class Walker(Agent):
         self.prompt += self._prompts.fill("place", **slots)
         self.answers = clauses.done_answers(self.followed, len(self.clauses), STOP)
         done = await self._yes_margin() > 0
+        # The answer stays in the prompt: the next questions of the walk continue it.
         self.prompt += f" {clauses.YES if done else clauses.NO}\n"
         return done
 
@@ -203,11 +204,13 @@ class Walker(Agent):
 
         From left to right, and remembers the place as visited.
         """
+        # In a fixed order, since each question is part of the prompt of the next.
         neighbors = sorted(
             view.neighbors, key=lambda each: relative(each.heading, view.heading)
         )
         turn = clauses.turn_of(self.clauses[self.followed - 1].text)
         target = None  # the neighbor in the direction of the clause's first turn
+        # The turn of a clause belongs to its first step alone.
         if turn is not None and not self._steps:
             angles = [
                 abs(relative(each.heading, view.heading + turn)) for each in neighbors

@@ -902,8 +902,10 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
             "task": task.checksum,
             "scene": task.scene,
         }
+        # Only what follows the mark is replaced, which keeps the author's comments.
         text = task.text.partition(COMMENT)[0].rstrip()
         texts.append(f"{text}\n\n{COMMENT}\naccepted: {json.dumps(mark)}\n")
+    # Written after all tasks have passed: an error leaves the file as it was.
     target = target_path or path
     target.write_text("---\n".join(texts), encoding="utf-8")
     return _read_file(target)
@@ -981,6 +983,7 @@ def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:
     where = Record(path, "field 'start'")
     check_room(where, entry.room, home.rooms)
     places = [at for at in home.starts if entry.room in ("", home.layout.room_at(*at))]
+    # Drawn even if a position is given, for the fields that it lacks.
     start = homes.draw_start(rng, home, KIND, places)
     if entry.at:
         x, y = entry.at

@@ -136,6 +136,7 @@ def _success(episode: EpisodeFacts) -> Fact:
     last = None
     if episode.trajectory.steps:
         last = episode.trajectory.steps[-1]
+    # From the most specific statement to the plainest.
     if episode.gold and last is not None:
         place = place_of(last.pose)
         goal = episode.gold[-1]

@@ -159,6 +159,7 @@ def _search_causes(
     reference = task.reference if task else None
     if isinstance(reference, ObjectNavReference):
         right = [n for n in reports if reports_target(steps[n - 1], reference.targets)]
+    # Without the task, only a score can tell that every report was wrong.
     elif scores.get("ever_grounded") == 0.0:
         right = []
     else:
@@ -168,6 +169,7 @@ def _search_causes(
     if stopped and not gave_up and reports and reports[-1] not in right:
         yield "false_alarm", reports[-1]
     if scores.get("ever_seen", 0.0) > 0.5:
+        # Agents without a detector never write these notes.
         has_detector = reports or any(
             _noted(step, TURN) or _noted(step, GAVE_UP) for step in steps
         )
@@ -333,6 +335,7 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
             and _succeeded(step)
         ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())
+            # A plural in the instruction names the object as well.
             if words and not named.intersection(
                 {*words, *(f"{word}s" for word in words)}
             ):
@@ -371,6 +374,7 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
             decision = step.get("decision", {})
             if not pose or "action" not in decision:
                 continue
+            # In a team, an actor that waits for others is in no loop.
             if len(actors) == 1 or decision["action"] not in _WAITING:
                 action = str(decision["action"]), repr(decision.get("arguments"))
                 done.setdefault((repr(sorted(pose.items())), *action), []).append(

@@ -224,6 +224,7 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
     for words, about in evidence.unmet:
         if about is not None and about.names & acted.keys():
             used = about.names & acted.keys()
+            # The last action on any of them; names break ties, for equal reports.
             name = max(used, key=lambda each: (acted[each], each))
             number = acted[name]
             by = _name(evidence, number)

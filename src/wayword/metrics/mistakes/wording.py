@@ -84,6 +84,7 @@ class _Words(string.Formatter):
             return words(value, self._person)
         if isinstance(value, list | tuple):
             return _join([self.format_field(each, "") for each in value], spec)
+        # Unknown values pass unchanged, as the formats below expect numbers.
         if value == "?":
             return "?"
         match spec:

@@ -106,6 +106,7 @@ def read_calls(
         for name, value in message.items()
         if name == "content" or value not in empty
     }
+    # The older form of a call, and calls among the parts, are in tool_calls now.
     kept.pop("function_call", None)
     if isinstance(kept.get("content"), list):
         kept["content"] = [
@@ -272,10 +273,13 @@ def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
         return tuple(found)
     for value, start, _ in json_values(text, "{", lambda value: _named(value, names)):
         named = _named(value, names)
+        # A call in quotes is an example that the model gives, not a call.
         if named and not is_quoted(text, start):
             found.append(ToolCall("", *named))
     if found:
         return tuple(found)
+    # Python's form comes last, as prose contains it most easily.
+    # For the same reason, one without arguments counts only if nothing else does.
     for name, keywords in _PYTHONIC.findall(text):
         if name in names and (keywords or not found):
             fields = {key: one or two for key, one, two in _KEYWORD.findall(keywords)}

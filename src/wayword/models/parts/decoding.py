@@ -438,6 +438,7 @@ def split_thought(text: str) -> tuple[str, str]:
         is_closing = "/" in tag.groups()
         if is_open:
             reasoning.append(piece)
+        # The start tag was in the prompt: all text so far is part of the thought.
         elif is_closing:
             reasoning += filter(None, [*answer, piece])
             answer = []
@@ -448,6 +449,7 @@ def split_thought(text: str) -> tuple[str, str]:
         reasoning.append(text[end:])
     else:
         answer.append(text[end:])
+    # Without tags, outer spaces stay: a continuation of raw text needs them.
     if end:
         text = "".join(answer).strip()
     if tagged := _ANSWER_TAG.fullmatch(text):

@@ -96,6 +96,7 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
         tensors.append((name, shape, *_read(file, "IQ")))
     start = file.tell() + -file.tell() % align
     data = np.memmap(path, dtype=np.uint8, mode="r")[start:]
+    # The metadata do not change, and are copied.
     file.seek(0)
     out.write(file.read(head))
     # Tensors are stored in this order: each ends where the next one starts.

@@ -197,6 +197,7 @@ def _why_not_loaded(path: Path) -> str:
         if re.search("incomplete|corrupt|end of file|failed to (?:read|load)", reason):
             size = path.stat().st_size
             return f"the file is incomplete ({size:,} bytes); download it again"
+        # A failure to allocate has its own remedy, in the last message.
         if reason and not re.search("alloc|memory|mmap", reason):
             return f"llama.cpp cannot load it: {reason}"
     size_mib = path.stat().st_size // 2**20
@@ -249,6 +250,7 @@ def rank(
     pairs = [continued(prompt, option) for option in check_options(options)]
     base = engine.tokens(pairs[0][0])
     tokens = [engine.tokens(start + ending) for start, ending in pairs]
+    # Tokens may merge where prompt and option meet: the prompt is what all share.
     shared_count = prefix_length([base, *tokens])
     if shared_count == 0:
         raise ModelError("choose needs a prompt, got an empty one")
@@ -262,6 +264,7 @@ def rank(
         ]:
             start = missing[0]
             forced = ending[start:]
+            # The grammar forces the option, so that its tokens get log-probabilities.
             answer = engine.complete(
                 {
                     "prompt": base[:shared_count] + list(ending[:start]),
@@ -375,6 +378,7 @@ def local_proxy(address: str, key: str) -> Any:
                 HTTPStatus.FORBIDDEN,
                 "only requests from this machine are accepted",
             )
+        # The body is read into memory, so its length must be known first.
         length = request.headers.get("content-length", "0")
         if not (length.isdecimal() and int(length) <= _MAX_REQUEST_BYTES):
             return refusal(

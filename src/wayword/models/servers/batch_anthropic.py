@@ -105,6 +105,7 @@ def messages_request(body: Mapping[str, Any]) -> dict[str, Json]:
     params |= {name: body[name] for name in _SAMPLING if name in body}
     if stops := body.get("stop"):
         params["stop_sequences"] = stops
+    # In this API, system messages are a field of their own.
     rules = [each for each in body["messages"] if each["role"] == "system"]
     if rules:
         params["system"] = [part for each in rules for part in _parts(each["content"])]

@@ -200,6 +200,7 @@ def chat_reply(response: Mapping[str, Any]) -> dict[str, Json]:
         # All other reasons withhold the answer, such as SAFETY.
         finish = _FINISH.get(reason, "content_filter")
         choices.append({"index": index, "message": message, "finish_reason": finish})
+    # Gemini counts thoughts apart; in the chat API they are part of the answer.
     counts = mapping(response, "usageMetadata")
     thinking = counts.get("thoughtsTokenCount") or 0
     usage = {

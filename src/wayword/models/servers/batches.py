@@ -275,6 +275,8 @@ class BatchConnection(Connection):
 
     async def _answer(self, name: str, request: Request, row: str) -> Any:
         """Return the reply to a request. Raises ``ModelError``."""
+        # Once the batch has ended, the next round reads the stored result.
+        # If it was dropped, the next round gathers the request again.
         while True:
             sent = self._kept.request(name)
             if sent is not None and sent.result is not None:
@@ -285,6 +287,7 @@ class BatchConnection(Connection):
                 self._answers[name] = arrival
             if sent is None:
                 self._gather(_Waiting(name, request, row))
+            # An earlier session has sent it: this one continues to wait for its batch.
             elif sent.batch not in self._tasks:
                 self._start(sent.batch, partial(self._follow, sent.batch))
             try:

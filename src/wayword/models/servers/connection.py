@@ -148,6 +148,7 @@ class Connection:
                     self._url(route),
                     data=data,
                     headers=headers,
+                    # A redirect could send the key to another address.
                     allow_redirects=False,
                 ) as response:
                     read_bytes, is_complete = await _read_body(
@@ -156,6 +157,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             seconds = self._settings.seconds
             failure = model_error(error, self.address, self._proxy, seconds)
+            # The request may have arrived before the connection broke.
             if not failure.fatal:
                 failure.lost = "cut off"
             raise failure from None
@@ -290,10 +292,12 @@ class Connection:
             )
             line += f"; {remedy}"
         error: ModelError = Refused(line, refusal)
+        # An unreadable reply need not be the model's: another try may succeed.
         if is_unreadable or refusal.kind == "overloaded":
             wait = retry_after(headers, text)
             away = status in _AWAY_CODES
             error = ModelError(line, retryable=True, retry_after=wait, away=away)
+        # The model may have generated all the same: the budget counts an estimate.
         if status in _WORKED_CODES or refusal.billed or is_unreadable:
             error.billed = self._estimate(request)
             if status in GAVE_UP_CODES:
@@ -382,6 +386,7 @@ class Connection:
         """Return the session, with Python's certificates. Callers set time limits."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
+        # A session belongs to the event loop that it was opened in.
         loop = asyncio.get_running_loop()
         if self._session is not None and self._loop is loop:
             return self._session

@@ -94,6 +94,7 @@ def profile_of(
             raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
         visited.add(like)
         inherited = {**table[like], **inherited}
+    # The user's traits win over those of the table.
     traits = {**inherited, **traits}
     picture = traits.get("picture", {})
     rules = [each.name for each in fields(PictureTokens)]

@@ -81,11 +81,14 @@ def read(status: int, error: Json, sent: Sequence[str]) -> ServerRefusal:
         for pattern in rule.get("words", [""]):
             matches = list(re.finditer(pattern, text, re.IGNORECASE | re.DOTALL))
             named = [rule.get("field") or m.groupdict().get("field") for m in matches]
+            # Named by the rule, found by its pattern, or mentioned in the text.
             fields = [name for name in sent if name in named] or _named(text, sent)
+            # A rule on fields teaches nothing if no field of the request is named.
             if not matches or (rule["is"] in _ABOUT_FIELDS and not fields):
                 continue
             groups = matches[0].groupdict()
             most = float(groups.get("most") or math.inf)
+            # "below N" excludes N itself.
             if groups.get("below"):
                 most = float(groups["below"]) - 1
             return ServerRefusal(

@@ -214,6 +214,7 @@ def request(
 ) -> Request:
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
     tools = sampling.tools
+    # Raw text has no place for tools, and some servers take none.
     is_worded = bool(tools) and not (profile.tools and not isinstance(prompt, str))
     if is_worded:
         messages = [user(prompt)] if isinstance(prompt, str) else prompt
@@ -245,14 +246,18 @@ def request(
         body["prompt_cache_key"] = cache.key
     if cache is not None and cache.marks and not isinstance(prompt, str):
         _mark(body["messages"], prompt, cache.marks)
+    # The user's fields come after all others, so that they win.
     body |= constraint | dict(settings.extra)
     for name in {HEADERS, *settings.omit, *profile.without} & body.keys():
         del body[name]
+    # Values outside a range that the server has stated become the nearest allowed.
     for limits, nearest in ((profile.least, max), (profile.most, min)):
         for name in body.keys() & limits.keys():
             body[name] = nearest(body[name], limits[name])
+    # A constraint counts as sent only if no part of it was left out above.
     is_constrained = not in_words and constraint.keys() <= body.keys()
     unsent = _unsent(sampling, body, is_constrained)
+    # The caller asked for tools, not for the schema that replaces them in words.
     if is_worded:
         unsent = [*(name for name in unsent if name != "json_schema"), "tools"]
     is_wrapped = bool({"response_format", "tools"} & constraint.keys())
@@ -382,6 +387,7 @@ def _sampling_fields(
         body["temperature"] = sampling.temperature
         if sampling.top_p != 1.0:
             body["top_p"] = sampling.top_p
+    # An option may contain a stop text, which would cut it off.
     if sampling.stop and profile.stop and not sampling.choices:
         body["stop"] = list(sampling.stop[: profile.stop])
     if sampling.n > 1:
@@ -407,6 +413,7 @@ def _constraint(
         raise ModelError("choices must contain at least one answer")
     if settings.dialect == "llamacpp":
         return decoding.llamacpp_form(sampling)
+    # OpenAI's API has no list of answers: an object with an enum replaces it.
     if options is not None and settings.dialect == "openai":
         field = {"type": "string", "enum": list(options)}
         schema = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}

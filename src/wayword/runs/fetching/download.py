@@ -100,6 +100,7 @@ def download(
         try:
             transfer.receive()
             break
+        # Before OSError, of which a broken connection is a kind.
         except (CutError, *BROKEN) as error:
             if attempt == tries:
                 raise UsageError(
@@ -112,6 +113,7 @@ def download(
             raise UsageError(
                 f"{transfer.partial}: cannot be written: {problem}; {remedy}, then {RESUME}"
             ) from None
+    # Only verified content gets the name; until then it can be resumed.
     transfer.verify()
     transfer.partial.replace(path)
     transfer.note.unlink(missing_ok=True)
@@ -191,6 +193,7 @@ class _Transfer:
         expected = self.expected
         size = self._received()
         problem = ""
+        # The size first: it can be had without reading gigabytes.
         if expected.size and size != expected.size:
             problem = f"{size:,} bytes instead of the published {expected.size:,}"
         elif expected.sha256 and (digest := sha256(self.partial)) != expected.sha256:

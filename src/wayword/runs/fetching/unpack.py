@@ -66,6 +66,7 @@ def unpack(
             f"{name}: is not a readable {download.archive} archive ({error}); run the same command "
             "again to fetch it once more"
         ) from None
+    # Checked at the end: archives list their members in any order.
     for put, part in zip(download.puts, parts, strict=True):
         if not any(part.iterdir()):
             raise UsageError(

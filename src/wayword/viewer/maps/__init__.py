@@ -130,6 +130,7 @@ def _walk(
         following = point_of(step.pose)
         if following is None and not positions:
             following = _reckoned(point, step) if moved else point
+        # A gap would be drawn as a straight line, so the walk ends before it.
         if following is None:
             return
         point = following

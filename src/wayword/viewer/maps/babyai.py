@@ -80,6 +80,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             marks.append(GridItem(MEANT, meant, "", x, y))
         frames.append([*marks, *objects])
         if actor:
+            # The map's y grows to the north, the grid's to the south.
             squares = [(x, -y) for x, y in visible_squares(level)]
             view = Shape(
                 "cells",

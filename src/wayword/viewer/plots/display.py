@@ -131,9 +131,11 @@ def plot(
         trusted=trusted,
         cluster=cluster,
     )
+    # Imported once the options are valid: matplotlib is optional and slow to load.
     with needing("figures need matplotlib", "plot"):
         import matplotlib
     _, draw = KINDS[kind]
+    # In a context, as the user's own matplotlib settings must not change.
     with matplotlib.rc_context(RC):
         drawing = draw(request)
     return Plot(*drawing)

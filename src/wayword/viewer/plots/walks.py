@@ -335,6 +335,7 @@ def _lettered(axes: Axes, text: str, document: Document) -> str:
     if isinstance(drawn, Map):
         places = dict(drawn.gold) | drawn.places
     for place, letter in document.letters.by_place.items():
+        # Text keeps an id that has no mark on the map: its letter would lead nowhere.
         if place in text and place in places:
             text = text.replace(place, letter)
             axes.annotate(
@@ -376,6 +377,7 @@ def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
             zorder=2.2,
             label="goal",
         )
+    # The shapes are drawn elsewhere: empty lines only add them to the legend.
     words: set[str] = set()
     for shape in shapes:
         words.update(shape.kind.split())

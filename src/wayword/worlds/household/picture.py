@@ -232,6 +232,7 @@ def placements(
     shifts: dict[int, tuple[float, float, float]] = {}
     spread = spread_out(t)
     placed = []
+    # Objects on a holder follow its shift, which must be known before theirs.
     for i in _holders_first(t):
         if t.is_exposed[i]:
             place = spread.get(i, (float(t.x[i]), float(t.y[i])))
@@ -522,6 +523,7 @@ def find_fronts(scene: Scene) -> dict[int, tuple[Point, int]]:
     pieces = [(i, each) for i, each in enumerate(scene.objects) if each.solid]
     for i, each in pieces:
         fronts[i] = (_away_from_wall(scene, each), -1)
+    # Objects in furniture face the way it faces.
     for i, each in enumerate(scene.objects):
         if i in fronts:
             continue

@@ -196,6 +196,7 @@ def sighting(
     )
     low = bottom - eye
     diagonal = math.hypot(box_width, box_depth)
+    # The eye may be at the object's center, where no angle is defined.
     width, height = apparent_size(
         diagonal,
         low,

@@ -286,9 +286,11 @@ def image_depth(
         raise DataError(topic, "field 'data'", problem)
     with naming_field(topic, "data"):
         order = ">" if message.get("is_bigendian") else "<"
+        # Rows may be padded: a step can be longer than its pixels.
         rows = data.reshape(height, step)[:, : width * pixel_bytes]
         pixels = np.ascontiguousarray(rows).view(pixel_type.replace("<", order))
     depth = pixels.astype(np.float64) * (unit or encoding_unit)
+    # Negated, so that NaN becomes unknown as well.
     depth[~(depth > 0)] = np.nan
     if pixel_type in SATURATED:
         depth[pixels == SATURATED[pixel_type]] = np.nan
@@ -354,6 +356,7 @@ class Transforms:
                 shift, turn = (
                     each["transform"][key] for key in ("translation", "rotation")
                 )
+                # ROS 1 writes a slash before a frame's name, tf2 does not.
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
                     [float(shift[axis]) for axis in "xyz"],
@@ -375,10 +378,12 @@ class Transforms:
         point = np.zeros(3)
         turn = Rotation.identity()
         child = body
+        # Not more steps than transforms: a cycle in the tree must not loop forever.
         for _ in range(len(self._parents) + 1):
             if child == frame:
                 x_axis = turn.apply((1.0, 0.0, 0.0))
                 yaw = math.degrees(math.atan2(x_axis[1], x_axis[0]))
+                # Yaw is counterclockwise from east, a heading clockwise from north.
                 return float(point[0]), float(point[1]), round(absolute(90.0 - yaw), 6)
             if child not in self._parents:
                 return None
@@ -605,8 +610,10 @@ class RosBase:
         while True:
             east, north, heading = self._place
             away = math.dist((east, north), (x, y))
+            # At the point itself the bearing is undefined, and the heading stays.
             if away > 1e-3:
                 heading = bearing((east, north), (x, y))
+            # Without the margin, rounding errors would add a leg to an exact multiple.
             legs = max(1, math.ceil(away / self.settings.farthest - 1e-9))
             pose = ros_pose(
                 east + (x - east) / legs,
@@ -623,6 +630,7 @@ class RosBase:
             metres = round(metres + result.metres, 4)
             if legs == 1 or result.status != "ok":
                 return MotionResult(result.status, metres, result.reason)
+            # A planner may report success without motion: the loop has to end then.
             if math.dist(self._place[:2], (x, y)) > away - MIN_PROGRESS:
                 return MotionResult(
                     "blocked",
@@ -896,6 +904,7 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
     """Make Ctrl-C call ``interrupt`` first: an event loop would react only after the motion, but a
     robot must stop immediately."""
     handler = signal.getsignal(signal.SIGINT)
+    # Only the main thread may set handlers, and SIG_IGN cannot be called.
     if threading.current_thread() is not threading.main_thread() or not callable(
         handler
     ):

@@ -414,6 +414,7 @@ class Link:
         if len(parts) == int(total):
             del self._fragments[message_id]
             return "".join(parts[each] for each in sorted(parts))
+        # Messages with a lost fragment never end: the oldest makes room.
         if len(self._fragments) > MOST_FRAGMENTED or (
             sum(map(len, parts.values())) > MAX_MESSAGE_BYTES
         ):

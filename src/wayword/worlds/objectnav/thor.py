@@ -120,11 +120,13 @@ class ThorBase:
         if self._controller is None:
             self._controller = self._start_unity(
                 scene=episode.scene,
+                # Unity's field of view is the vertical angle.
                 fieldOfView=self.camera.height,
                 visibilityDistance=self.camera.sight,
                 **CONTROLLER_OPTIONS,
             )
         self._event = self._controller.reset(scene=episode.scene)
+        # In Unity, y points up; the body's height is that in the loaded scene.
         up = self._metadata("agent", "position", "y")
         position = {"x": x, "y": up, "z": y}
         rotation = {"x": 0.0, "y": heading, "z": 0.0}
@@ -209,6 +211,7 @@ class ThorBase:
             if error := self._last_error():
                 self._counts.bumps += 1
                 break
+        # Measured, since the last of the steps may have failed.
         traveled = math.dist(start, self._place()[:2])
         self._counts.metres += traveled
         return MotionResult(

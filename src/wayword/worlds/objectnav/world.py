@@ -180,6 +180,7 @@ class ObjectNavWorld(World):
             self._stopped = True
             self.base.stop()
             return Feedback("ok", {"action": "stop"})
+        # Dropped before the motion: even one that fails may change the view.
         self._view = None
         numbers = parse_numbers(action) or ()
         if action == MOVE_AHEAD:

@@ -447,6 +447,7 @@ def _houses(town: Town) -> list[TownPiece]:
             for side in (-1, 1):
                 front = (-side * along[1], side * along[0])
                 spot = _moved(middle, front, -HOUSE_OFFSET)
+                # Drawn before the check for space: a landmark must not change others.
                 paint = rng.choice(HOUSE_PAINTS)
                 height = round(rng.uniform(*HOUSE_HEIGHTS), 2)
                 distances = np.hypot(town.xy[:, 0] - spot[0], town.xy[:, 1] - spot[1])

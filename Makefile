@@ -5,7 +5,7 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo results test test-all chaos test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
+.PHONY: help install demo results test suite test-all chaos test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores test-install lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
@@ -70,8 +70,12 @@ lint: install
 # Everything, with the suites that need environments of their own: an hour or more on two cores.
 test-all: test test-vision test-train test-envs test-harbor test-alfworld test-ray test-stores
 
-test: lint
-	$(BIN)/pytest -n 3 --dist worksteal tests
+# Lint runs beside the tests, in the time that these wait for browsers and servers.
+test: install
+	@$(MAKE) --no-print-directory -j 2 lint suite
+
+suite: install
+	$(BIN)/pytest -n 2 --dist worksteal tests
 
 # The short form is part of `make test`; docs/reliability.md quotes the counts of this one.
 chaos: install

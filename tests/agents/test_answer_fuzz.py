@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.fuzzed_answers import HUGE, answers, seconds
+from helpers.sampling import LONG
 from wayword.agents.answers import Reply
 from wayword.agents.discussnav.experts import COMPLETION
 from wayword.agents.legal import LONGEST
@@ -50,7 +51,7 @@ def test_texts_that_were_slow_take_no_time(text: str) -> None:
 
 
 def test_random_answers_are_read_by_every_reader_in_no_time() -> None:
-    for number, text in enumerate(answers(150, seed=25)):
+    for number, text in enumerate(answers(150 if LONG else 60, seed=25)):
         slow = {
             n: spent
             for n, spent in seconds(text, number % 2 == 0).items()

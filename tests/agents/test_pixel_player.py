@@ -26,6 +26,9 @@ from wayword.metrics.scoring import score
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 
+# The portraits of 200 names take half a minute; the player of the grid is in the short form.
+pytestmark = pytest.mark.skipif(not LONG, reason="half a minute: WAYWORD_CHAOS=long")
+
 EPISODES = 40
 SEEDS = 20  # of the agent ``random``, whose mean is the chance of an episode
 Z = 1.96  # of a 95% interval
@@ -98,7 +101,6 @@ def test_a_blank_picture_leaves_it_to_chance() -> None:
     assert low <= 0.0 <= high
 
 
-@pytest.mark.skipif(not LONG, reason="half a minute: set WAYWORD_CHAOS=long")
 def test_the_picture_of_another_place_leaves_it_to_chance() -> None:
     own = houses().painter()
     assert own is not None

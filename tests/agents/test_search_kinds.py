@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from helpers.sampling import LONG, some
 from wayword.datasets.apartments import Apartments
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -15,7 +16,8 @@ EPISODES = 90
 
 
 def test_frontier_finds_every_kind_with_a_perfect_detector(tmp_path: Path) -> None:
-    """Both splits, one episode of each kind; a kind that names nothing could never be grounded."""
+    """Both splits, one episode of each kind, in the short form of every third; a kind that names
+    nothing could never be grounded."""
     found: set[str] = set()
     sought: set[str] = set()
     for split in Apartments.splits:
@@ -28,7 +30,8 @@ def test_frontier_finds_every_kind_with_a_perfect_detector(tmp_path: Path) -> No
         # A split may draw no kind of its own.
         if not chosen:
             continue
-        sought |= set(kinds)
+        chosen = {name: chosen[name] for name in some([*chosen], 3)}
+        sought |= set(chosen.values())
         plan = Plan(
             "frontier",
             f"apartments:{split}",
@@ -38,5 +41,5 @@ def test_frontier_finds_every_kind_with_a_perfect_detector(tmp_path: Path) -> No
         )
         scores = RunFolder.read(run(plan).path).scores()
         found |= {chosen[name] for name, one in scores if one["success_grounded"]}
-    assert len(sought) > 30
+    assert len(sought) > (30 if LONG else 10)
     assert found == sought

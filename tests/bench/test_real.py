@@ -235,7 +235,7 @@ def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
     monkeypatch.setattr(ladders, "QUICK_REAL", 3)
     card = ladders.read_card(played["gold"])
     assert ", 3 episodes (1 paths)" in ladders.render(card)
-    assert '<td class="n">3</td>' in page._card_page(card, {})
+    assert '<td class="n" data-label="episodes">3</td>' in page._card_page(card, {})
     shutil.copytree(played["gold"], tmp_path / "gold")
     run = real.sample_folder(tmp_path / "gold", "r2r:val_seen")
     records = run / "episodes.jsonl.gz"
@@ -243,7 +243,9 @@ def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
     records.write_bytes(records.read_bytes()[: last.at])  # a lost episode is deleted
     card = ladders.read_card(tmp_path / "gold")
     assert ", 2 of 3 episodes (1 paths)" in ladders.render(card)
-    assert '<td class="n bad">2 of 3</td>' in page._card_page(card, {})
+    assert '<td class="n bad" data-label="episodes">2 of 3</td>' in page._card_page(
+        card, {}
+    )
 
 
 def test_data_that_are_not_there_and_those_of_other_episodes_are_named(

@@ -114,6 +114,6 @@ def test_eyes_of_a_setting_are_refused(tmp_path: Path) -> None:
 def test_an_agent_without_eyes_is_refused() -> None:
     with pytest.raises(UsageError, match="none of the tracks in pictures"):
         wayword(
-            *("--agent", "planner", "--model", "scripted:x"),
+            *("--agent", "plan_search", "--model", "scripted:first"),
             *("--tracks", "act", "--quick", "--eyes"),
         )

@@ -217,9 +217,10 @@ def test_no_wait_is_longer_than_patience(
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Price)])
 def test_of_two_prices_each_part_is_the_higher_one(name: str) -> None:
-    low = Price(2.0, 8.0, cached=0.5, write=2.5, write_hour=4.0, flex=0.4)
+    low = Price(2.0, 8.0, 0.5, write=2.5, write_hour=4.0, flex=0.4, batch=0.4)
     high = replace(low, **{name: getattr(low, name) * 2})
-    used = Usage(1000, 100, 300, written=200, written_hour=50, tier="flex")
+    tier = "batch" if name == "batch" else "flex"
+    used = Usage(1000, 100, 300, written=200, written_hour=50, tier=tier)
     assert low.higher(high) == high.higher(low) == high
     assert high.of(used) > low.of(used)
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from helpers.recorded import Seen, growing, prompt, trajectories, value, walk
+from helpers.sampling import LONG
 from wayword.core.errors import RecordingError
 from wayword.core.model import Completion, Message, system, user
 from wayword.core.perceiver import Percept, Sector, Sighting
@@ -43,7 +44,11 @@ def through_text(written: Any) -> Any:
     return json.loads(json.dumps(written, allow_nan=False))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=150 if LONG else 60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(trajectories)
 def test_a_trajectory_comes_back_equal(text: Trajectory) -> None:
     """Both ways of writing it: the quick one, and the one with marks."""

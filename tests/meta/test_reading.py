@@ -28,9 +28,9 @@ GOAL = (20.0, 0.8, 1.0)
 """The most of each measure per 1,000 lines of code. A bound is never raised."""
 DENSITY = 9.5
 """The most tokens in a line of code, on average over a room."""
-PRODUCT_DENSITY = 8.75
-COMMENTS = 0.048
-DOCSTRINGS = 0.127
+PRODUCT_DENSITY = 8.5
+COMMENTS = 0.05
+DOCSTRINGS = 0.15
 """The least shares of the product's lines. They are raised when more is reached, never lowered."""
 DIALECT = {
     *("told", "thing", "things", "somebody", "nobody", "whoever", "anew", "purse"),

@@ -80,8 +80,10 @@ suite: install
 # The short form is part of `make test`; docs/reliability.md quotes the counts of this one.
 chaos: install
 	WAYWORD_CHAOS=long $(BIN)/pytest -q -s --timeout 7200 tests/chaos
-	WAYWORD_CHAOS=long $(BIN)/pytest -q --timeout 7200 tests/worlds tests/datasets tests/render tests/real tests/bench/test_levels.py \
-	  tests/models/test_batches.py
+	WAYWORD_CHAOS=long $(BIN)/pytest -q --timeout 7200 tests/worlds tests/datasets tests/render tests/real tests/viewer \
+	  tests/agents/test_pixel_player.py tests/agents/test_pixel_searcher.py tests/agents/test_search_kinds.py \
+	  tests/agents/test_answer_fuzz.py tests/runs/test_folder_codec.py tests/runs/test_eyes.py \
+	  tests/bench/test_levels.py tests/models/test_batches.py
 
 # Torch has an environment of its own: it is large, and nothing else needs it.
 test-vision:

@@ -32,7 +32,7 @@ def main() -> None:
     settings = {}
     if given.thinking is not None:
         settings = {"model": {"thinking": given.thinking}}
-    ways: list[str] = []
+    payments: list[str] = []
     for agent in AGENTS:
         plan = Plan(
             agent,
@@ -43,9 +43,9 @@ def main() -> None:
             data=given.data,
         )
         estimate = forecast(plan, rehearsed=given.episodes)
-        if not ways:
-            ways = list(estimate.ways)
-            columns = ["Agent", "calls", "read", "shared", "written", *ways]
+        if not payments:
+            payments = list(estimate.ways)
+            columns = ["Agent", "calls", "read", "shared", "written", *payments]
             print(f"| {' | '.join(columns)} |")
             print(f"|{' --- |' * len(columns)}")
         row = [
@@ -54,7 +54,7 @@ def main() -> None:
             f"{estimate.prompt_tokens / 1e6:.2f} M",
             f"{estimate.shared:.0%}",
             f"{estimate.completion_tokens / 1e6:.2f} M",
-            *(f"${estimate.ways[way]:.2f}" for way in ways),
+            *(f"${estimate.ways[way]:.2f}" for way in payments),
         ]
         print(f"| {' | '.join(row)} |", flush=True)
 

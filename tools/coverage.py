@@ -218,8 +218,8 @@ def published(repeats: int) -> Iterator[Cell]:
     ]
     shapes["household"] = (alfred_ids, [name.rpartition("_")[0] for name in alfred_ids])
     reverie_ids = [
-        f"{path}_{thing}_{k}"
-        for path in range(142) for thing in range(3 if path % 2 else 4) for k in range(3)
+        f"{path}_{target}_{k}"
+        for path in range(142) for target in range(3 if path % 2 else 4) for k in range(3)
     ]  # fmt: skip
     shapes["reverie"] = (reverie_ids, [name.partition("_")[0] for name in reverie_ids])
     for (name, (ids, sources)), correlation in product(shapes.items(), (0.5, 1.0)):
@@ -450,10 +450,10 @@ def exact(repeats: int) -> Iterator[Cell]:
         after = np.repeat([1.0, 0.0, 0.0], [gains, losses, ties])
         before = np.repeat([0.0, 1.0, 0.0], [gains, losses, ties])
         (line,) = compared(before[:, None], after[:, None], ["rate"])
-        wanted = 1.0
+        exact_p = 1.0
         if gains + losses:
-            wanted = binomtest(int(gains), int(gains + losses)).pvalue
-        chances.append(abs(line.p - wanted))
+            exact_p = binomtest(int(gains), int(gains + losses)).pvalue
+        chances.append(abs(line.p - exact_p))
     # 1e-4: a hundredth of a percentage point, below the digits of any table
     name = f"Clopper-Pearson, largest error {max(ends):.1e}"
     yield Cell("exact", name, float(max(ends) < 1e-4))

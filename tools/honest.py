@@ -180,13 +180,13 @@ def request(episode: Episode) -> tuple[Phrase, Phrase]:
 
 def counted(episode: Episode) -> tuple[Phrase, list[str]]:
     """The object that a question counts, and the rooms."""
-    asked = re.search(
+    phrased = re.search(
         r"(?:How many|Count the|number of|0 and 3) (.+?)(?: are there)? (?:in|does) the "
         r"([\w ]+?)(?= hold|[,.?])",
         episode.instruction,
     )
-    assert asked, episode.instruction
-    return Phrase(singular(asked[1]), episode), asked[2].split(" and the ")
+    assert phrased, episode.instruction
+    return Phrase(singular(phrased[1]), episode), phrased[2].split(" and the ")
 
 
 # The grid.
@@ -475,15 +475,15 @@ class Walker:
 
     def _door_towards(self, room: str) -> str:
         """The first door of the way with the fewest doors."""
-        ways = {self.view.room: ""}
+        first_doors = {self.view.room: ""}
         queue = [self.view.room]
         for here in queue:
             for door, sides in self.doors.items():
                 for there in sides:
-                    if here in sides and there not in ways:
-                        ways[there] = ways[here] or door
+                    if here in sides and there not in first_doors:
+                        first_doors[there] = first_doors[here] or door
                         queue.append(there)
-        return ways.get(room, "")
+        return first_doors.get(room, "")
 
     def _pass(self, door: str) -> Moves:
         left = self.view.room
@@ -637,14 +637,14 @@ def greedy_count(episode: Episode) -> Play:
     for _ in range(4):
         for _ in range(3):
             names |= {o.name for o in view.objects}
-            shut = [
+            closed = [
                 o
                 for o in view.objects
                 if "closed" in o.attributes and o.distance < REACH
             ]
-            if not shut:
+            if not closed:
                 break
-            view, _ = yield Action("open", (shut[0].name,))
+            view, _ = yield Action("open", (closed[0].name,))
         view, _ = yield Action("turn_right")
     yield Action("stop", (str(min(3, len(target.of(names)))),))
 
@@ -695,16 +695,16 @@ def _towards(aim: Any, feedback: Feedback, rng: Any) -> str:
 
 def table(episode: Episode) -> tuple[list[tuple[Phrase, int]], Phrase, str]:
     """The objects with their numbers, the furniture and the room of a request."""
-    asked = re.search(
+    phrased = re.search(
         r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", episode.instruction
     )
-    assert asked, episode.instruction
+    assert phrased, episode.instruction
     parts = []
-    for part in re.split(r", | and ", asked[1]):
+    for part in re.split(r", | and ", phrased[1]):
         number, _, words = part.partition(" ")
         many = int(number) if number.isdigit() else NUMBERS.get(number, 1)
         parts.append((Phrase(singular(words) if many > 1 else words, episode), many))
-    return parts, Phrase(asked[2], episode), asked[3]
+    return parts, Phrase(phrased[2], episode), phrased[3]
 
 
 def _names(view: Any, feedback: Feedback) -> dict[str, str]:
@@ -725,7 +725,7 @@ class Waiter:
     here: str = ""
     places: dict[str, str] = field(default_factory=dict)
     room_of: dict[str, str] = field(default_factory=dict)
-    shut: set[str] = field(default_factory=set)
+    closed_names: set[str] = field(default_factory=set)
     checked: set[str] = field(default_factory=set)
 
     def note(self, view: Any, feedback: Feedback, room: str = "") -> None:
@@ -735,8 +735,8 @@ class Waiter:
         for name in found:
             self.room_of.setdefault(name, room or view.room)
         details: Any = feedback.details
-        self.shut |= {o.name for o in view.objects if "closed" in o.attributes}
-        self.shut |= set(details.get("closed", ()))
+        self.closed_names |= {o.name for o in view.objects if "closed" in o.attributes}
+        self.closed_names |= set(details.get("closed", ()))
 
     def do(self, verb: str, argument: str) -> Moves:
         """A skill; doors that bar its way are opened."""
@@ -758,7 +758,7 @@ class Waiter:
                 return names[0]
             rooms = [r for r in (self.here, *self.rooms) if r not in self.checked]
             boxes = sorted(
-                n for n in self.shut - self.checked if not n.startswith("door_")
+                n for n in self.closed_names - self.checked if not n.startswith("door_")
             )
             if not rooms and not boxes:
                 return ""

@@ -29,7 +29,7 @@ PACKAGES += ("tasks", "tqdm", "requests")
 DATASET = Path("tasks/R2R/data/R2R_val_unseen.json")  # where the release reads it
 SUMMARIES = ("summarize_observation", "summarize_thought")
 # the functions whose prompts may have no counterpart
-ALSO_ASKED = {"translate", "estimate_completion", "thought_fusion", *SUMMARIES}
+EXTRA_FUNCTIONS = {"translate", "estimate_completion", "thought_fusion", *SUMMARIES}
 Messages = list[dict[str, str]]
 
 
@@ -84,22 +84,22 @@ class Model:
         game = self._walk.game
         if function == "detect_actions" and len(prompt) == 1:
             function = "translate"
-        asked = self.prompts.setdefault(id(game), [])
+        placed_prompts = self.prompts.setdefault(id(game), [])
         # The walk has moved on before a step is summarized.
         place = self._walk.place
-        asked.append((function, place, prompt))
+        placed_prompts.append((function, place, prompt))
         answers = game["answers"][function][str(place)]
         texts = [answers.pop(0) for _ in range(number)]
         return [{"message": {"content": text}} for text in texts]
 
 
 def aligned(
-    prompts: list[tuple[str, int, Messages]], asked: list[Any]
+    prompts: list[tuple[str, int, Messages]], places_of_functions: list[Any]
 ) -> list[Messages]:
-    """The prompts of the functions and places in ``asked``, in its order, then unexpected ones."""
+    """The prompts of ``places_of_functions``, in its order, then unexpected ones."""
     rest = list(prompts)
     stream = []
-    for function, place in asked:
+    for function, place in places_of_functions:
         names = SUMMARIES if function == "summary" else (function,)
         parts = []
         for name in names:
@@ -108,7 +108,9 @@ def aligned(
                 rest.remove(found)
                 parts.append(found[2])
         stream.append(_joined(parts))
-    stream += [prompt for function, _, prompt in rest if function not in ALSO_ASKED]
+    stream += [
+        prompt for function, _, prompt in rest if function not in EXTRA_FUNCTIONS
+    ]
     return stream
 
 

@@ -297,8 +297,8 @@ def _scratchpad(ours: str, theirs: str) -> tuple[str, str]:
     cue = "Thought: I should start navigation according to the instruction, "
     head, _, kept = theirs.partition(cue)
     our_head, _, history = ours.partition(cue)
-    whole = kept[kept.find("\nObservation: ") :]
-    if len(kept) < SCRATCHPAD * 0.9 or not history.endswith(whole):
+    kept_step = kept[kept.find("\nObservation: ") :]
+    if len(kept) < SCRATCHPAD * 0.9 or not history.endswith(kept_step):
         return ours, theirs
     return our_head, head
 
@@ -515,10 +515,12 @@ def lgx_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[str, Any]
     for game in games:
         target = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", game.item["target"]).lower()
         turns = zip(game.item["seen"], game.calls, game.answers, strict=True)
-        asked = [turn for turn in turns if not any(target in each for each in turn[0])]
-        game.calls[:] = [call for _, call, _ in asked]
-        item = {**game.item, "seen": [seen for seen, _, _ in asked]}
-        listed.append({**item, "answers": [answer for _, _, answer in asked]})
+        kept_turns = [
+            turn for turn in turns if not any(target in each for each in turn[0])
+        ]
+        game.calls[:] = [call for _, call, _ in kept_turns]
+        item = {**game.item, "seen": [seen for seen, _, _ in kept_turns]}
+        listed.append({**item, "answers": [answer for _, _, answer in kept_turns]})
     return {"games": listed}
 
 
@@ -697,9 +699,11 @@ def discussnav_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[st
             str(place): ["Executed Actions: None"] * SAMPLES
             for place in range(len(places) + 1)
         }
-        for function in ALSO_ASKED:
-            said_by_place = answers.get(function, {})
-            given = {str(place): said for place, said in said_by_place.items()}
+        for function in EXTRA_FUNCTIONS:
+            answer_by_place = answers.get(function, {})
+            given = {
+                str(place): answered for place, answered in answer_by_place.items()
+            }
             answers[function] = {**spare, **given}
         del item["graph"]
         listed.append({**item, "places": [*places, end], "answers": answers})
@@ -708,7 +712,7 @@ def discussnav_input(data: Path, folder: Path, games: Sequence[Game]) -> dict[st
 
 SAMPLES = 5  # predictions of a step
 MAJORITY = 3
-ALSO_ASKED = (
+EXTRA_FUNCTIONS = (
     "estimate_completion",
     "thought_fusion",
     "summarize_observation",

@@ -67,8 +67,9 @@ class SearchPainter(Painter):
 
     @property
     def name(self) -> str:
-        """``schematic:`` and a checksum of the tables of shapes and paints."""
-        return f"schematic:{checksum(PARTS, HOMES, LOOKS)}"
+        """``schematic:``, a checksum of the tables of shapes and paints, and the largest width
+        of a view, which changes the pictures as the tables do."""
+        return f"schematic:{checksum(PARTS, HOMES, LOOKS)}:{VIEW_WIDTH:g}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
         """Return pictures side by side that together cover the camera's field of view."""

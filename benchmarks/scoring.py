@@ -274,7 +274,7 @@ def stages(
     by_name = dict(zip(graphs, named, strict=True))
     tasks = [task for task, _ in pairs]
     source = SimpleNamespace(
-        graph=graphs.__getitem__, tasks=tasks, family=indoor.family
+        graph=graphs.__getitem__, tasks=tasks, family=indoor.family, split="generated"
     )
     dataset = cast("Dataset", source)
     records = [

@@ -37,8 +37,8 @@ MAP = "figure svg.map"
 INSTRUCTION = ".instruction"
 RUNS = (
     ("navgpt", "houses", "scripted:first", 8),
-    ("oracle", "houses", "", 20),
-    ("walker", "houses", "regression:walker", 20),
+    ("oracle", "houses", "", 60),
+    ("walker", "houses", "regression:walker", 60),
     ("random", "houses", "", 8),
     ("expert", "grounding", "", 4),
 )

@@ -47,7 +47,7 @@ def opened(books: Books, **more: Any) -> OpenAIModel:
 
 
 def ask(model: Any, count: int, sampling: Sampling | None = None) -> list[Any]:
-    """Ask so many different questions at once."""
+    """Ask ``count`` different questions at once."""
 
     async def all_at_once() -> list[Any]:
         questions = [[user(f"Where is number {n}?")] for n in range(count)]

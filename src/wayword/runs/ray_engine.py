@@ -352,7 +352,7 @@ class _Driver:
                 self._over.set()
 
     def _stopped(self) -> bool:
-        """True if the budget is spent or a model cannot be used: no further episode is begun."""
+        """True if the budget is spent or a model cannot be used: no further episode is started."""
         return bool(self._outcome.exhausted or self._outcome.unusable)
 
     def _record(self, line: Line) -> None:

@@ -386,7 +386,7 @@ class RunFolder(RecordedRun):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-        # A refused run that was never begun leaves nothing behind.
+        # A refused run that was never started leaves nothing behind.
         is_refused = any(isinstance(each, UsageError) for each in error)
         has_results = self.index.tried() or any(configs.billed(self.path))
         if self._is_new and is_refused and not has_results:

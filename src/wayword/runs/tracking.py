@@ -196,7 +196,7 @@ def open_tracker(
     ``config`` describes the run, with secrets redacted. Raises the errors of :func:`check_tracker`,
     and ``UsageError`` if the tracker does not start."""
     check_tracker(spec)
-    # A tracker's server is somebody else's machine.
+    # A tracker's server is another machine, which may be down.
     clean = {
         k: redacted(value) if isinstance(value, str) else value
         for k, value in config.items()

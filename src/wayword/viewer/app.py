@@ -475,7 +475,7 @@ def _notice(title: str, reason: str, code: int, script: str = "home") -> Respons
 
 
 def _settle(job: Future[str], make: Callable[[], str]) -> None:
-    """Make a page for whoever waits for it; its error is raised there."""
+    """Make a page for all requests that wait for it; its error is raised there."""
     try:
         job.set_result(make())
     except BaseException as error:  # noqa: BLE001 - raised by the request that waits

@@ -162,7 +162,7 @@ class Knowledge:
         """Record the sentences of a message.
 
         What the actor has seen itself counts more than what a message says, and the
-        first claim of an object counts, whoever makes it.
+        first claim of an object counts, by any actor.
         """
         for saying in sayings:
             match saying:
@@ -171,7 +171,7 @@ class Knowledge:
                     if not self.is_firsthand(name):
                         self.objects[name] = Whereabouts(preposition, place, room)
                 case messages.FetchClaim(name, place):
-                    # The first claim of an object counts, whoever makes it.
+                    # The first claim of an object counts, by any actor.
                     if self.claims.setdefault(name, sender) == sender and place:
                         self.destinations[name] = place
                 case messages.GivingUp(name) if self.claims.get(name) == sender:
@@ -225,7 +225,7 @@ class WantStatus:
         self.missing_counts = [want.count for want in wants]
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
-        # Placed objects show where a goal was begun. One that was also claimed counts twice.
+        # Placed objects show where a goal was started. One that was also claimed counts twice.
         goes_to = {**knowledge.destinations, **knowledge.placed}
         names = (*knowledge.placed, *knowledge.destinations)
         for number, want in enumerate(wants):
@@ -679,7 +679,7 @@ class Partner:
         for name in self._own_claims():
             if name not in self.knowledge.holders:
                 self._give_up(name)
-        # What nobody waits for is said now, when there is nothing else to do.
+        # Messages without a waiting reader are sent now, when there is nothing else to do.
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge

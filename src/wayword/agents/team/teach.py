@@ -60,7 +60,7 @@ class Commander:
             return Decision(
                 Action("chat", (messages.not_understood("commander", unread[-1]),))
             )
-        # Without an answer yet, a turn on the spot passes the time and disturbs nobody.
+        # Without an answer yet, a turn on the spot passes the time and disturbs no other actor.
         if self._is_waiting and heard is None:
             return Decision(IDLE_TURN)
         try:
@@ -223,7 +223,7 @@ class Commander:
         holders = objects.holders(number)
         furniture = [k for k in holders if k < objects.first_actor]
         room = layout.room_at(float(objects.x[number]), float(objects.y[number]))
-        # The last holder is the outermost one: an actor, if somebody carries the object.
+        # The last holder is the outermost one: an actor, if one carries the object.
         is_held = holders[-1:] and holders[-1] >= objects.first_actor
         if not furniture or is_held:
             return "", room

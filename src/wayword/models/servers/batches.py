@@ -4,10 +4,10 @@ Calls that wait at the same time are gathered. Once no further one has come for 
 when all running episodes wait for an answer, they are sent as one batch; its answers let all of
 these episodes go on. An episode of ten calls so takes ten batches, however many are played.
 
-A batch takes minutes to hours, and is paid for if nobody reads its answers. All that is needed to
-read them is therefore on disk before and after each step (:class:`BatchStore`). A request is known
-by its content and its episode: if a resumed run makes the same request again, it gets the answer
-that an earlier session has paid for, or waits for the batch that it has sent.
+A batch takes minutes to hours, and is paid for even if its answers are never read. All that is
+needed to read them is therefore on disk before and after each step (:class:`BatchStore`). A request
+is known by its content and its episode: if a resumed run makes the same request again, it gets the
+answer that an earlier session has paid for, or waits for the batch that it has sent.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ class BatchConnection(Connection):
         self._tasks[batch] = asyncio.ensure_future(self._finish(batch, work))
 
     async def _finish(self, batch: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work of a batch, and let its requests read what came of it."""
+        """Do the work of a batch, and let its requests read the results."""
         names = self._kept.names(batch)
         failure = None
         try:

@@ -586,6 +586,9 @@ def _bound(host: str, port: int) -> socket.socket:
     # Only addresses of version 6 have colons.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
+    # Head and body of an answer are two writes: the second must not wait 40 ms for the browser
+    # to confirm the first. Accepted connections have the option of the socket that listens.
+    taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         with binding(port):
             # A server that was just stopped leaves its port waiting for a minute.

@@ -6,7 +6,8 @@ async function later(part, kind) {
   const answer = await fetch(`compare/${part}${location.search}`);
   if (!answer.ok) return;
   const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const each of arrived.querySelectorAll(kind)) document.getElementById(each.id)?.replaceWith(document.adoptNode(each));
+  for (const each of arrived.querySelectorAll(kind))
+    document.getElementById(each.id)?.replaceWith(document.adoptNode(each));
 }
 if (document.getElementById("lengths")) {
   const parts = [later("lengths", "#lengths")];

@@ -20,7 +20,10 @@
       const own = part.dataset.clauses.split(" ");
       const at = own.includes(card.dataset.clause);
       part.classList.toggle("at", at);
-      part.classList.toggle("done", own.every((number) => done.has(number)));
+      part.classList.toggle(
+        "done",
+        own.every((number) => done.has(number)),
+      );
       if (at) part.setAttribute("aria-current", "step");
       else part.removeAttribute("aria-current");
     }
@@ -28,10 +31,12 @@
     if (!at) return;
     const pane = at.closest(".instruction");
     const low = at.offsetTop + at.offsetHeight;
-    if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight) pane.scrollTop = at.offsetTop - 4;
+    if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight)
+      pane.scrollTop = at.offsetTop - 4;
   }
 
-  function mark(number, whole = false) { // whole: nothing of the walk is faded
+  function mark(number, whole = false) {
+    // whole: nothing of the walk is faded
     now = number;
     main.classList.toggle("whole", whole && !opens); // without the view of a step
     for (const old of document.querySelectorAll(".now")) old.classList.remove("now");
@@ -39,23 +44,31 @@
     if (!card) return;
     card.classList.add("now");
     follow(card);
-    for (const part of document.querySelectorAll('.map [data-step="' + number + '"]')) part.classList.add("now");
+    for (const part of document.querySelectorAll('.map [data-step="' + number + '"]'))
+      part.classList.add("now");
     for (const stop of document.querySelectorAll(".map .stop")) {
-      if (stop.dataset.steps.split(" ").includes(String(number))) stop.classList.add("now");
+      if (stop.dataset.steps.split(" ").includes(String(number)))
+        stop.classList.add("now");
     }
     const state = whole && !opens ? steps.length + 1 : number; // of what changes; a solved episode opens on its end
     for (const part of document.querySelectorAll(".map [data-first]")) {
-      part.classList.toggle("on", Number(part.dataset.first) <= state && state <= Number(part.dataset.last));
+      part.classList.toggle(
+        "on",
+        Number(part.dataset.first) <= state && state <= Number(part.dataset.last),
+      );
     }
     for (const part of document.querySelectorAll(".map .move[data-step], .map .stop")) {
       const first = Number(part.dataset.step || part.dataset.steps.split(" ")[0]);
       part.classList.toggle("future", first > number && !whole);
     }
     showFloor(number);
-    for (const part of document.querySelectorAll('.time [data-step="' + number + '"]')) part.classList.add("now");
+    for (const part of document.querySelectorAll('.time [data-step="' + number + '"]'))
+      part.classList.add("now");
     if (slider) slider.value = number;
     const usage = document.querySelector('.usage[data-step="' + number + '"]');
-    if (place) place.textContent = number + " / " + steps.length + (usage ? " · " + usage.dataset.words : "");
+    if (place)
+      place.textContent =
+        number + " / " + steps.length + (usage ? " · " + usage.dataset.words : "");
     if (hand) {
       const at = (1000 * (number - 0.5)) / steps.length;
       hand.setAttribute("x1", at);
@@ -64,9 +77,13 @@
   }
 
   // Floors: those away from the one that is looked at are dimmed.
-  let floor = "", walked = ""; // the floor in view, and that of the step
-  function showFloor(number) { // what a person has chosen stays until a step is on another floor
-    const stop = [...document.querySelectorAll(".map .stop[data-floor]")].find((each) => each.dataset.steps.split(" ").includes(String(number)));
+  let floor = "",
+    walked = ""; // the floor in view, and that of the step
+  function showFloor(number) {
+    // what a person has chosen stays until a step is on another floor
+    const stop = [...document.querySelectorAll(".map .stop[data-floor]")].find((each) =>
+      each.dataset.steps.split(" ").includes(String(number)),
+    );
     if (!stop || stop.dataset.floor === walked) return;
     walked = stop.dataset.floor;
     chooseFloor(walked);
@@ -74,8 +91,10 @@
   function chooseFloor(chosen) {
     if (chosen === floor) return;
     floor = chosen;
-    for (const part of document.querySelectorAll(".map [data-floor]")) part.classList.toggle("away", chosen !== "all" && part.dataset.floor !== chosen);
-    for (const press of document.querySelectorAll(".floors button")) press.setAttribute("aria-pressed", String(press.dataset.to === chosen));
+    for (const part of document.querySelectorAll(".map [data-floor]"))
+      part.classList.toggle("away", chosen !== "all" && part.dataset.floor !== chosen);
+    for (const press of document.querySelectorAll(".floors button"))
+      press.setAttribute("aria-pressed", String(press.dataset.to === chosen));
   }
 
   function go(number) {
@@ -86,15 +105,23 @@
     mark(target);
     card.scrollIntoView({ block: "start" });
     settled = scrollY;
-    try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
+    try {
+      history.replaceState(null, "", "#step-" + target);
+    } catch (error) {
+      /* a frame has no address */
+    }
   }
 
   // The steps before the one that a failed episode opens on are folded.
-  const fold = makeButton("press", "", () => { unfoldSteps(); go(1); });
+  const fold = makeButton("press", "", () => {
+    unfoldSteps();
+    go(1);
+  });
   function foldSteps() {
     const before = steps.slice(0, Math.max(0, opens - 1));
     if (!before.length) return;
-    fold.textContent = before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
+    fold.textContent =
+      before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
     before[0].before(fold);
     for (const card of before) card.hidden = true;
   }
@@ -109,23 +136,36 @@
     const key = call + "/" + block;
     if (!cached.has(key)) {
       cached.set(key, []);
-      const pre = document.querySelector('pre[data-call="' + Number(call) + '"][data-block="' + Number(block) + '"]');
-      if (pre) cached.set(key, [...pre.children].flatMap((piece) => linesOf(piece)));
+      const pre = document.querySelector(
+        'pre[data-call="' + Number(call) + '"][data-block="' + Number(block) + '"]',
+      );
+      if (pre)
+        cached.set(
+          key,
+          [...pre.children].flatMap((piece) => linesOf(piece)),
+        );
     }
     return cached.get(key);
   }
   function linesOf(piece) {
     const from = piece.dataset;
-    if (!piece.classList.contains("folded")) return piece.textContent.match(/[^\n]*\n|[^\n]+$/g) || [];
-    return lines(from.call, from.block).slice(Number(from.start), Number(from.start) + Number(from.count));
+    if (!piece.classList.contains("folded"))
+      return piece.textContent.match(/[^\n]*\n|[^\n]+$/g) || [];
+    return lines(from.call, from.block).slice(
+      Number(from.start),
+      Number(from.start) + Number(from.count),
+    );
   }
-  function lettered(text) { // ids of places as on the rest of the page: with their letters
+  function lettered(text) {
+    // ids of places as on the rest of the page: with their letters
     return text.split(/([\w-]+)/).map((word) => {
       const there = letters.get(word);
       return there ? there.cloneNode(true) : word;
     });
   }
-  const letters = new Map([...document.querySelectorAll("abbr.letter")].map((each) => [each.title, each]));
+  const letters = new Map(
+    [...document.querySelectorAll("abbr.letter")].map((each) => [each.title, each]),
+  );
   function unfold(button) {
     const pre = button.parentElement;
     lines(pre.dataset.call, pre.dataset.block); // remembered before its pieces change
@@ -149,11 +189,24 @@
     const asking = event.target.closest("button.ask");
     if (asking) ask(asking);
     const linking = event.target.closest("button.link");
-    if (linking) navigator.clipboard?.writeText(location.href.split("#")[0] + "#step-" + linking.dataset.step).then(() => { linking.textContent = "copied"; }, () => { linking.textContent = "not allowed"; });
+    if (linking)
+      navigator.clipboard
+        ?.writeText(location.href.split("#")[0] + "#step-" + linking.dataset.step)
+        .then(
+          () => {
+            linking.textContent = "copied";
+          },
+          () => {
+            linking.textContent = "not allowed";
+          },
+        );
     const playing = event.target.closest("button.playon");
     if (playing) playOn(playing);
     const link = event.target.closest('a[href^="#step-"]');
-    if (link) { event.preventDefault(); go(Number(link.hash.slice(6))); }
+    if (link) {
+      event.preventDefault();
+      go(Number(link.hash.slice(6)));
+    }
   });
 
   // Questions to the server, where there is one.
@@ -163,7 +216,9 @@
     try {
       const answer = await fetch(press.dataset.ask);
       text = answer.ok ? await answer.text() : "the server answered " + answer.status;
-    } catch (error) { /* it has ended */ }
+    } catch (error) {
+      /* it has ended */
+    }
     const shown = make("pre", "quoted");
     if (press.dataset.ask.startsWith("raw")) shown.textContent = text;
     else shown.append(...lettered(text));
@@ -180,14 +235,21 @@
       try {
         const answer = await fetch("experts" + query);
         if (answer.ok) advice = await answer.json();
-      } catch (error) { /* the server has ended */ }
+      } catch (error) {
+        /* the server has ended */
+      }
     }
     const still = Math.abs(scrollY - settled) < 2;
     advice.forEach(([words, same, good], number) => {
       const card = steps[number];
       if (!card || !words || (same && opens && number + 1 >= opens)) return; // from there on it is no merit
       const kind = same ? "same" : good === false ? "other" : "as-good";
-      const shown = make("span", "expert " + kind, same ? "as the expert" : good ? "as good as " : "expert: "), code = make("code");
+      const shown = make(
+          "span",
+          "expert " + kind,
+          same ? "as the expert" : good ? "as good as " : "expert: ",
+        ),
+        code = make("code");
       code.append(...lettered(words));
       if (!same) shown.append(code);
       card.querySelector("header .badge").after(shown);
@@ -199,12 +261,22 @@
     press.disabled = true;
     let reply = { problem: "the server does not answer" };
     try {
-      const what = { run: location.pathname.split("/")[2], id: new URLSearchParams(press.dataset.ask).get("id"), step: press.dataset.step };
+      const what = {
+        run: location.pathname.split("/")[2],
+        id: new URLSearchParams(press.dataset.ask).get("id"),
+        step: press.dataset.step,
+      };
       const answer = await fetch("/play", {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what),
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(what),
       });
-      reply = answer.ok ? await answer.json() : { problem: "the server answered " + answer.status };
-    } catch (error) { /* it has ended */ }
+      reply = answer.ok
+        ? await answer.json()
+        : { problem: "the server answered " + answer.status };
+    } catch (error) {
+      /* it has ended */
+    }
     if (reply.href) location.href = reply.href;
     else press.textContent = reply.problem;
   }
@@ -213,22 +285,37 @@
   let timer = 0;
   function play() {
     const press = scrubber && scrubber.querySelector('button[data-key=" "]');
-    if (timer) { clearInterval(timer); timer = 0; }
-    else timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
+    if (timer) {
+      clearInterval(timer);
+      timer = 0;
+    } else
+      timer = setInterval(() => {
+        if (now >= steps.length) play();
+        else go(now + 1);
+      }, 700);
     if (press) press.textContent = timer ? "pause" : "play";
   }
   function next(kind) {
-    const next = steps.find((card) => Number(card.dataset.step) > now && card.matches(kind)) || steps.find((card) => card.matches(kind));
+    const next =
+      steps.find((card) => Number(card.dataset.step) > now && card.matches(kind)) ||
+      steps.find((card) => card.matches(kind));
     if (next) go(Number(next.dataset.step));
   }
   function act(key) {
     if (key === "ArrowRight") go(now + 1);
     else if (key === "ArrowLeft") go(now - 1);
     else if (key === " ") play();
-    else if (scrubber && scrubber.querySelector('button[data-go][data-key="' + CSS.escape(key) + '"]')) {
-      go(Number(scrubber.querySelector('button[data-key="' + CSS.escape(key) + '"]').dataset.go));
-    }
-    else if (key === "r") next(".rejected, .fallback");
+    else if (
+      scrubber &&
+      scrubber.querySelector('button[data-go][data-key="' + CSS.escape(key) + '"]')
+    ) {
+      go(
+        Number(
+          scrubber.querySelector('button[data-key="' + CSS.escape(key) + '"]').dataset
+            .go,
+        ),
+      );
+    } else if (key === "r") next(".rejected, .fallback");
     else if (key === "m") next(":has(.speech)");
     else return false;
     return true;
@@ -243,8 +330,16 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (/^(INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A)$/.test(event.target.tagName) && (event.target !== slider || event.key !== " ") && !/^[a-z]$/.test(event.key)) return;
-    if (act(event.key)) { event.preventDefault(); return; }
+    if (
+      /^(INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A)$/.test(event.target.tagName) &&
+      (event.target !== slider || event.key !== " ") &&
+      !/^[a-z]$/.test(event.key)
+    )
+      return;
+    if (act(event.key)) {
+      event.preventDefault();
+      return;
+    }
     const link = { j: "next", k: "prev", u: "up" }[event.key];
     if (link) {
       const target = document.querySelector('a[rel="' + link + '"]');
@@ -259,49 +354,97 @@
   // The step at the top of the window is the current one, unless a key has just chosen it.
   let settled = NaN; // where the window stood when a key or a link chose the step
   let waiting = false;
-  addEventListener("scroll", () => {
-    if (waiting || Math.abs(scrollY - settled) < 2) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      for (const map of maps) map.parentElement.classList.toggle("stuck", map.parentElement.getBoundingClientRect().top < 48 && scrollY > 60);
-      const shown = steps.filter((card) => !card.hidden);
-      const last = shown.filter((card) => card.getBoundingClientRect().top < innerHeight * 0.4).at(-1) || shown[0];
-      const number = Number(last?.dataset.step);
-      if (number !== now && steps.length) mark(number);
-    });
-  }, { passive: true });
+  addEventListener(
+    "scroll",
+    () => {
+      if (waiting || Math.abs(scrollY - settled) < 2) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        for (const map of maps)
+          map.parentElement.classList.toggle(
+            "stuck",
+            map.parentElement.getBoundingClientRect().top < 48 && scrollY > 60,
+          );
+        const shown = steps.filter((card) => !card.hidden);
+        const last =
+          shown
+            .filter((card) => card.getBoundingClientRect().top < innerHeight * 0.4)
+            .at(-1) || shown[0];
+        const number = Number(last?.dataset.step);
+        if (number !== now && steps.length) mark(number);
+      });
+    },
+    { passive: true },
+  );
 
   // The walk and the goal, where they are a small part of the map; without a gold path the stops,
   // and what was left alone or the nearest of each kind of goal object.
   function focus(map) {
     const [start, view] = views.get(map);
-    const k = map.getScreenCTM(), room = map.parentElement.clientWidth - 20, high = parseFloat(getComputedStyle(map).maxHeight);
-    const narrow = matchMedia("(max-width: 860px)").matches, cells = map.querySelectorAll(".cell").length, rim = narrow ? 60 : 90;
+    const k = map.getScreenCTM(),
+      room = map.parentElement.clientWidth - 20,
+      high = parseFloat(getComputedStyle(map).maxHeight);
+    const narrow = matchMedia("(max-width: 860px)").matches,
+      cells = map.querySelectorAll(".cell").length,
+      rim = narrow ? 60 : 90;
     if (cells && cells <= 64) return; // a small grid is shown whole
-    let parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey")];
+    let parts = [
+      ...map.querySelectorAll(
+        ".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
+      ),
+    ];
     if (map.querySelector(".facing")) {
-      const nearest = new Map(), missed = [...map.querySelectorAll(".missed")];
+      const nearest = new Map(),
+        missed = [...map.querySelectorAll(".missed")];
       const end = middle(map.querySelector(".mistake") || map.querySelector(".facing"));
-      const away = (part) => Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);
-      for (const part of map.querySelectorAll(".goal-object:not(text), .destination:not(text), .meant")) {
+      const away = (part) =>
+        Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);
+      for (const part of map.querySelectorAll(
+        ".goal-object:not(text), .destination:not(text), .meant",
+      )) {
         const kind = part.textContent.replace(/(_\d+)? \(.*/, "");
-        if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part))) nearest.set(kind, part);
+        if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part)))
+          nearest.set(kind, part);
       }
-      const whole = missed.length && map.querySelectorAll(".walk").length > 1 ? "" : ", .stop, .facing"; // one actor's end, of several
-      parts = [...map.querySelectorAll(".mistake, .move.wrong" + whole), ...(missed.length ? missed : nearest.values())];
+      const whole =
+        missed.length && map.querySelectorAll(".walk").length > 1
+          ? ""
+          : ", .stop, .facing"; // one actor's end, of several
+      parts = [
+        ...map.querySelectorAll(".mistake, .move.wrong" + whole),
+        ...(missed.length ? missed : nearest.values()),
+      ];
     }
     const boxes = boxesOf(parts);
     if (!k || !boxes.length) return;
     const edge = (side, most) => most(...boxes.map((box) => box[side]));
-    const [west, east, north, south] = [edge("left", Math.min), edge("right", Math.max), edge("top", Math.min), edge("bottom", Math.max)];
+    const [west, east, north, south] = [
+      edge("left", Math.min),
+      edge("right", Math.max),
+      edge("top", Math.min),
+      edge("bottom", Math.max),
+    ];
     const whole = Math.min(room / start.width, high / start.height); // pixels of a unit
-    const least = Math.max((east - west) / k.a / (room - rim), (south - north) / k.d / (high - rim), 1 / ((narrow ? 3 : 2) * whole));
+    const least = Math.max(
+      (east - west) / k.a / (room - rim),
+      (south - north) / k.d / (high - rim),
+      1 / ((narrow ? 3 : 2) * whole),
+    );
     if (least * whole > (narrow ? 0.9 : 0.6)) return; // little would be gained
     [view.width, view.height] = [least * room, least * high];
-    const place = (low, size, most) => size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
-    view.x = place(((west + east) / 2 - k.e) / k.a - view.width / 2, view.width, start.width);
-    view.y = place(((north + south) / 2 - k.f) / k.d - view.height / 2, view.height, start.height);
+    const place = (low, size, most) =>
+      size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
+    view.x = place(
+      ((west + east) / 2 - k.e) / k.a - view.width / 2,
+      view.width,
+      start.width,
+    );
+    view.y = place(
+      ((north + south) / 2 - k.f) / k.d - view.height / 2,
+      view.height,
+      start.height,
+    );
     map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
   }
   function middle(part) {
@@ -310,7 +453,8 @@
   }
 
   // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
-  const maps = document.querySelectorAll("svg.map"), views = new Map();
+  const maps = document.querySelectorAll("svg.map"),
+    views = new Map();
   for (const map of maps) {
     const whole = map.viewBox.baseVal;
     const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
@@ -320,7 +464,9 @@
       unclutter([map]);
     };
     const zoom = (by, x, y) => {
-      const factor = Math.min(1, Math.max(0.08, (view.width * by) / start.width)) * start.width / view.width;
+      const factor =
+        (Math.min(1, Math.max(0.08, (view.width * by) / start.width)) * start.width) /
+        view.width;
       view.x += (x - view.x) * (1 - factor);
       view.y += (y - view.y) * (1 - factor);
       view.width *= factor;
@@ -328,20 +474,40 @@
       if (view.width >= start.width) Object.assign(view, start);
       show();
     };
-    const bar = make("div", "zoom"), levels = Number(map.dataset.floors || 1);
+    const bar = make("div", "zoom"),
+      levels = Number(map.dataset.floors || 1);
     if (levels > 1) {
       const switches = make("div", "floors zoom");
       for (const to of [...Array(levels).keys(), "all"]) {
-        const button = makeButton("", to === "all" ? "all floors" : "floor " + (to + 1), () => chooseFloor(String(to)));
+        const button = makeButton(
+          "",
+          to === "all" ? "all floors" : "floor " + (to + 1),
+          () => chooseFloor(String(to)),
+        );
         button.dataset.to = to;
         switches.append(button);
       }
       map.before(switches);
     }
     for (const [label, title, press] of [
-      ["+", "zoom in", () => zoom(0.7, view.x + view.width / 2, view.y + view.height / 2)],
-      ["−", "zoom out", () => zoom(1.4, view.x + view.width / 2, view.y + view.height / 2)],
-      ["⤢", "whole map", () => { Object.assign(view, start); show(); }],
+      [
+        "+",
+        "zoom in",
+        () => zoom(0.7, view.x + view.width / 2, view.y + view.height / 2),
+      ],
+      [
+        "−",
+        "zoom out",
+        () => zoom(1.4, view.x + view.width / 2, view.y + view.height / 2),
+      ],
+      [
+        "⤢",
+        "whole map",
+        () => {
+          Object.assign(view, start);
+          show();
+        },
+      ],
     ]) {
       const button = makeButton("", label, press);
       button.title = title;
@@ -350,14 +516,24 @@
     }
     map.before(bar);
     views.set(map, [start, view]);
-    map.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const box = map.getBoundingClientRect();
-      zoom(event.deltaY < 0 ? 0.85 : 1.18, view.x + ((event.clientX - box.left) / box.width) * view.width, view.y + ((event.clientY - box.top) / box.height) * view.height);
-    }, { passive: false });
+    map.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        const box = map.getBoundingClientRect();
+        zoom(
+          event.deltaY < 0 ? 0.85 : 1.18,
+          view.x + ((event.clientX - box.left) / box.width) * view.width,
+          view.y + ((event.clientY - box.top) / box.height) * view.height,
+        );
+      },
+      { passive: false },
+    );
     let from = null;
-    map.addEventListener("pointerdown", (event) => { if (view.width < start.width) from = { x: event.clientX, y: event.clientY }; });
+    map.addEventListener("pointerdown", (event) => {
+      if (view.width < start.width) from = { x: event.clientX, y: event.clientY };
+    });
     addEventListener("pointermove", (event) => {
       if (!from) return;
       const scale = view.width / map.getBoundingClientRect().width;
@@ -366,7 +542,9 @@
       from = { x: event.clientX, y: event.clientY };
       show();
     });
-    addEventListener("pointerup", () => { from = null; });
+    addEventListener("pointerup", () => {
+      from = null;
+    });
   }
 
   // A name under the pointer lights up on the map: of an object, a door or a place.
@@ -385,9 +563,14 @@
     return shapes.get(name) || shapes.get(kind) || [];
   }
   document.addEventListener("pointerover", (event) => {
-    for (const old of document.querySelectorAll(".map .lit")) old.classList.remove("lit");
-    const over = event.target.closest?.("abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge");
-    if (over) for (const shape of meant(over.title || over.textContent)) shape.classList.add("lit");
+    for (const old of document.querySelectorAll(".map .lit"))
+      old.classList.remove("lit");
+    const over = event.target.closest?.(
+      "abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge",
+    );
+    if (over)
+      for (const shape of meant(over.title || over.textContent))
+        shape.classList.add("lit");
   });
 
   for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
@@ -396,18 +579,22 @@
     else copyable(pre);
   }
   for (const text of document.querySelectorAll(".conditions, .instruction")) {
-    const shown = text.firstElementChild, box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
-    const cut = box.scrollHeight > box.clientHeight + 2 || [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);
+    const shown = text.firstElementChild,
+      box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
+    const cut =
+      box.scrollHeight > box.clientHeight + 2 ||
+      [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);
     if (!cut && !text.querySelector(".rest")) continue;
-    const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
+    const more = makeButton("copy", "… more", () => {
+      more.textContent = text.classList.toggle("whole") ? "less" : "… more";
+    });
     (cut ? text : shown).append(more);
   }
   const named = /^#step-(\d+)$/.exec(location.hash);
   if (named) {
     history.scrollRestoration = "manual"; // a page that is loaded again stays at the step of its address
     go(Number(named[1]));
-  }
-  else if (steps.length) {
+  } else if (steps.length) {
     foldSteps();
     mark(opens || 1, true);
   }

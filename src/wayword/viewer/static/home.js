@@ -3,26 +3,47 @@
 (function () {
   const list = document.getElementById("list");
   if (!list) return;
-  const search = document.getElementById("search"), press = document.getElementById("compare"), count = document.getElementById("count");
+  const search = document.getElementById("search"),
+    press = document.getElementById("compare"),
+    count = document.getElementById("count");
   const rows = () => [...list.querySelectorAll("tbody tr")];
-  const chosen = () => [...list.querySelectorAll("input:checked")].map((box) => box.dataset.run);
+  const chosen = () =>
+    [...list.querySelectorAll("input:checked")].map((box) => box.dataset.run);
   const doneOf = (row) => row.querySelector(".done")?.textContent;
 
   function update() {
-    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean), all = rows();
-    for (const row of all) row.hidden = !query.every((word) => row.textContent.toLowerCase().includes(word));
+    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean),
+      all = rows();
+    for (const row of all)
+      row.hidden = !query.every((word) => row.textContent.toLowerCase().includes(word));
     const shown = all.filter((row) => !row.hidden).length;
-    count.textContent = shown === all.length ? shown + (shown === 1 ? " run" : " runs") : shown + " of " + all.length;
+    count.textContent =
+      shown === all.length
+        ? shown + (shown === 1 ? " run" : " runs")
+        : shown + " of " + all.length;
     press.disabled = chosen().length < 2;
-    history.replaceState(null, "", search.value ? "#q=" + encodeURIComponent(search.value) : location.pathname + location.search);
+    history.replaceState(
+      null,
+      "",
+      search.value
+        ? "#q=" + encodeURIComponent(search.value)
+        : location.pathname + location.search,
+    );
   }
   list.addEventListener("change", update);
   press.addEventListener("click", () => {
-    location.href = "compare?" + chosen().map((run) => "run=" + encodeURIComponent(run.split("/")[1])).join("&");
+    location.href =
+      "compare?" +
+      chosen()
+        .map((run) => "run=" + encodeURIComponent(run.split("/")[1]))
+        .join("&");
   });
   search.addEventListener("input", update);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); }
+    if (event.key === "/" && document.activeElement !== search) {
+      event.preventDefault();
+      search.focus();
+    }
   });
 
   // Intervals take the server up to a second each, so they are requested one by one, of the runs in view.
@@ -35,10 +56,13 @@
     }
   });
   async function measure(row) {
-    const key = row.dataset.run + " " + doneOf(row), place = row.querySelector(".interval");
+    const key = row.dataset.run + " " + doneOf(row),
+      place = row.querySelector(".interval");
     if (place && !intervals.has(key)) {
       const answer = await fetch(row.dataset.run + "metrics");
-      const words = answer.ok ? partsOf(await answer.text())[0]?.querySelector(".metric .dim")?.textContent : "";
+      const words = answer.ok
+        ? partsOf(await answer.text())[0]?.querySelector(".metric .dim")?.textContent
+        : "";
       intervals.set(key, /^95%/.test(words) ? words : "");
     }
     if (place) place.textContent = intervals.get(key);
@@ -49,18 +73,27 @@
     const answer = await fetch(location.pathname + "?all=1");
     if (!answer.ok) return;
     const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const body = list.querySelector("tbody"), picked = chosen(), old = new Map(rows().map((row) => [row.dataset.run, row]));
-    document.querySelector(".head .lead").replaceWith(arrived.querySelector(".head .lead"));
+    const body = list.querySelector("tbody"),
+      picked = chosen(),
+      old = new Map(rows().map((row) => [row.dataset.run, row]));
+    document
+      .querySelector(".head .lead")
+      .replaceWith(arrived.querySelector(".head .lead"));
     if (!body) list.replaceChildren(...arrived.getElementById("list").children);
     else {
       const focused = document.activeElement;
-      body.replaceChildren(...[...arrived.querySelectorAll("#list tbody tr")].map((row) => {
-        const same = old.get(row.dataset.run);
-        return same?.className === row.className && doneOf(same) === doneOf(row) ? same : document.adoptNode(row);
-      }));
+      body.replaceChildren(
+        ...[...arrived.querySelectorAll("#list tbody tr")].map((row) => {
+          const same = old.get(row.dataset.run);
+          return same?.className === row.className && doneOf(same) === doneOf(row)
+            ? same
+            : document.adoptNode(row);
+        }),
+      );
       if (focused?.isConnected) focused.focus({ preventScroll: true });
     }
-    for (const box of list.querySelectorAll("input")) box.checked = picked.includes(box.dataset.run);
+    for (const box of list.querySelectorAll("input"))
+      box.checked = picked.includes(box.dataset.run);
     watch();
   }
   function watch() {
@@ -72,10 +105,14 @@
   document.body.dataset.ready = "1";
 
   new EventSource("live").onmessage = (event) => {
-    const now = JSON.parse(event.data), all = rows();
+    const now = JSON.parse(event.data),
+      all = rows();
     const changed = all.some((row) => {
       const run = now.runs[row.dataset.run];
-      return run && (run.status !== row.className || run.done.toLocaleString("en") !== doneOf(row));
+      return (
+        run &&
+        (run.status !== row.className || run.done.toLocaleString("en") !== doneOf(row))
+      );
     });
     if (changed || now.count !== all.length) refresh().catch(() => {});
   };

@@ -4,7 +4,8 @@
 (function () {
   const main = document.getElementById("main");
   const source = new EventSource("live");
-  let busy = false, last = "";
+  let busy = false,
+    last = "";
 
   async function refresh() {
     if (busy) return; // the next event brings what this one did not
@@ -12,11 +13,15 @@
     try {
       const answer = await fetch("moves" + location.search);
       if (!answer.ok) return;
-      const arrived = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("moves");
+      const arrived = new DOMParser()
+        .parseFromString(await answer.text(), "text/html")
+        .getElementById("moves");
       if (!arrived) return;
       document.getElementById("moves").replaceWith(document.adoptNode(arrived));
       unclutter(document.querySelectorAll("svg.map"));
-    } finally { busy = false; }
+    } finally {
+      busy = false;
+    }
   }
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);

@@ -12,25 +12,50 @@ function makeButton(className, text, does) {
   button.addEventListener("click", does);
   return button;
 }
-function partsOf(markup) { // elements of the server, as a document of their own, in which no script runs
-  return [...document.adoptNode(new DOMParser().parseFromString(markup, "text/html").body).children];
+function partsOf(markup) {
+  // elements of the server, as a document of their own, in which no script runs
+  return [
+    ...document.adoptNode(new DOMParser().parseFromString(markup, "text/html").body)
+      .children,
+  ];
 }
-function copyable(pre) { // with a button that copies its text
+function copyable(pre) {
+  // with a button that copies its text
   pre.tabIndex = 0;
   if (!navigator.clipboard) return;
-  const copy = makeButton("copy", "copy", () => navigator.clipboard.writeText(pre.textContent).then(
-    () => { copy.textContent = "copied"; }, () => { copy.textContent = "not allowed"; }));
+  const copy = makeButton("copy", "copy", () =>
+    navigator.clipboard.writeText(pre.textContent).then(
+      () => {
+        copy.textContent = "copied";
+      },
+      () => {
+        copy.textContent = "not allowed";
+      },
+    ),
+  );
   pre.before(copy);
 }
 
 // Marks and names keep their size when a map is enlarged; names stand next to their marks, where
 // they cover no other name or mark and as few walls and paths as possible. All boxes are in pixels.
-const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
-const boxAt = (x, y, wide, high) => ({ left: x - wide / 2, top: y - high / 2, right: x + wide / 2, bottom: y + high / 2 });
-const boxesOf = (parts) => parts.map((part) => part.getBoundingClientRect()).filter((box) => box.width || box.height);
+const meet = (p, q) =>
+  p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
+const boxAt = (x, y, wide, high) => ({
+  left: x - wide / 2,
+  top: y - high / 2,
+  right: x + wide / 2,
+  bottom: y + high / 2,
+});
+const boxesOf = (parts) =>
+  parts
+    .map((part) => part.getBoundingClientRect())
+    .filter((box) => box.width || box.height);
 
-function boxesAlong(line) { // a line, a path
-  const k = line.getScreenCTM(), long = line.getTotalLength(), boxes = [];
+function boxesAlong(line) {
+  // a line, a path
+  const k = line.getScreenCTM(),
+    long = line.getTotalLength(),
+    boxes = [];
   for (let at = 0; k && at <= long; at += Math.max(5 / k.a, long / 200)) {
     const { x, y } = line.getPointAtLength(at);
     boxes.push(boxAt(k.a * x + k.e, k.d * y + k.f, 2, 2));
@@ -38,58 +63,153 @@ function boxesAlong(line) { // a line, a path
   return boxes;
 }
 
-const apart = (p, q) => Math.hypot(Math.max(0, p.left - q.right, q.left - p.right), Math.max(0, p.top - q.bottom, q.top - p.bottom));
+const apart = (p, q) =>
+  Math.hypot(
+    Math.max(0, p.left - q.right, q.left - p.right),
+    Math.max(0, p.top - q.bottom, q.top - p.bottom),
+  );
 const centerOf = (box) => [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-const cornersOf = (box) => [centerOf(box), [box.left, box.top], [box.right, box.top], [box.left, box.bottom], [box.right, box.bottom]];
+const cornersOf = (box) => [
+  centerOf(box),
+  [box.left, box.top],
+  [box.right, box.top],
+  [box.left, box.bottom],
+  [box.right, box.bottom],
+];
 
-function markOf(label, frame, k, mark, taken) { // the box that a name belongs to; null if it is out of view
+function markOf(label, frame, k, mark, taken) {
+  // the box that a name belongs to; null if it is out of view
   const [x1, y1, x2, y2] = label.dataset.box.split(" ").map(Number);
-  const side = { left: k.a * x1 + k.e, top: k.d * y1 + k.f, right: k.a * x2 + k.e, bottom: k.d * y2 + k.f };
-  if (!meet(side, { left: frame.left - 1, top: frame.top - 1, right: frame.right + 1, bottom: frame.bottom + 1 })) return null;
-  const [x, y] = centerOf(side), least = label.dataset.gap ? label.dataset.gap * mark : 0;
-  const around = taken.filter((box) => Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3); // its dot, number and ring
-  if (around.length) for (const [edge, most] of [["left", Math.min], ["top", Math.min], ["right", Math.max], ["bottom", Math.max]]) side[edge] = most(side[edge], ...around.map((box) => box[edge]));
+  const side = {
+    left: k.a * x1 + k.e,
+    top: k.d * y1 + k.f,
+    right: k.a * x2 + k.e,
+    bottom: k.d * y2 + k.f,
+  };
+  if (
+    !meet(side, {
+      left: frame.left - 1,
+      top: frame.top - 1,
+      right: frame.right + 1,
+      bottom: frame.bottom + 1,
+    })
+  )
+    return null;
+  const [x, y] = centerOf(side),
+    least = label.dataset.gap ? label.dataset.gap * mark : 0;
+  const around = taken.filter(
+    (box) => Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3,
+  ); // its dot, number and ring
+  if (around.length)
+    for (const [edge, most] of [
+      ["left", Math.min],
+      ["top", Math.min],
+      ["right", Math.max],
+      ["bottom", Math.max],
+    ])
+      side[edge] = most(side[edge], ...around.map((box) => box[edge]));
   return { ...side, gap: around.length && label.dataset.gap ? 3 : least };
 }
 
-function spotsOf(label, box, frame, own) { // where a name may stand, the best place first
+function spotsOf(label, box, frame, own) {
+  // where a name may stand, the best place first
   const inner = label.matches(".roomname"); // inside its room: the part of it that is in view
-  const wide = box.width + (inner ? 0 : 4), high = box.height, spots = [], side = { ...own };
+  const wide = box.width + (inner ? 0 : 4),
+    high = box.height,
+    spots = [],
+    side = { ...own };
   if (inner) {
-    for (const [low, most] of [["left", "right"], ["top", "bottom"]]) {
+    for (const [low, most] of [
+      ["left", "right"],
+      ["top", "bottom"],
+    ]) {
       side[low] = Math.max(side[low], frame[low]);
       side[most] = Math.min(side[most], frame[most]);
     }
     const spare = label.matches(".decisive") ? -6 : 8; // the halo of a name may lie on a wall
-    if (side.right - side.left < wide + spare || side.bottom - side.top < high + 6) return [];
+    if (side.right - side.left < wide + spare || side.bottom - side.top < high + 6)
+      return [];
   }
-  const [x, y] = centerOf(side), shift = Math.max(0, (wide - side.right + side.left) / 2);
+  const [x, y] = centerOf(side),
+    shift = Math.max(0, (wide - side.right + side.left) / 2);
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
-    const out = inner ? -2 - high : own.gap + far, out2 = inner ? -4 - wide : own.gap + far;
-    const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
-    const letterAbove = label.matches(":has(.caption)") ? [[x + wide / 2 - 9, above], [x + wide / 2 - 9, below]] : []; // the letter above its mark
-    const around = [...letterAbove, [x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
-    for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
-    if (inner && !far) for (const down of [1, 0.5, 0, 0.75, 0.25]) for (const across of [0, 1, 0.5, 0.25, 0.75]) spots.push(boxAt(left + across * (right - left), above + down * (below - above), wide, high));
-    if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
+    const out = inner ? -2 - high : own.gap + far,
+      out2 = inner ? -4 - wide : own.gap + far;
+    const [left, right, above, below] = [
+      side.left - out2 - wide / 2,
+      side.right + out2 + wide / 2,
+      side.top - out - high / 2,
+      side.bottom + out + high / 2,
+    ];
+    const letterAbove = label.matches(":has(.caption)")
+      ? [
+          [x + wide / 2 - 9, above],
+          [x + wide / 2 - 9, below],
+        ]
+      : []; // the letter above its mark
+    const around = [
+      ...letterAbove,
+      [x, above],
+      [x, below],
+      [right, y],
+      [left, y],
+      [right, above],
+      [left, above],
+      [right, below],
+      [left, below],
+      ...(inner || far
+        ? []
+        : [
+            [right, y - 7],
+            [left, y - 7],
+            [right, y + 7],
+            [left, y + 7],
+          ]),
+    ];
+    for (const [at, over] of inner ? around.toReversed() : around)
+      spots.push(boxAt(at, over, wide, high));
+    if (inner && !far)
+      for (const down of [1, 0.5, 0, 0.75, 0.25])
+        for (const across of [0, 1, 0.5, 0.25, 0.75])
+          spots.push(
+            boxAt(
+              left + across * (right - left),
+              above + down * (below - above),
+              wide,
+              high,
+            ),
+          );
+    if (!inner && shift > 3)
+      for (const over of [above, below])
+        for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
   }
   return spots;
 }
 
-function leaderOf(spot, own) { // from the edge of a name to that of its mark
-  const clamp = (low, at, high) => Math.max(low, Math.min(at, high)), [x, y] = centerOf(own);
+function leaderOf(spot, own) {
+  // from the edge of a name to that of its mark
+  const clamp = (low, at, high) => Math.max(low, Math.min(at, high)),
+    [x, y] = centerOf(own);
   const [x1, y1] = [clamp(spot.left, x, spot.right), clamp(spot.top, y, spot.bottom)];
   return [x1, y1, clamp(own.left, x1, own.right), clamp(own.top, y1, own.bottom)];
 }
 
-const dotsOf = ([x1, y1, x2, y2]) => [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) => boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2));
+const dotsOf = ([x1, y1, x2, y2]) =>
+  [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) =>
+    boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2),
+  );
 
 // Goal objects that lie together have one name and, if left alone, one box.
 const TOGETHER = 26; // pixels between the centers of two marks
 function clusters(parts, places) {
   const found = [];
   parts.forEach((part, n) => {
-    const near = (other) => part.textContent.startsWith("→") === other.textContent.startsWith("→") && Math.hypot(places[n][0] - places[parts.indexOf(other)][0], places[n][1] - places[parts.indexOf(other)][1]) < TOGETHER;
+    const near = (other) =>
+      part.textContent.startsWith("→") === other.textContent.startsWith("→") &&
+      Math.hypot(
+        places[n][0] - places[parts.indexOf(other)][0],
+        places[n][1] - places[parts.indexOf(other)][1],
+      ) < TOGETHER;
     const joined = found.filter((group) => group.some(near));
     for (const group of joined) found.splice(found.indexOf(group), 1);
     found.push([...joined.flat(), part]);
@@ -105,30 +225,64 @@ function gatherNames(names, k) {
   }
   const shown = names.filter((name) => name.getBBox().width);
   const boxes = shown.map((name) => name.dataset.own.split(" ").map(Number));
-  for (const group of clusters(shown, boxes.map(([x1, y1, x2, y2]) => [k.a * (x1 + x2) / 2, k.d * (y1 + y2) / 2]))) {
+  for (const group of clusters(
+    shown,
+    boxes.map(([x1, y1, x2, y2]) => [(k.a * (x1 + x2)) / 2, (k.d * (y1 + y2)) / 2]),
+  )) {
     if (group.length < 2) continue;
-    const middle = (name, axis) => boxes[shown.indexOf(name)][axis] + boxes[shown.indexOf(name)][axis + 2];
-    const spread = (axis) => Math.max(...group.map((name) => middle(name, axis))) - Math.min(...group.map((name) => middle(name, axis)));
+    const middle = (name, axis) =>
+      boxes[shown.indexOf(name)][axis] + boxes[shown.indexOf(name)][axis + 2];
+    const spread = (axis) =>
+      Math.max(...group.map((name) => middle(name, axis))) -
+      Math.min(...group.map((name) => middle(name, axis)));
     const along = spread(0) > spread(1) ? 0 : 1; // from left to right, or from top to bottom
     group.sort((a, b) => middle(a, along) - middle(b, along));
-    const words = group.map((name) => name.dataset.name.replace("→ ", "")), kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
-    group[0].textContent = (group[0].dataset.name.startsWith("→") ? "→ " : "") + (kinds.size > 1 ? words.join(", ") : [...kinds][0] + " × " + group.length);
-    const own = group.map((name) => boxes[shown.indexOf(name)]), edge = (side, most) => most(...own.map((box) => box[side]));
-    group[0].dataset.box = [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)].join(" ");
-    group[0].classList.toggle("named", group.some((name) => name.matches(".named")));
+    const words = group.map((name) => name.dataset.name.replace("→ ", "")),
+      kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
+    group[0].textContent =
+      (group[0].dataset.name.startsWith("→") ? "→ " : "") +
+      (kinds.size > 1 ? words.join(", ") : [...kinds][0] + " × " + group.length);
+    const own = group.map((name) => boxes[shown.indexOf(name)]),
+      edge = (side, most) => most(...own.map((box) => box[side]));
+    group[0].dataset.box = [
+      edge(0, Math.min),
+      edge(1, Math.min),
+      edge(2, Math.max),
+      edge(3, Math.max),
+    ].join(" ");
+    group[0].classList.toggle(
+      "named",
+      group.some((name) => name.matches(".named")),
+    );
     for (const name of group.slice(1)) name.classList.add("under");
   }
 }
 function gatherMissed(boxes, mark) {
   for (const box of boxes) {
     box.classList.remove("under");
-    for (const [side, value] of [["x", -11], ["y", -11], ["width", 22], ["height", 22]]) box.setAttribute(side, value);
+    for (const [side, value] of [
+      ["x", -11],
+      ["y", -11],
+      ["width", 22],
+      ["height", 22],
+    ])
+      box.setAttribute(side, value);
   }
   const centers = boxes.map((box) => centerOf(box.getBoundingClientRect()));
   for (const group of clusters(boxes, centers)) {
-    const at = group.map((box) => centers[boxes.indexOf(box)]), [x, y] = at[0];
-    const spread = [0, 1].map((axis) => [Math.min(...at.map((each) => each[axis])), Math.max(...at.map((each) => each[axis]))]);
-    for (const [side, value] of [["x", (spread[0][0] - x) / mark - 11], ["y", (spread[1][0] - y) / mark - 11], ["width", (spread[0][1] - spread[0][0]) / mark + 22], ["height", (spread[1][1] - spread[1][0]) / mark + 22]]) group[0].setAttribute(side, value);
+    const at = group.map((box) => centers[boxes.indexOf(box)]),
+      [x, y] = at[0];
+    const spread = [0, 1].map((axis) => [
+      Math.min(...at.map((each) => each[axis])),
+      Math.max(...at.map((each) => each[axis])),
+    ]);
+    for (const [side, value] of [
+      ["x", (spread[0][0] - x) / mark - 11],
+      ["y", (spread[1][0] - y) / mark - 11],
+      ["width", (spread[0][1] - spread[0][0]) / mark + 22],
+      ["height", (spread[1][1] - spread[1][0]) / mark + 22],
+    ])
+      group[0].setAttribute(side, value);
     for (const box of group.slice(1)) box.classList.add("under");
   }
 }
@@ -137,77 +291,193 @@ function gatherMissed(boxes, mark) {
 // its object is not in; else a line leads from it to its mark, or it is left out.
 function placeLabels(map, mark) {
   for (const old of map.querySelectorAll(".leader")) old.remove();
-  const frame = map.getBoundingClientRect(), k = map.getScreenCTM();
+  const frame = map.getBoundingClientRect(),
+    k = map.getScreenCTM();
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
   gatherNames(goals, k);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
   // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
-  const middles = boxesOf([...map.querySelectorAll(".mistake, .spot.start, .goal-object:not(text)")]).map(centerOf);
+  const middles = boxesOf([
+    ...map.querySelectorAll(".mistake, .spot.start, .goal-object:not(text)"),
+  ]).map(centerOf);
   for (const room of all.filter((label) => label.matches(".roomname"))) {
     const [x1, y1, x2, y2] = room.dataset.box.split(" ").map(Number);
-    room.classList.toggle("decisive", middles.some(([x, y]) => k.a * x1 + k.e < x && x < k.a * x2 + k.e && k.d * y1 + k.f < y && y < k.d * y2 + k.f));
+    room.classList.toggle(
+      "decisive",
+      middles.some(
+        ([x, y]) =>
+          k.a * x1 + k.e < x &&
+          x < k.a * x2 + k.e &&
+          k.d * y1 + k.f < y &&
+          y < k.d * y2 + k.f,
+      ),
+    );
   }
-  const rank = (label) => [".pill", ".named", ".goalname", ".placename", ".placeletter", ".roomname.decisive", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
-  const sizeOf = (label) => { // the names of small objects first
-    const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
+  const rank = (label) =>
+    [
+      ".pill",
+      ".named",
+      ".goalname",
+      ".placename",
+      ".placeletter",
+      ".roomname.decisive",
+      ".roomname",
+    ].findIndex((kind) => label.matches(kind)) & 7;
+  const sizeOf = (label) => {
+    // the names of small objects first
+    const [x1, y1, x2, y2] = label.matches(".goalname")
+      ? label.dataset.box.split(" ").map(Number)
+      : [0, 0, 0, 0];
     return (x2 - x1) * (y2 - y1);
   };
-  const labels = all.filter((label) => !label.matches(".under") && label.getBBox().width).sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
-  const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)")]);
-  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong), paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
-  const furniture = boxesOf([...map.querySelectorAll(".furniture")]), dots = boxesOf([...map.querySelectorAll(".place")]);
-  const marks = new Map(labels.filter((label) => label.dataset.gap).map((label) => [label, markOf(label, frame, k, mark, taken)]));
-  const within = (shape, [x, y]) => shape.isPointInFill(new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()));
-  const [rooms, views] = [[...map.querySelectorAll(".floor")], [...map.querySelectorAll(".pose.now")]];
+  const labels = all
+    .filter((label) => !label.matches(".under") && label.getBBox().width)
+    .sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
+  const taken = boxesOf([
+    ...map.querySelectorAll(
+      ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
+    ),
+  ]);
+  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong),
+    paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
+  const furniture = boxesOf([...map.querySelectorAll(".furniture")]),
+    dots = boxesOf([...map.querySelectorAll(".place")]);
+  const marks = new Map(
+    labels
+      .filter((label) => label.dataset.gap)
+      .map((label) => [label, markOf(label, frame, k, mark, taken)]),
+  );
+  const within = (shape, [x, y]) =>
+    shape.isPointInFill(
+      new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()),
+    );
+  const [rooms, views] = [
+    [...map.querySelectorAll(".floor")],
+    [...map.querySelectorAll(".pose.now")],
+  ];
 
-  function strayed(spot, own, label) { // how little a spot says whose name it holds
-    const letter = label.matches(".placeletter") ? { ...spot, right: Math.min(spot.right, spot.left + 14) } : spot; // without the room
-    const middle = centerOf(own), near = apart(letter, own), goal = label.matches(".goalname");
-    const others = [...marks].filter(([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0).map(([, box]) => box);
+  function strayed(spot, own, label) {
+    // how little a spot says whose name it holds
+    const letter = label.matches(".placeletter")
+      ? { ...spot, right: Math.min(spot.right, spot.left + 14) }
+      : spot; // without the room
+    const middle = centerOf(own),
+      near = apart(letter, own),
+      goal = label.matches(".goalname");
+    const others = [...marks]
+      .filter(
+        ([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0,
+      )
+      .map(([, box]) => box);
     if (letter !== spot) others.push(...dots.filter((dot) => apart(dot, own) > 1));
-    if (label.matches(".roomname")) return [...marks].some(([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24) ? 20 : 0;
-    let cost = others.some((other) => apart(letter, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
+    if (label.matches(".roomname"))
+      return [...marks].some(
+        ([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24,
+      )
+        ? 20
+        : 0;
+    let cost =
+      others.some((other) => apart(letter, other) < near + 3) || near > (goal ? 16 : 14)
+        ? 24
+        : 0;
     if (!goal) return cost;
-    const room = rooms.find((each) => within(each, middle)), corners = cornersOf(spot);
+    const room = rooms.find((each) => within(each, middle)),
+      corners = cornersOf(spot);
     const elsewhere = rooms.some((each) => each !== room && within(each, corners[0])); // it would seem to be there
-    if (room) cost = Math.max(cost, 8 * corners.filter((point) => !within(room, point)).length, within(room, corners[0]) ? 0 : elsewhere ? 180 : 32);
-    const on = furniture.filter((each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)));
-    if (on.length) cost = Math.max(cost, on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12);
-    if (cost >= 24 && dotsOf(leaderOf(spot, own)).some((dot) => taken.some((box) => !meet(box, own) && meet(box, dot)))) cost += 150; // no line over another mark or name
-    if (views.some((view) => !within(view, middle) && corners.some((point) => within(view, point)))) cost += 200;
+    if (room)
+      cost = Math.max(
+        cost,
+        8 * corners.filter((point) => !within(room, point)).length,
+        within(room, corners[0]) ? 0 : elsewhere ? 180 : 32,
+      );
+    const on = furniture.filter(
+      (each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)),
+    );
+    if (on.length)
+      cost = Math.max(
+        cost,
+        on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12,
+      );
+    if (
+      cost >= 24 &&
+      dotsOf(leaderOf(spot, own)).some((dot) =>
+        taken.some((box) => !meet(box, own) && meet(box, dot)),
+      )
+    )
+      cost += 150; // no line over another mark or name
+    if (
+      views.some(
+        (view) => !within(view, middle) && corners.some((point) => within(view, point)),
+      )
+    )
+      cost += 200;
     return cost;
   }
-  function lead(label, spot, own) { // a line from a name to its mark
-    const line = document.createElementNS(map.namespaceURI, "line"), [x1, y1, x2, y2] = leaderOf(spot, own);
-    for (const [name, value] of [["x1", (x1 - k.e) / k.a], ["y1", (y1 - k.f) / k.d], ["x2", (x2 - k.e) / k.a], ["y2", (y2 - k.f) / k.d]]) line.setAttribute(name, value.toFixed(1));
+  function lead(label, spot, own) {
+    // a line from a name to its mark
+    const line = document.createElementNS(map.namespaceURI, "line"),
+      [x1, y1, x2, y2] = leaderOf(spot, own);
+    for (const [name, value] of [
+      ["x1", (x1 - k.e) / k.a],
+      ["y1", (y1 - k.f) / k.d],
+      ["x2", (x2 - k.e) / k.a],
+      ["y2", (y2 - k.f) / k.d],
+    ])
+      line.setAttribute(name, value.toFixed(1));
     line.classList.add("leader");
     map.append(line);
     return dotsOf([x1, y1, x2, y2]);
   }
 
-  function search(label, own, still) { // the best spot, and whether a line leads from it
-    const pill = label.matches(".pill"), box = label.getBoundingClientRect();
-    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label:not(.landmarkname, .placename)") ? 24 : 1000;
+  function search(label, own, still) {
+    // the best spot, and whether a line leads from it
+    const pill = label.matches(".pill"),
+      box = label.getBoundingClientRect();
+    let best = null,
+      led = false,
+      least = label.matches(".named, .pill")
+        ? Infinity
+        : label.matches(".goalname")
+          ? 2000
+          : label.matches(".label:not(.landmarkname, .placename)")
+            ? 24
+            : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
-      const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;
+      const inside =
+        spot.left >= frame.left &&
+        spot.right <= frame.right &&
+        spot.top >= frame.top &&
+        spot.bottom <= frame.bottom;
       const over = taken.filter((other) => meet(spot, other)).length + 2 * !inside;
-      const crossed = (lines) => still ? 0 : lines.filter((other) => meet(spot, other)).length;
+      const crossed = (lines) =>
+        still ? 0 : lines.filter((other) => meet(spot, other)).length;
       const lost = !still && 1000 * over < least ? strayed(spot, own, label) : 0;
-      const cost = 1000 * over + turn + Math.min(24, 3 * crossed(walls)) + Math.min(60, 8 * crossed(paths)) + lost;
-      const off = own && (pill ? apart(spot, own) > 3 : label.matches(".goalname") && apart(spot, own) > 7);
+      const cost =
+        1000 * over +
+        turn +
+        Math.min(24, 3 * crossed(walls)) +
+        Math.min(60, 8 * crossed(paths)) +
+        lost;
+      const off =
+        own &&
+        (pill
+          ? apart(spot, own) > 3
+          : label.matches(".goalname") && apart(spot, own) > 7);
       if (cost < least) [best, led, least] = [spot, lost >= 24 || off, cost];
     });
     return [best, led];
   }
 
   for (const label of labels) {
-    const still = !label.dataset.box, pill = label.matches(".pill");
+    const still = !label.dataset.box,
+      pill = label.matches(".pill");
     const own = still ? null : marks.get(label) || markOf(label, frame, k, mark, []);
     let [best, led] = search(label, own, still);
-    if ((led || !best) && label.matches(":has(.caption)")) { // the letter alone
+    if ((led || !best) && label.matches(":has(.caption)")) {
+      // the letter alone
       label.classList.add("bare");
       [best, led] = search(label, own, still);
     }
@@ -219,11 +489,17 @@ function placeLabels(map, mark) {
     if (led) taken.push(...lead(label, best, own));
     if (pill) {
       const [x, y] = label.dataset.box.split(" ").map(Number);
-      label.setAttribute("transform", `translate(${((best.left + best.right) / 2 - k.a * x - k.e) / mark} ${((best.top + best.bottom) / 2 - k.d * y - k.f) / mark})`);
+      label.setAttribute(
+        "transform",
+        `translate(${((best.left + best.right) / 2 - k.a * x - k.e) / mark} ${((best.top + best.bottom) / 2 - k.d * y - k.f) / mark})`,
+      );
       continue;
     }
     label.setAttribute("x", (((best.left + best.right) / 2 - k.e) / k.a).toFixed(1));
-    label.setAttribute("y", (((best.top + best.bottom) / 2 + 0.27 * box.height - k.f) / k.d).toFixed(1));
+    label.setAttribute(
+      "y",
+      (((best.top + best.bottom) / 2 + 0.27 * box.height - k.f) / k.d).toFixed(1),
+    );
   }
 }
 
@@ -231,23 +507,41 @@ function unclutter(maps) {
   for (const map of maps) {
     const k = map.getScreenCTM();
     if (!k || !map.getBoundingClientRect().width) continue;
-    const unit = 1 / k.a, size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
+    const unit = 1 / k.a,
+      size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
     map.style.setProperty("--u", unit.toFixed(4));
     map.style.setProperty("--m", size.toFixed(4));
-    const legend = map.parentElement.querySelector(".legend"), frame = map.getBoundingClientRect();
+    const legend = map.parentElement.querySelector(".legend"),
+      frame = map.getBoundingClientRect();
     const bar = legend && legend.querySelector(".scale");
     if (bar) {
-      const metre = bar.dataset.length / unit, long = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((n) => n * metre > 40) || 1000;
+      const metre = bar.dataset.length / unit,
+        long = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((n) => n * metre > 40) || 1000;
       bar.style.width = long * metre + "px";
-      bar.nextElementSibling.textContent = long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
+      bar.nextElementSibling.textContent =
+        long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
     }
-    for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) { // no sign of what is not in view
-      const parts = [...map.querySelectorAll("." + [...sign.classList].slice(1).join("."))], marks = boxesOf(parts);
-      const own = parts.find((part) => part.matches(".pose.now, .facing") && meet(part.getBoundingClientRect(), frame));
-      if (own) sign.style.setProperty("--w", getComputedStyle(own).getPropertyValue("--w")); // the actor's color
-      if (marks.length) sign.parentElement.hidden = !marks.some((box) => meet(box, frame) && Math.max(box.width, box.height) > 3);
+    for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) {
+      // no sign of what is not in view
+      const parts = [
+          ...map.querySelectorAll("." + [...sign.classList].slice(1).join(".")),
+        ],
+        marks = boxesOf(parts);
+      const own = parts.find(
+        (part) =>
+          part.matches(".pose.now, .facing") &&
+          meet(part.getBoundingClientRect(), frame),
+      );
+      if (own)
+        sign.style.setProperty("--w", getComputedStyle(own).getPropertyValue("--w")); // the actor's color
+      if (marks.length)
+        sign.parentElement.hidden = !marks.some(
+          (box) => meet(box, frame) && Math.max(box.width, box.height) > 3,
+        );
     }
     placeLabels(map, size / unit);
   }
 }
-addEventListener("resize", () => unclutter(document.querySelectorAll("svg.map, svg.dial")));
+addEventListener("resize", () =>
+  unclutter(document.querySelectorAll("svg.map, svg.dial")),
+);

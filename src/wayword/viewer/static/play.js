@@ -7,22 +7,35 @@
   const say = document.getElementById("say");
 
   const banner = document.getElementById("gone");
-  function gone(is) { if (banner) banner.hidden = !is; }
-  async function reach(where, how) { // an answer, or null and a banner where there is none
+  function gone(is) {
+    if (banner) banner.hidden = !is;
+  }
+  async function reach(where, how) {
+    // an answer, or null and a banner where there is none
     try {
       const answer = await fetch(where, how);
       gone(false);
       return answer;
-    } catch (error) { gone(true); return null; }
+    } catch (error) {
+      gone(true);
+      return null;
+    }
   }
   async function post(where, what) {
     const answer = await reach(where, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what),
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(what),
     });
-    if (!answer) return { problem: banner ? "" : "the server does not answer", lost: true };
-    return answer.ok ? answer.json() : { problem: "the server answered " + answer.status };
+    if (!answer)
+      return { problem: banner ? "" : "the server does not answer", lost: true };
+    return answer.ok
+      ? answer.json()
+      : { problem: "the server answered " + answer.status };
   }
-  function board() { return document.getElementById("board"); }
+  function board() {
+    return document.getElementById("board");
+  }
   const shown = document.getElementById("problem");
   function showProblem(problem, hint = false) {
     shown.textContent = problem.replaceAll("_", " ");
@@ -32,36 +45,46 @@
 
   // The form that starts a game.
   const begin = document.getElementById("begin");
-  if (begin) begin.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    await start(Object.fromEntries(new FormData(begin)));
-  });
+  if (begin)
+    begin.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      await start(Object.fromEntries(new FormData(begin)));
+    });
 
   // The board.
-  let showing = 0, drawn = "";
+  let showing = 0,
+    drawn = "";
   async function refresh() {
     const mine = ++showing;
     const answer = await reach("board?as=" + encodeURIComponent(actor));
     if (!answer || !answer.ok || mine !== showing) return;
-    const arrived = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("board");
+    const arrived = new DOMParser()
+      .parseFromString(await answer.text(), "text/html")
+      .getElementById("board");
     if (!arrived || mine !== showing) return;
-    const old = board(), version = arrived.dataset.version;
+    const old = board(),
+      version = arrived.dataset.version;
     delete arrived.dataset.version;
     const same = arrived.outerHTML === drawn; // a press must not lose its button
     drawn = arrived.outerHTML;
     arrived.dataset.version = old.dataset.version = version;
     if (same) return filter();
     for (const part of old.querySelectorAll("details[data-key]")) {
-      const same = arrived.querySelector('details[data-key="' + CSS.escape(part.dataset.key) + '"]');
+      const same = arrived.querySelector(
+        'details[data-key="' + CSS.escape(part.dataset.key) + '"]',
+      );
       if (same) same.open = part.open && !part.dataset.auto;
     }
     const typed = old.querySelector(".answer input");
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
     if (choose) choose.close(); // its buttons are of the turn before
-    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top, place = topOf();
+    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top,
+      place = topOf();
     old.replaceWith(document.adoptNode(arrived));
-    const first = !old.dataset.turn, log = board().querySelector(".log"), narrow = matchMedia("(max-width: 860px)").matches;
+    const first = !old.dataset.turn,
+      log = board().querySelector(".log"),
+      narrow = matchMedia("(max-width: 860px)").matches;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
     showNamed();
     foldLists();
@@ -69,83 +92,205 @@
     showRule();
     setKeys();
     unclutter(board().querySelectorAll("svg.map"));
-    for (const part of log ? [log, log.parentElement] : []) part.scrollTop = part.scrollHeight; // the newest
+    for (const part of log ? [log, log.parentElement] : [])
+      part.scrollTop = part.scrollHeight; // the newest
     if (document.getElementById("end")) ended();
     if (typed && again) again.focus();
     filter();
-    const end = document.getElementById("end"), part = end || document.getElementById("feedback"), news = part?.getBoundingClientRect();
-    const turned = old.dataset.turn !== board().dataset.turn || old.dataset.state !== board().dataset.state;
+    const end = document.getElementById("end"),
+      part = end || document.getElementById("feedback"),
+      news = part?.getBoundingClientRect();
+    const turned =
+      old.dataset.turn !== board().dataset.turn ||
+      old.dataset.state !== board().dataset.state;
     const kept = narrow && !end && scrollY > 0 && place !== undefined; // a thumb stays at its button
     if (kept) scrollBy(0, topOf() - place);
-    if (!first && turned && news && (end || news.top < 60 || news.bottom > innerHeight)) {
+    if (
+      !first &&
+      turned &&
+      news &&
+      (end || news.top < 60 || news.bottom > innerHeight)
+    ) {
       if (kept) showProblem(part.firstElementChild.textContent, true);
       else scrollTo({ top: 0 });
     }
   }
-  function ended() { // nothing is left to type; Enter plays the next episode
+  function ended() {
+    // nothing is left to type; Enter plays the next episode
     main.append(shown); // out of the input line
-    for (const part of [say, document.getElementById("leave")]) if (part) part.hidden = true;
+    for (const part of [say, document.getElementById("leave")])
+      if (part) part.hidden = true;
     if (dialog?.open) dialog.close();
-    for (const sign of board().querySelectorAll(".k.inview, .k.pose")) sign.parentElement.hidden = true; // nothing is in view any more
-    board().querySelector(board().querySelector("#end h2.bad") ? "[data-again]" : "[data-after]")?.focus({ preventScroll: true });
+    for (const sign of board().querySelectorAll(".k.inview, .k.pose"))
+      sign.parentElement.hidden = true; // nothing is in view any more
+    board()
+      .querySelector(
+        board().querySelector("#end h2.bad") ? "[data-again]" : "[data-after]",
+      )
+      ?.focus({ preventScroll: true });
   }
-  const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
-  const argumentsOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
+  const taskOf = () =>
+    (board().querySelector(".task")?.textContent || "").toLowerCase();
+  const argumentsOf = (press) =>
+    (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
   const argumentOf = (press) => argumentsOf(press).at(-1);
-  const split = (text) => text.toLowerCase().split(/[\s,[\]]+/).filter(Boolean);
+  const split = (text) =>
+    text
+      .toLowerCase()
+      .split(/[\s,[\]]+/)
+      .filter(Boolean);
   const verbOf = (press) => press.dataset.action.split("[")[0].replaceAll("_", " ");
-  const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
-  const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are|left|right)$/.test(word);
+  const actions = (more = "") => [
+    ...board().querySelectorAll(".menu .act[data-action]" + more),
+  ];
+  const little = (word) =>
+    /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are|left|right)$/.test(
+      word,
+    );
   const colors = "red|green|blue|purple|yellow|gr[ae]y|white|black|brown";
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
-  function isNamed(name) { // by the task, or by the reason why the last action failed
-    const lines = [...board().querySelectorAll("#feedback .warning, .log li:nth-last-child(-n + 2):has(.warning)")]; // a walk there is between
-    const reason = " " + lines.map((line) => line.textContent).join(" ").replace(/[.,;:]/g, " ") + " ";
-    if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " ")) return true;
-    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ", kind = kindOf(name), names = [kind, everyday()[kind]].filter(Boolean);
-    return names.flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")]).some((each) => task.includes(" " + each + " "));
+  function isNamed(name) {
+    // by the task, or by the reason why the last action failed
+    const lines = [
+      ...board().querySelectorAll(
+        "#feedback .warning, .log li:nth-last-child(-n + 2):has(.warning)",
+      ),
+    ]; // a walk there is between
+    const reason =
+      " " +
+      lines
+        .map((line) => line.textContent)
+        .join(" ")
+        .replace(/[.,;:]/g, " ") +
+      " ";
+    if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " "))
+      return true;
+    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ",
+      kind = kindOf(name),
+      names = [kind, everyday()[kind]].filter(Boolean);
+    return names
+      .flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")])
+      .some((each) => task.includes(" " + each + " "));
   }
-  const rulesOf = () => (board().querySelector("details[data-key=rules] pre")?.textContent || "").split("\n").filter((line) => line.startsWith("- "));
-  function isAsked(press) { // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
-    const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)), task = split(taskOf().replace(/[.;:]/g, " "));
-    return !/put$/.test(verbOf(press)) && isNamed(argumentsOf(press)[0]) && heads.some((words) => words.includes(verbOf(press)) && words.some((word) => task.includes(word)));
+  const rulesOf = () =>
+    (board().querySelector("details[data-key=rules] pre")?.textContent || "")
+      .split("\n")
+      .filter((line) => line.startsWith("- "));
+  function isAsked(press) {
+    // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
+    const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)),
+      task = split(taskOf().replace(/[.;:]/g, " "));
+    return (
+      !/put$/.test(verbOf(press)) &&
+      isNamed(argumentsOf(press)[0]) &&
+      heads.some(
+        (words) =>
+          words.includes(verbOf(press)) && words.some((word) => task.includes(word)),
+      )
+    );
   }
-  const nearer = (verb, other) => /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
+  const nearer = (verb, other) =>
+    /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
   const plain = (text) => text.replaceAll("_", " ");
-  const done = () => [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and their results
-  const wasDone = (press) => !verbOf(press).startsWith("go") && done().some((line) => line.startsWith(plain(press.dataset.action.replace(/^((?:heat|cool|clean)\[.*), .*/, "$1")))); // in whatever it was heated
-  const putOf = (line) => (/^put\[([^,\]]+)/.exec(line) || /^go put.*\bput (.+? \d+)/.exec(line) || [])[1];
-  const REVERSE = { "pick up": /^(go )?put/, "go grab": /^(go )?put/, drop: /^(pick up|go grab)/, "toggle off": /^toggle on/, "toggle on": /^toggle off/, open: /^close/, close: /^open/ };
-  function undoes(press) { // the last move on that object; dropping and switching off count as such unless the task names them
-    const verb = verbOf(press), off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
-    const object = plain(argumentOf(press)), taken = /^(pick up|go grab)$/.test(verb);
-    const last = done().filter((line) => taken ? putOf(line) === object || /^(pick up|go grab)/.test(line) && line.includes(`[${object}]`) : line.includes(object)).at(-1) || "";
+  const done = () =>
+    [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and their results
+  const wasDone = (press) =>
+    !verbOf(press).startsWith("go") &&
+    done().some((line) =>
+      line.startsWith(
+        plain(press.dataset.action.replace(/^((?:heat|cool|clean)\[.*), .*/, "$1")),
+      ),
+    ); // in whatever it was heated
+  const putOf = (line) =>
+    (/^put\[([^,\]]+)/.exec(line) || /^go put.*\bput (.+? \d+)/.exec(line) || [])[1];
+  const REVERSE = {
+    "pick up": /^(go )?put/,
+    "go grab": /^(go )?put/,
+    drop: /^(pick up|go grab)/,
+    "toggle off": /^toggle on/,
+    "toggle on": /^toggle off/,
+    open: /^close/,
+    close: /^open/,
+  };
+  function undoes(press) {
+    // the last move on that object; dropping and switching off count as such unless the task names them
+    const verb = verbOf(press),
+      off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
+    const object = plain(argumentOf(press)),
+      taken = /^(pick up|go grab)$/.test(verb);
+    const last =
+      done()
+        .filter((line) =>
+          taken
+            ? putOf(line) === object ||
+              (/^(pick up|go grab)/.test(line) && line.includes(`[${object}]`))
+            : line.includes(object),
+        )
+        .at(-1) || "";
     return off || Boolean(REVERSE[verb]?.test(last));
   }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
-    const labels = [...board().querySelectorAll("svg .label[data-gap]")], nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
-    const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1), colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
-    const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
-    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")],
+      nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
+    const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1),
+      colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
+    const exact = labels.filter((label) => isNamed(nameOf(label))),
+      heads = ["room", ...exact.map(headOf)];
+    for (const label of labels)
+      label.classList.toggle(
+        "named",
+        exact.includes(label) ||
+          (isNamed(headOf(label)) &&
+            !heads.includes(headOf(label)) &&
+            !colored(headOf(label))),
+      ); // "the ball"
     const all = actions("[data-action*='[']");
-    for (const press of all) if (all.some((other) => argumentOf(other) === argumentOf(press) && ("go " + verbOf(other) === verbOf(press) || (verbOf(other) === "pick up" && verbOf(press) === "go grab")))) press.remove(); // within reach there is no need to go
-    const goals = actions("[data-action*='[']").filter((press) => (isNamed(argumentOf(press)) || (isAsked(press) && !wasDone(press))) && !undoes(press));
-    const first = goals.filter((press) => !goals.some((other) => argumentOf(other) === argumentOf(press) && nearer(verbOf(other), verbOf(press))));
+    for (const press of all)
+      if (
+        all.some(
+          (other) =>
+            argumentOf(other) === argumentOf(press) &&
+            ("go " + verbOf(other) === verbOf(press) ||
+              (verbOf(other) === "pick up" && verbOf(press) === "go grab")),
+        )
+      )
+        press.remove(); // within reach there is no need to go
+    const goals = actions("[data-action*='[']").filter(
+      (press) =>
+        (isNamed(argumentOf(press)) || (isAsked(press) && !wasDone(press))) &&
+        !undoes(press),
+    );
+    const first = goals.filter(
+      (press) =>
+        !goals.some(
+          (other) =>
+            argumentOf(other) === argumentOf(press) &&
+            nearer(verbOf(other), verbOf(press)),
+        ),
+    );
     for (const row of board().querySelectorAll(".menu .acts")) {
-      const named = first.filter((press) => row.contains(press)), fold = row.closest("details");
+      const named = first.filter((press) => row.contains(press)),
+        fold = row.closest("details");
       for (const press of named) press.classList.add("named");
       if (!fold) row.prepend(...named);
       if (!fold || !named.length) continue;
-      const block = make("div"), acts = make("div", "acts");
+      const block = make("div"),
+        acts = make("div", "acts");
       acts.append(...named);
-      block.append(make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]), acts);
+      block.append(
+        make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]),
+        acts,
+      );
       fold.before(block);
     }
     const log = board().querySelector(".log")?.textContent || "";
-    for (const press of actions("[data-action^='go_explore']")) { // a room that has been explored comes last
-      const done = log.includes(`explored the ${argumentOf(press).replaceAll("_", " ")}.`);
+    for (const press of actions("[data-action^='go_explore']")) {
+      // a room that has been explored comes last
+      const done = log.includes(
+        `explored the ${argumentOf(press).replaceAll("_", " ")}.`,
+      );
       press.classList.toggle("idle", done);
       if (done) press.parentElement.append(press);
     }
@@ -157,53 +302,151 @@
   // A long list starts with what the task names; the rest is folded.
   function foldLists() {
     for (const line of board().querySelectorAll("#feedback .feedback")) {
-      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""), items = list ? list[2].split(/, | and |(?=; )/) : []; // "; on the table: a cup" begins a group
+      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""),
+        items = list ? list[2].split(/, | and |(?=; )/) : []; // "; on the table: a cup" begins a group
       if (items.length < 9) continue;
-      const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))), first = named.length ? named : items.slice(0, 5);
-      const rest = items.filter((item) => !first.includes(item)), fold = make("details");
-      const joined = (some) => some.join(", ").replaceAll(", ;", ";").replace(/^; /, "");
+      const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))),
+        first = named.length ? named : items.slice(0, 5);
+      const rest = items.filter((item) => !first.includes(item)),
+        fold = make("details");
+      const joined = (some) =>
+        some.join(", ").replaceAll(", ;", ";").replace(/^; /, "");
       line.lastChild.data = list[1] + joined(first) + ", ";
-      fold.append(make("summary", "", `and ${rest.length} more`), joined(rest) + list[3]);
+      fold.append(
+        make("summary", "", `and ${rest.length} more`),
+        joined(rest) + list[3],
+      );
       line.append(fold);
     }
   }
   // The nouns of the task, which follow an article or a number, are bold in the texts: a phrase
   // of two words where a text has it, else each word.
   function markNamed() {
-    const texts = [...board().querySelectorAll(".around, #feedback .feedback:not(.dim), #feedback details")].flatMap((part) => [...part.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE);
-    const all = texts.map((text) => text.data.toLowerCase()).join("\n"), nouns = Object.entries(everyday()).filter(([kind]) => isNamed(kind)).map(([kind]) => kind);
-    for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
-      const words = phrase.split(/\s+/).filter((word) => word.length > 2 && word !== "doorway" && !little(word));
-      const modifies = (word) => new RegExp(`\\b${word} (?!and |or |with |is |are |on |in |to |at |of |near |behind |beyond |through )[a-z]`).test(all); // a pine bookcase is no pine bench
-      const stands = (word) => new RegExp(`(^|[^a-z] |\\b(a|an|the|and|or|with|of|to|in|on|by) )${word}`, "m").test(all); // a wall clock is no grandfather clock
-      const alone = words.filter((word, n) => !new RegExp(`^(room|${colors})$`).test(word) && !(n < words.length - 1 && modifies(word)) && !(n && !stands(word)));
-      nouns.push(...(words.length > 1 && all.includes(words.join(" ")) ? [words.join(" ")] : alone));
+    const texts = [
+      ...board().querySelectorAll(
+        ".around, #feedback .feedback:not(.dim), #feedback details",
+      ),
+    ]
+      .flatMap((part) => [...part.childNodes])
+      .filter((node) => node.nodeType === Node.TEXT_NODE);
+    const all = texts.map((text) => text.data.toLowerCase()).join("\n"),
+      nouns = Object.entries(everyday())
+        .filter(([kind]) => isNamed(kind))
+        .map(([kind]) => kind);
+    for (const [, phrase] of taskOf().matchAll(
+      /\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g,
+    )) {
+      const words = phrase
+        .split(/\s+/)
+        .filter((word) => word.length > 2 && word !== "doorway" && !little(word));
+      const modifies = (word) =>
+        new RegExp(
+          `\\b${word} (?!and |or |with |is |are |on |in |to |at |of |near |behind |beyond |through )[a-z]`,
+        ).test(all); // a pine bookcase is no pine bench
+      const stands = (word) =>
+        new RegExp(
+          `(^|[^a-z] |\\b(a|an|the|and|or|with|of|to|in|on|by) )${word}`,
+          "m",
+        ).test(all); // a wall clock is no grandfather clock
+      const alone = words.filter(
+        (word, n) =>
+          !new RegExp(`^(room|${colors})$`).test(word) &&
+          !(n < words.length - 1 && modifies(word)) &&
+          !(n && !stands(word)),
+      );
+      nouns.push(
+        ...(words.length > 1 && all.includes(words.join(" "))
+          ? [words.join(" ")]
+          : alone),
+      );
     }
-    const named = [...board().querySelectorAll("svg .label.named")].map((label) => label.textContent.toLowerCase()); // a shop has no article
-    nouns.push(...named.filter((name) => !/^\w\d? to the |\d/.test(name)).map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
+    const named = [...board().querySelectorAll("svg .label.named")].map((label) =>
+      label.textContent.toLowerCase(),
+    ); // a shop has no article
+    nouns.push(
+      ...named
+        .filter((name) => !/^\w\d? to the |\d/.test(name))
+        .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")),
+    );
     if (!nouns.length) return;
-    const stems = nouns.flatMap((noun) => [noun, noun.replace(/s$/, ""), noun.replace(/es$/, "")]);
-    const pattern = new RegExp(`\\b((?:${stems.join("|")})(?:s|es)?(?: \\d+)?)\\b`, "i");
-    for (const text of texts) text.replaceWith(...text.data.split(pattern).map((part, n) => n % 2 ? make("b", "", part) : part));
+    const stems = nouns.flatMap((noun) => [
+      noun,
+      noun.replace(/s$/, ""),
+      noun.replace(/es$/, ""),
+    ]);
+    const pattern = new RegExp(
+      `\\b((?:${stems.join("|")})(?:s|es)?(?: \\d+)?)\\b`,
+      "i",
+    );
+    for (const text of texts)
+      text.replaceWith(
+        ...text.data
+          .split(pattern)
+          .map((part, n) => (n % 2 ? make("b", "", part) : part)),
+      );
   }
   // Of several rules, those with a word of the task that no other rule has; else the first.
   function showRule() {
-    const fold = board().querySelector("details[data-key=rules]"), lines = fold?.querySelector("pre").textContent.split("\n") || [];
-    const rules = rulesOf(), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
-    const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
-    const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
-    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•").replaceAll("_", " "))].join("\n")));
+    const fold = board().querySelector("details[data-key=rules]"),
+      lines = fold?.querySelector("pre").textContent.split("\n") || [];
+    const rules = rulesOf(),
+      words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
+    const own = (word, n) =>
+      words[n].includes(word) &&
+      words.filter((each) => each.includes(word)).length === 1;
+    const fit = rules.filter((_, n) =>
+      (taskOf().match(/[a-z]{4,}/g) || []).some(
+        (word) => !little(word) && own(word, n),
+      ),
+    );
+    if (rules.length && !document.getElementById("end"))
+      board()
+        .querySelector(".task")
+        .after(
+          make(
+            "p",
+            "rule",
+            [
+              lines[0].split(". ")[0] + ".",
+              ...(fit.length ? fit : rules.slice(0, 1)).map((rule) =>
+                rule.replace("-", "•").replaceAll("_", " "),
+              ),
+            ].join("\n"),
+          ),
+        );
   }
   const digits = new Map(); // the last digit of each action
-  function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
-    const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    const late = (action) => action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
-    const rank = (press) => press.dataset.action && undoes(press) ? -2 : press.matches(".named") && wasDone(press) ? 0.3 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
+  function setKeys() {
+    // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
+    const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter(
+      (press) => !press.closest("details:not([open])"),
+    );
+    const late = (action) =>
+      action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
+    const rank = (press) =>
+      press.dataset.action && undoes(press)
+        ? -2
+        : press.matches(".named") && wasDone(press)
+          ? 0.3
+          : press.matches(".named")
+            ? 2 * isAsked(press) +
+              argumentsOf(press).filter(isNamed).length -
+              late(press.dataset.action)
+            : press.dataset.action?.startsWith("go_explore")
+              ? press.matches(".idle")
+                ? -1
+                : 0.2
+              : 0;
     open.sort((a, b) => rank(b) - rank(a));
-    const first = open.slice(0, 9), free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]), actionOf = (press) => press.dataset.action || press.dataset.verb;
-    for (const named of [true, false]) { // what the task names has the first digits, and each action the one that it had before
+    const first = open.slice(0, 9),
+      free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]),
+      actionOf = (press) => press.dataset.action || press.dataset.verb;
+    for (const named of [true, false]) {
+      // what the task names has the first digits, and each action the one that it had before
       const some = first.filter((press) => press.matches(".named") === named);
-      for (const press of some.filter((each) => !free.delete(digits.get(actionOf(each))))) {
+      for (const press of some.filter(
+        (each) => !free.delete(digits.get(actionOf(each))),
+      )) {
         const digit = Math.min(...free);
         free.delete(digit);
         digits.set(actionOf(press), digit);
@@ -213,19 +456,49 @@
       press.dataset.key = digits.get(actionOf(press));
       press.prepend(make("kbd", "", press.dataset.key));
     }
-    for (const press of first.toReversed()) if (press.matches(".named")) press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
+    for (const press of first.toReversed())
+      if (press.matches(".named"))
+        press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
   }
-  const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "").replace(/^go to\b/i, "goto") : "";
-  const wordsTyped = () => split(typed()).filter((word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word));
-  const labelOf = (press) => split([...press.childNodes].map((part) => part.nodeType === 3 ? part.textContent : "").join(" ")).join(" "); // no key, no distance
-  function filter() { // a button has all typed words or their beginnings; of an id, for which a letter stands, only the whole counts
-    const words = wordsTyped(), all = /^\d*$/.test(words.join("")), holding = board().querySelector(".status .held")?.textContent || "";
+  const typed = () =>
+    say
+      ? say.elements.words.value
+          .trim()
+          .replace(/^\//, "")
+          .replace(/^go to\b/i, "goto")
+      : "";
+  const wordsTyped = () =>
+    split(typed()).filter(
+      (word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word),
+    );
+  const labelOf = (press) =>
+    split(
+      [...press.childNodes]
+        .map((part) => (part.nodeType === 3 ? part.textContent : ""))
+        .join(" "),
+    ).join(" "); // no key, no distance
+  function filter() {
+    // a button has all typed words or their beginnings; of an id, for which a letter stands, only the whole counts
+    const words = wordsTyped(),
+      all = /^\d*$/.test(words.join("")),
+      holding = board().querySelector(".status .held")?.textContent || "";
     for (const press of actions()) {
-      const label = labelOf(press), ids = argumentsOf(press).filter((name) => !label.includes(name.toLowerCase().replaceAll("_", " ")));
-      const other = press.dataset.action.split(/[[\],]+ ?/).map((name) => everyday()[kindOf(name)]);
+      const label = labelOf(press),
+        ids = argumentsOf(press).filter(
+          (name) => !label.includes(name.toLowerCase().replaceAll("_", " ")),
+        );
+      const other = press.dataset.action
+        .split(/[[\],]+ ?/)
+        .map((name) => everyday()[kindOf(name)]);
       const held = /^(go )?(put|drop|give)/.test(verbOf(press)) ? holding : ""; // "put potato in bin"
-      const text = " " + split([verbOf(press), label, held, ...other].join(" ")).join(" ");
-      press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")) || ids.includes(word));
+      const text =
+        " " + split([verbOf(press), label, held, ...other].join(" ")).join(" ");
+      press.hidden =
+        !all &&
+        !words.every(
+          (word) =>
+            text.includes(" " + word.replaceAll("_", " ")) || ids.includes(word),
+        );
     }
     const none = actions().every((press) => press.hidden);
     board().classList.toggle("nomatch", none); // all stay in view, dimmed
@@ -239,62 +512,126 @@
       delete part.dataset.auto;
     }
   }
-  const fitting = () => board().matches(".nomatch") ? [] : actions(":not([hidden])");
-  function meant() { // what is typed: a key, the only button that is left, or words
-    const all = fitting(), words = wordsTyped().join(" ").replaceAll("_", " ");
-    const exact = all.filter((press) => [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words));
+  const fitting = () => (board().matches(".nomatch") ? [] : actions(":not([hidden])"));
+  function meant() {
+    // what is typed: a key, the only button that is left, or words
+    const all = fitting(),
+      words = wordsTyped().join(" ").replaceAll("_", " ");
+    const exact = all.filter((press) =>
+      [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words),
+    );
     const sameVerb = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
-    const left = [exact, sameVerb].find((some) => some.length === 1) || all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
-    const open = [...board().querySelectorAll(".act[data-verb]")].some((press) => typed().startsWith(press.dataset.verb));
-    const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
+    const left = [exact, sameVerb].find((some) => some.length === 1) || all,
+      key = actions().find(
+        (press) => /\d/.test(press.dataset.key) && press.dataset.key === typed(),
+      );
+    const open = [...board().querySelectorAll(".act[data-verb]")].some((press) =>
+      typed().startsWith(press.dataset.verb),
+    );
+    const press =
+      key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();
   }
-  let walking = 0, sending = false;
+  let walking = 0,
+    sending = false;
   const pause = () => new Promise((go) => setTimeout(go, 40));
-  async function walk(cell) { // by single moves, until something new is in view or another press
-    const mine = ++walking, names = () => [...board().querySelectorAll("svg.map .label")].map((label) => label.textContent);
+  async function walk(cell) {
+    // by single moves, until something new is in view or another press
+    const mine = ++walking,
+      names = () =>
+        [...board().querySelectorAll("svg.map .label")].map(
+          (label) => label.textContent,
+        );
     while (sending) await pause();
     for (const known = names(); mine === walking;) {
       const found = names().filter((name) => !known.includes(name));
-      if (found.length) return showProblem("You stopped: " + found.join(", ") + " in view", true);
-      const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
-      if (step?.dataset.does) showProblem("Press it again: " + usesOf(step).map((press) => press.lastChild.textContent).join(", or "), true);
-      if (!step?.dataset.words || !await send(step.dataset.words)) return;
-      for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
+      if (found.length)
+        return showProblem("You stopped: " + found.join(", ") + " in view", true);
+      const step = board().querySelector(`[data-cell="${cell}"]`),
+        asked = board().dataset.asking;
+      if (step?.dataset.does)
+        showProblem(
+          "Press it again: " +
+            usesOf(step)
+              .map((press) => press.lastChild.textContent)
+              .join(", or "),
+          true,
+        );
+      if (!step?.dataset.words || !(await send(step.dataset.words))) return;
+      for (
+        let waits = 0;
+        waits < 99 && ["0", asked].includes(board().dataset.asking);
+        waits++
+      )
+        await pause();
     }
   }
-  async function onward() { // forward to a place with a choice or with something that the task names, or until another press
-    const mine = ++walking, text = () => board().querySelector(".around")?.textContent || "";
+  async function onward() {
+    // forward to a place with a choice or with something that the task names, or until another press
+    const mine = ++walking,
+      text = () => board().querySelector(".around")?.textContent || "";
     for (let going = true; going && mine === walking;) {
       if (/ends here/.test(text())) return showProblem("The street ends here", true); // forward would end the game
-      const asked = board().dataset.asking, press = actions("[data-action=forward]")[0];
-      if (!press || !await send(press.dataset.words)) return;
-      for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
+      const asked = board().dataset.asking,
+        press = actions("[data-action=forward]")[0];
+      if (!press || !(await send(press.dataset.words))) return;
+      for (
+        let waits = 0;
+        waits < 99 && ["0", asked].includes(board().dataset.asking);
+        waits++
+      )
+        await pause();
       going = !/intersection/.test(text()) && !board().querySelector(".around b");
     }
   }
   const choose = document.getElementById("choose");
-  function pileOf(press, { clientX, clientY, pointerType }) { // the marks that the press may mean
-    const far = ([x, y]) => Math.hypot(x - clientX, y - clientY), most = pointerType === "touch" ? 16 : 9; // pixels
-    return press?.matches(".target") ? [...board().querySelectorAll(".target")].filter((each) => far(centerOf(each.getBoundingClientRect())) < most) : [];
+  function pileOf(press, { clientX, clientY, pointerType }) {
+    // the marks that the press may mean
+    const far = ([x, y]) => Math.hypot(x - clientX, y - clientY),
+      most = pointerType === "touch" ? 16 : 9; // pixels
+    return press?.matches(".target")
+      ? [...board().querySelectorAll(".target")].filter(
+          (each) => far(centerOf(each.getBoundingClientRect())) < most,
+        )
+      : [];
   }
-  function offer(name, presses) { // the actions on an object, or the objects of a pile
+  function offer(name, presses) {
+    // the actions on an object, or the objects of a pile
     choose.close();
     document.getElementById("chosen").textContent = name.replaceAll("_", " ");
-    choose.querySelector(".acts").replaceChildren(...presses.map((press, n) => {
-      const copy = make("button", "act", (press.dataset.name || press.getAttribute("aria-label") || press.dataset.action).replace("[", " ").replace("]", "").replaceAll("_", " "));
-      copy.type = "button";
-      for (const key of ["words", "name"]) if (press.dataset[key]) copy.dataset[key] = press.dataset[key];
-      if (n > 8) return copy;
-      copy.dataset.key = n + 1;
-      copy.prepend(make("kbd", "", n + 1));
-      return copy;
-    }));
+    choose.querySelector(".acts").replaceChildren(
+      ...presses.map((press, n) => {
+        const copy = make(
+          "button",
+          "act",
+          (
+            press.dataset.name ||
+            press.getAttribute("aria-label") ||
+            press.dataset.action
+          )
+            .replace("[", " ")
+            .replace("]", "")
+            .replaceAll("_", " "),
+        );
+        copy.type = "button";
+        for (const key of ["words", "name"])
+          if (press.dataset[key]) copy.dataset[key] = press.dataset[key];
+        if (n > 8) return copy;
+        copy.dataset.key = n + 1;
+        copy.prepend(make("kbd", "", n + 1));
+        return copy;
+      }),
+    );
     choose.showModal();
   }
-  const usesOf = (square) => actions().filter((press) => (square.dataset.does || "").split(" ").includes(press.dataset.words));
-  function onSquare(square) { // a square of a grid
-    const uses = usesOf(square), title = square.querySelector("title").textContent;
+  const usesOf = (square) =>
+    actions().filter((press) =>
+      (square.dataset.does || "").split(" ").includes(press.dataset.words),
+    );
+  function onSquare(square) {
+    // a square of a grid
+    const uses = usesOf(square),
+      title = square.querySelector("title").textContent;
     if (square.dataset.words) walk(square.dataset.cell);
     else if (uses.length > 1) offer(title, uses);
     else if (uses.length) send(uses[0].dataset.words);
@@ -305,14 +642,17 @@
     document.getElementById("question").textContent = question;
     dialog.returnValue = "";
     dialog.showModal();
-    dialog.onclose = () => { if (dialog.returnValue === "yes") does(); };
+    dialog.onclose = () => {
+      if (dialog.returnValue === "yes") does();
+    };
   }
   async function start(what) {
     const reply = await post("/play", what);
     if (reply.href) location.href = reply.href;
     else showProblem(reply.problem);
   }
-  async function send(words, sure = 0) { // returns whether it was played
+  async function send(words, sure = 0) {
+    // returns whether it was played
     const asked = board().dataset.asking;
     while (sending) await pause();
     if (board().dataset.asking !== asked) return false; // a second press of the same turn
@@ -322,8 +662,7 @@
     if (!reply.question && reply.problem) {
       showProblem(reply.problem);
       say?.elements.words.select(); // the next words replace these
-    }
-    else if (!reply.question && say && !reply.lost) say.reset();
+    } else if (!reply.question && say && !reply.lost) say.reset();
     if (!reply.question) await refresh();
     sending = false;
     if (reply.question) confirmed(reply.question, () => send(words, 1));
@@ -332,15 +671,23 @@
 
   document.addEventListener("click", (event) => {
     const name = event.target.closest("svg .label[data-box]")?.dataset.box.split(" "); // as its mark
-    const press = name ? board().querySelector(`.target:has([cx="${name[0]}"][cy="${name[3]}"])`) : event.target.closest(".act, [data-go]");
+    const press = name
+      ? board().querySelector(`.target:has([cx="${name[0]}"][cy="${name[3]}"])`)
+      : event.target.closest(".act, [data-go]");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
-    const pile = pileOf(press, event), grid = board()?.querySelector("[data-cell]");
+    const pile = pileOf(press, event),
+      grid = board()?.querySelector("[data-cell]");
     if (press?.matches(".onward")) onward();
-    else if (grid && press?.matches(".idle")) showProblem("No effect here: " + labelOf(press), true); // and no turn
+    else if (grid && press?.matches(".idle"))
+      showProblem("No effect here: " + labelOf(press), true); // and no turn
     else if (press && press.dataset.cell) onSquare(press);
     else if (pile.length > 1) offer("Which one?", pile);
-    else if (press && press.dataset.name) offer(press.dataset.name, actions().filter((each) => argumentOf(each) === press.dataset.name));
+    else if (press && press.dataset.name)
+      offer(
+        press.dataset.name,
+        actions().filter((each) => argumentOf(each) === press.dataset.name),
+      );
     else if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();
@@ -348,23 +695,32 @@
     } else if (press) send(press.dataset.go || press.dataset.words);
     if (event.target.id === "retry") refresh();
     if (event.target.closest("#stop")) actions("[data-key=s]")[0]?.click();
-    if (event.target.id === "leave") confirmed("The game ends and does not count. Leave it?", () => post("leave", { as: actor }).then(refresh));
+    if (event.target.id === "leave")
+      confirmed("The game ends and does not count. Leave it?", () =>
+        post("leave", { as: actor }).then(refresh),
+      );
     const after = event.target.closest("[data-after]");
-    if (after) start({ after: after.dataset.after, ...(after.dataset.again && { again: "1" }) });
+    if (after)
+      start({ after: after.dataset.after, ...(after.dataset.again && { again: "1" }) });
   });
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (form === say) {
       event.preventDefault();
-      const left = fitting().length, matching = !/^\d*$/.test(typed()) && left > 1;
+      const left = fitting().length,
+        matching = !/^\d*$/.test(typed()) && left > 1;
       const place = !left && /^(?:goto )?([a-z]\d?)$/.exec(wordsTyped().join(" ")); // a letter, no part of an id
       if (place) showProblem(`No way to ${place[1].toUpperCase()} from here`);
       else if (typed()) await send(meant());
-      if (matching && !shown.hidden) showProblem(`${left} buttons match: press one, or type more of its words`);
+      if (matching && !shown.hidden)
+        showProblem(`${left} buttons match: press one, or type more of its words`);
     } else if (form.matches(".answer")) {
       event.preventDefault();
       const none = event.submitter && event.submitter.value === "none";
-      const reply = await post("answer", { number: Number(form.dataset.number), words: none ? "" : form.elements.words.value });
+      const reply = await post("answer", {
+        number: Number(form.dataset.number),
+        words: none ? "" : form.elements.words.value,
+      });
       showProblem(reply.problem || "");
       await refresh();
     }
@@ -372,44 +728,84 @@
   if (say) say.addEventListener("input", filter);
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (dialog?.open && /^[ys]$/.test(event.key) && !event.repeat) return dialog.close("yes");
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]:not(#choose)")) return;
-    if (choose?.open) return choose.querySelector('[data-key="' + CSS.escape(event.key) + '"]')?.click();
+    if (dialog?.open && /^[ys]$/.test(event.key) && !event.repeat)
+      return dialog.close("yes");
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      document.querySelector("dialog[open]:not(#choose)")
+    )
+      return;
+    if (choose?.open)
+      return choose
+        .querySelector('[data-key="' + CSS.escape(event.key) + '"]')
+        ?.click();
     if (typing && event.key === "Escape") {
       event.target.blur();
       showProblem("");
       if (say) say.reset();
       filter();
     }
-    if (typing && (event.target !== say?.elements.words || event.target.value || !/^(Arrow.*|\d)$/.test(event.key))) return; // an empty line leaves these to the buttons
-    if (event.key === "?" && say && !typing) document.getElementById("help").showModal();
+    if (
+      typing &&
+      (event.target !== say?.elements.words ||
+        event.target.value ||
+        !/^(Arrow.*|\d)$/.test(event.key))
+    )
+      return; // an empty line leaves these to the buttons
+    if (event.key === "?" && say && !typing)
+      document.getElementById("help").showModal();
     if (event.key === "/" && say) {
       event.preventDefault();
       say.elements.words.focus();
       return;
     }
     const target = event.target.closest(".target");
-    const press = target && (event.key === "Enter" || event.key === " ") ? target
-      : board()?.querySelector(':is(.act, .press)[data-key="' + CSS.escape(event.key) + '"]:enabled');
-    const way = { ArrowUp: "ahead", ArrowLeft: "to the left", ArrowRight: "to the right" }[event.key];
-    if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]')) return showProblem("No place " + way + ": press one on the map, or a button", true);
-    const place = !press && /^[A-Z]$/.test(event.key) && actions("[data-action^=goto]").find((each) => labelOf(each) === event.key.toLowerCase());
+    const press =
+      target && (event.key === "Enter" || event.key === " ")
+        ? target
+        : board()?.querySelector(
+            ':is(.act, .press)[data-key="' + CSS.escape(event.key) + '"]:enabled',
+          );
+    const way = {
+      ArrowUp: "ahead",
+      ArrowLeft: "to the left",
+      ArrowRight: "to the right",
+    }[event.key];
+    if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]'))
+      return showProblem(
+        "No place " + way + ": press one on the map, or a button",
+        true,
+      );
+    const place =
+      !press &&
+      /^[A-Z]$/.test(event.key) &&
+      actions("[data-action^=goto]").find(
+        (each) => labelOf(each) === event.key.toLowerCase(),
+      );
     if (place) return place.click();
     if (!press) return;
     event.preventDefault();
     press.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   });
 
-  if (begin) { document.body.dataset.ready = "1"; return; }
+  if (begin) {
+    document.body.dataset.ready = "1";
+    return;
+  }
   const lobby = !main.classList.contains("game");
-  (lobby ? Promise.resolve() : refresh()).then(() => { document.body.dataset.ready = "1"; });
+  (lobby ? Promise.resolve() : refresh()).then(() => {
+    document.body.dataset.ready = "1";
+  });
   const source = new EventSource("live");
   source.onerror = () => gone(true);
   source.onopen = () => gone(false);
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);
-    if (lobby) { if (now.state !== board().dataset.state) location.reload(); }
-    else if (now.version !== Number(board().dataset.version)) refresh();
+    if (lobby) {
+      if (now.state !== board().dataset.state) location.reload();
+    } else if (now.version !== Number(board().dataset.version)) refresh();
     if (now.ended) source.close();
   };
 })();

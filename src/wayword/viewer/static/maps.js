@@ -315,16 +315,20 @@ function placeLabels(map, mark) {
       ),
     );
   }
-  const rank = (label) =>
-    [
-      ".pill",
-      ".named",
-      ".goalname",
-      ".placename",
-      ".placeletter",
-      ".roomname.decisive",
-      ".roomname",
-    ].findIndex((kind) => label.matches(kind)) & 7;
+  const kinds = [
+    ".pill",
+    ".named",
+    ".goalname",
+    ".placename",
+    ".placeletter",
+    ".roomname.decisive",
+    ".roomname",
+  ];
+  // Labels of no kind come last: -1 & 7 is 7.
+  const ranks = new Map(
+    all.map((label) => [label, kinds.findIndex((kind) => label.matches(kind)) & 7]),
+  );
+  const rank = (label) => ranks.get(label);
   const sizeOf = (label) => {
     // the names of small objects first
     const [x1, y1, x2, y2] = label.matches(".goalname")
@@ -349,10 +353,12 @@ function placeLabels(map, mark) {
       .filter((label) => label.dataset.gap)
       .map((label) => [label, markOf(label, frame, k, mark, taken)]),
   );
-  const within = (shape, [x, y]) =>
-    shape.isPointInFill(
-      new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()),
-    );
+  // The drawing does not move while its names are placed.
+  const inverses = new Map();
+  function within(shape, [x, y]) {
+    if (!inverses.has(shape)) inverses.set(shape, shape.getScreenCTM().inverse());
+    return shape.isPointInFill(new DOMPoint(x, y).matrixTransform(inverses.get(shape)));
+  }
   const [rooms, views] = [
     [...map.querySelectorAll(".floor")],
     [...map.querySelectorAll(".pose.now")],

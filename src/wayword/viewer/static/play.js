@@ -82,6 +82,7 @@
     const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top,
       place = topOf();
     old.replaceWith(document.adoptNode(arrived));
+    read.clear();
     const first = !old.dataset.turn,
       log = board().querySelector(".log"),
       narrow = matchMedia("(max-width: 860px)").matches;
@@ -129,8 +130,16 @@
       )
       ?.focus({ preventScroll: true });
   }
+  // What a board says is read once a turn, as each of a few hundred buttons depends on it.
+  const read = new Map();
+  function once(key, look) {
+    if (!read.has(key)) read.set(key, look());
+    return read.get(key);
+  }
   const taskOf = () =>
-    (board().querySelector(".task")?.textContent || "").toLowerCase();
+    once("task", () =>
+      (board().querySelector(".task")?.textContent || "").toLowerCase(),
+    );
   const argumentsOf = (press) =>
     (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
   const argumentOf = (press) => argumentsOf(press).at(-1);
@@ -148,22 +157,22 @@
       word,
     );
   const colors = "red|green|blue|purple|yellow|gr[ae]y|white|black|brown";
-  const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
+  const everyday = () => once("everyday", () => JSON.parse(board().dataset.everyday)); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
-  function isNamed(name) {
-    // by the task, or by the reason why the last action failed
+  function reasonOf() {
+    // why the last action failed; a walk there is between
     const lines = [
       ...board().querySelectorAll(
         "#feedback .warning, .log li:nth-last-child(-n + 2):has(.warning)",
       ),
-    ]; // a walk there is between
-    const reason =
-      " " +
-      lines
-        .map((line) => line.textContent)
-        .join(" ")
-        .replace(/[.,;:]/g, " ") +
-      " ";
+    ];
+    const text = lines.map((line) => line.textContent).join(" ");
+    return " " + text.replace(/[.,;:]/g, " ") + " ";
+  }
+  // By the task, or by the reason why the last action failed.
+  const isNamed = (name) => once("named " + name, () => findNamed(name));
+  function findNamed(name) {
+    const reason = once("reason", reasonOf);
     if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " "))
       return true;
     const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ",
@@ -174,9 +183,11 @@
       .some((each) => task.includes(" " + each + " "));
   }
   const rulesOf = () =>
-    (board().querySelector("details[data-key=rules] pre")?.textContent || "")
-      .split("\n")
-      .filter((line) => line.startsWith("- "));
+    once("rules", () =>
+      (board().querySelector("details[data-key=rules] pre")?.textContent || "")
+        .split("\n")
+        .filter((line) => line.startsWith("- ")),
+    );
   function isAsked(press) {
     // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
     const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)),
@@ -193,8 +204,13 @@
   const nearer = (verb, other) =>
     /^go( ?to| check)$/.test(other) && !/^go( ?to| check)$/.test(verb); // the other is no help where this one is possible
   const plain = (text) => text.replaceAll("_", " ");
+  // Moves and their results.
   const done = () =>
-    [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.textContent); // moves and their results
+    once("done", () =>
+      [...board().querySelectorAll(".log li:has(.good)")].map(
+        (line) => line.textContent,
+      ),
+    );
   const wasDone = (press) =>
     !verbOf(press).startsWith("go") &&
     done().some((line) =>
@@ -247,16 +263,14 @@
             !colored(headOf(label))),
       ); // "the ball"
     const all = actions("[data-action*='[']");
-    for (const press of all)
-      if (
-        all.some(
-          (other) =>
-            argumentOf(other) === argumentOf(press) &&
-            ("go " + verbOf(other) === verbOf(press) ||
-              (verbOf(other) === "pick up" && verbOf(press) === "go grab")),
-        )
-      )
-        press.remove(); // within reach there is no need to go
+    const near = new Set(all.map((press) => verbOf(press) + "|" + argumentOf(press)));
+    const here = (verb) => (verb === "go grab" ? "pick up" : verb.replace(/^go /, ""));
+    for (const press of all) {
+      const verb = verbOf(press);
+      const walks = verb !== here(verb);
+      // Within reach there is no need to go.
+      if (walks && near.has(here(verb) + "|" + argumentOf(press))) press.remove();
+    }
     const goals = actions("[data-action*='[']").filter(
       (press) =>
         (isNamed(argumentOf(press)) || (isAsked(press) && !wasDone(press))) &&
@@ -423,21 +437,19 @@
     );
     const late = (action) =>
       action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
-    const rank = (press) =>
-      press.dataset.action && undoes(press)
-        ? -2
-        : press.matches(".named") && wasDone(press)
-          ? 0.3
-          : press.matches(".named")
-            ? 2 * isAsked(press) +
-              argumentsOf(press).filter(isNamed).length -
-              late(press.dataset.action)
-            : press.dataset.action?.startsWith("go_explore")
-              ? press.matches(".idle")
-                ? -1
-                : 0.2
-              : 0;
-    open.sort((a, b) => rank(b) - rank(a));
+    function rank(press) {
+      const action = press.dataset.action;
+      if (action && undoes(press)) return -2;
+      if (press.matches(".named")) {
+        if (wasDone(press)) return 0.3;
+        const named = argumentsOf(press).filter(isNamed).length;
+        return 2 * isAsked(press) + named - late(action);
+      }
+      if (!action?.startsWith("go_explore")) return 0;
+      return press.matches(".idle") ? -1 : 0.2;
+    }
+    const ranks = new Map(open.map((press) => [press, rank(press)]));
+    open.sort((a, b) => ranks.get(b) - ranks.get(a));
     const first = open.slice(0, 9),
       free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]),
       actionOf = (press) => press.dataset.action || press.dataset.verb;

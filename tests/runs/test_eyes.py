@@ -16,6 +16,7 @@ from helpers.looking import drawn, pictures_of, text_of
 from helpers.loopback import Loopback, chat, serving
 from helpers.records import records, rewrite
 from helpers.sampling import LONG
+from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.core.sight import pixel_hash
 from wayword.datasets.procedural.houses.house import build_house
@@ -225,6 +226,7 @@ def test_a_hundred_episodes_with_pictures_replay_to_the_same_hashes(
         ("mapgpt", "houses", {"eyes": "both", "picture_size": "9x9"}, "from 32 to"),
         ("mapgpt", "houses", {"picture_size": "64x48"}, "no effect in words"),
         ("tools", "houses", {"eyes": "pictures"}, "plays in words alone"),
+        ("plan_search", "household", {"eyes": "both"}, "plays in words alone"),
         (
             "mapgpt",
             "houses",
@@ -247,6 +249,19 @@ def test_a_setting_that_cannot_be_met_is_refused_in_one_line(
     with pytest.raises(UsageError, match=re.escape(message)) as refused:
         open_agent(chosen, open_dataset(chosen))
     assert "\n" not in str(refused.value)
+
+
+def test_a_refusal_names_every_agent_that_sees() -> None:
+    chosen = Plan("tools", "houses", "scripted:smallest", {"eyes": "pictures"})
+    with pytest.raises(UsageError) as refused:
+        open_agent(chosen, open_dataset(chosen))
+    named = str(refused.value).partition("pictures: ")[2].split(", ")
+    seeing = [
+        name
+        for name in registry.names("agent")
+        if registry.load("agent", name).has_eyes
+    ]
+    assert sorted(named) == sorted(seeing)
 
 
 def test_numbered_exits_show_no_pictures(tmp_path: Path) -> None:

@@ -405,9 +405,9 @@ def export(
 
     Each line has a strategy's prompts and the answers that lead to the recorded actions, with
     --thoughts also the model's thoughts or the expert's reasons. `OUT.card.json` describes the
-    file. With --as calls, OUT is a folder of recorded prompts and answers for SFT, DPO and KTO;
-    with --as mcap, a folder of MCAP files; with --as harbor, a folder of tasks whose worlds run in
-    containers.
+    file, and pictures that agents saw are in a folder next to it. With --as calls, OUT is a folder
+    of recorded prompts and answers for SFT, DPO and KTO; with --as mcap, a folder of MCAP files;
+    with --as harbor, a folder of tasks whose worlds run in containers.
 
     \b
     Examples:
@@ -465,6 +465,8 @@ def export(
                 values,
                 everything=everything,
                 thoughts=thoughts,
+                data=data,
+                trusted=trusted or (),
                 on_episode=report,
             )
         elif form == "hub":

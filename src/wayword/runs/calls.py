@@ -2,14 +2,17 @@
 
     wayword export runs/a runs/b --as calls --out calls
 
-Model calls are exported as recorded, without a replay. The output folder contains these files, in
-the chat format of LLaMA-Factory and axolotl (see docs/finetuning.md for configurations):
+Model calls are exported as recorded; only pictures that were drawn from the world are drawn again,
+by replaying the episode. The output folder contains these files, in the chat format of
+LLaMA-Factory and axolotl (see docs/finetuning.md for configurations):
 
 - ``sft.jsonl``: ``messages`` (a prompt and its answer) of calls with a good outcome
 - ``kto.jsonl``: ``messages`` and ``label`` (true for a good outcome) of every call
 - ``dpo.jsonl``: ``messages`` (a prompt), and its best and worst answer as ``chosen`` and
   ``rejected``
 - ``dataset_info.json``: the three files for LLaMA-Factory; ``card.json``: counts and settings
+- ``images``: the pictures, which the column ``images`` of a row names in the order of the
+  ``<image>`` in its messages
 
 The outcome of an answer is the score of its episode, or -1 if the answer was not a legal action.
 Outcomes are averaged if a prompt received the same answer several times.
@@ -30,13 +33,20 @@ from statistics import fmean
 from typing import Any
 
 from wayword.core.action import Rejection
+from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.model import Choice, user
+from wayword.core.model import Choice, Image, user
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import escaped
 from wayword.models.parts.calling import tool_field, wire_message
 from wayword.runs.config import success_of
 from wayword.runs.export import Card, OnEpisode, records, require_new
+from wayword.runs.pictures import (
+    PictureFolder,
+    Redrawing,
+    with_pictures,
+    without_placeholder,
+)
 from wayword.runs.record import RunFolder
 from wayword.settings import make
 
@@ -69,6 +79,8 @@ class CallSettings:
     actors: Sequence[str] = ()
 
 
+IMAGES = "images"
+"""Column of a row with pictures, and the folder of their files."""
 Answers = tuple[int, defaultdict[str, list[float]]]
 """Byte offset of a prompt in ``kto.jsonl``, and the outcomes of each of its answers."""
 
@@ -80,13 +92,17 @@ def export_calls(
     *,
     everything: bool = False,
     thoughts: bool = False,
+    data: Path | None = None,
+    trusted: Sequence[Path] = (),
     on_episode: OnEpisode | None = None,
 ) -> Card:
     """Write the folder ``out``, which must be new or empty; ``values`` are the settings.
 
     ``everything`` includes answers with any outcome in ``sft.jsonl``; ``thoughts`` adds the text of
-    reasoning models before an answer as ``reasoning_content``. Raises ``UsageError`` for a metric
-    that a run does not have, ``RecordingError`` if a run cannot be read or ``out`` is not empty.
+    reasoning models before an answer as ``reasoning_content``. ``data`` and ``trusted`` open the
+    datasets of runs whose agents saw drawn pictures. Raises ``UsageError`` for a metric that a run
+    does not have and for data that differ from the run's, ``RecordingError`` if a run cannot be
+    read or ``out`` is not empty.
     """
     settings: CallSettings = make(CallSettings, values, "calls")
     require_new(out)
@@ -97,6 +113,8 @@ def export_calls(
     # Prompts by their digest: an agent asks the same in several episodes.
     answers: dict[bytes, Answers] = {}
     digests = set[bytes]()
+    folder = PictureFolder(out / IMAGES)
+    redrawing = Redrawing(data, trusted)
     with (out / "sft.jsonl").open("wb") as sft, (out / "kto.jsonl").open("wb") as kto:
         for run, record in records(opened, on_episode):
             # The outcome of an episode is that of all its answers.
@@ -109,7 +127,9 @@ def export_calls(
             before = card.lines
             if not any(True for _ in record.trajectory.calls()):
                 card.omit("episodes without model calls")
-            for row in _rows(record.trajectory, record.scores[metric], thoughts, card):
+            drawn = redrawing.pictures(run, record)
+            outcome = record.scores[metric]
+            for row in _rows(record.trajectory, outcome, thoughts, card, folder, drawn):
                 if settings.role not in ("", row["role"]):
                     continue
                 if row["actor"] not in (settings.actors or (row["actor"],)):
@@ -118,7 +138,9 @@ def export_calls(
                 # All answers of a prompt, of which dpo.jsonl gets the best and the worst.
                 *prompt, answer = row["messages"]
                 first = kto.tell(), defaultdict[str, list[float]](list)
-                _, outcomes = answers.setdefault(_digest(prompt), first)
+                # The same words with other pictures are another prompt.
+                shown = row.get(IMAGES, [])
+                _, outcomes = answers.setdefault(_digest([*prompt, *shown]), first)
                 outcomes[json.dumps(answer)].append(row["outcome"])
                 good = row["outcome"] >= settings.least
                 kto.write(_line({**row, "label": good}))
@@ -129,7 +151,7 @@ def export_calls(
                     if row["outcome"] == ILLEGAL:
                         cause = "illegal"
                     card.omit(cause)
-                elif (digest := _digest(row["messages"])) in digests:
+                elif (digest := _digest([*row["messages"], *shown])) in digests:
                     card.omit("duplicate")
                 else:
                     digests.add(digest)
@@ -138,14 +160,17 @@ def export_calls(
             if card.lines > before:
                 card.episodes += 1
     _write_pairs(out, answers.values())
+    card.pictures = folder.count
     # What LLaMA-Factory needs to know of the three files.
-    info = {}
+    info: dict[str, Mapping[str, Any]] = {}
     for name, columns in COLUMNS.items():
-        entry = {
+        entry: dict[str, Any] = {
             "file_name": f"{name}.jsonl",
             "formatting": "sharegpt",
-            "columns": columns,
+            "columns": dict(columns),
         }
+        if card.pictures:
+            entry["columns"][IMAGES] = IMAGES
         info[f"wayword_{name}"] = {**entry, "ranking": name == "dpo", "tags": TAGS}
     for name, content in {"dataset_info": info, "card": asdict(card)}.items():
         (out / f"{name}.json").write_text(
@@ -163,19 +188,27 @@ def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
             worst = min(means, key=means.__getitem__)
             if means[best] > means[worst]:
                 kto.seek(at)
-                prompt = json.loads(kto.readline())["messages"][:-1]
+                row = json.loads(kto.readline())
                 pair = {"chosen": json.loads(best), "rejected": json.loads(worst)}
-                dpo.write(_line({"messages": prompt, **pair}))
+                if IMAGES in row:
+                    pair[IMAGES] = row[IMAGES]
+                dpo.write(_line({"messages": row["messages"][:-1], **pair}))
 
 
 def _rows(
-    trajectory: Trajectory, score: float, thoughts: bool, card: Card
+    trajectory: Trajectory,
+    score: float,
+    thoughts: bool,
+    card: Card,
+    folder: PictureFolder,
+    drawn: Mapping[str, Image],
 ) -> Iterator[dict[str, Any]]:
     """Yield the answered calls of an episode's last trial, in order, as rows of messages.
 
     ``score`` is the outcome of every call but those of rejected decisions, whose outcome is
     ``ILLEGAL``. ``step`` counts from 1; it is 0 for calls before the first step. A plain text
-    prompt becomes a user message. What cannot be learned from is counted on the card.
+    prompt becomes a user message. What cannot be learned from is counted on the card. Pictures
+    are written to the ``folder``, those of which the record has only hashes as ``drawn``.
     """
     # Calls before the first step, such as those of a plan, belong to the first actor.
     calls = [
@@ -193,25 +226,28 @@ def _rows(
             prompt = [user(prompt)]
         # Calls without a text to learn from are counted.
         answer = call.answer
+        shown = with_pictures(prompt, drawn)
         if answer is None or (isinstance(answer, Choice) and answer.other_text):
             card.omit("without an answer")
-        elif any(message.images for message in prompt):
-            card.omit("with pictures")
+        elif shown is None:
+            card.omit("with pictures that cannot be drawn again")
         else:
             if isinstance(answer, Choice):
                 reply = {"role": "assistant", "content": answer.best}
             else:
                 reply = wire_message(answer.message)
+            messages, images = folder.exported(shown)
+            if images and reply["content"]:
+                reply["content"] = without_placeholder(reply["content"])
             if thoughts and answer.reasoning:
                 reply["reasoning_content"] = answer.reasoning[0]
-            messages = list(map(wire_message, prompt))
-            about = {"actor": actor, "role": call.role, "step": number}
+            about = {"actor": actor, "role": call.role, "step": number, **images}
             if call.sampling is not None and call.sampling.tools:
                 about["tools"] = list(map(tool_field, call.sampling.tools))
             yield {"messages": [*messages, reply], "outcome": outcome, **about}
 
 
-def _digest(messages: Sequence[Mapping[str, str]]) -> bytes:
+def _digest(messages: Sequence[Json]) -> bytes:
     return hashlib.sha256(json.dumps(messages).encode()).digest()
 
 

@@ -3,7 +3,8 @@
 Each episode is replayed in its world by a strategy whose model answers with the recorded actions.
 The prompts are therefore exactly those that the strategy would have sent. An answer contains what a
 replay can provide: the action and, if the recipe requests it, the true state. Thoughts and plans
-are included only if the run recorded them and ``thoughts`` is set.
+are included only if the run recorded them and ``thoughts`` is set. Of a run with pictures, prompts
+have them too, as files in the folder ``NAME.images`` next to ``NAME.jsonl``.
 
 Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -36,15 +37,16 @@ from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.game import Game
 from wayword.core.model import Completion, Image, Message
 from wayword.core.recording import DictatedModel
+from wayword.core.sight import Eyes
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
 from wayword.core.visible import escaped
 from wayword.core.world import Feedback
-from wayword.models.parts.calling import wire_message
 from wayword.runs.codec import dump
 from wayword.runs.config import success_of
 from wayword.runs.demonstrations import demonstrations
 from wayword.runs.identity import cast_of
 from wayword.runs.opening import dataset_of
+from wayword.runs.pictures import PictureFolder
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.verify import recorded_answers
 from wayword.settings import make
@@ -90,6 +92,7 @@ class Card:
     decisions: int = 0
     characters: int = 0
     longer_than_context: int = 0
+    pictures: int = 0
     unlisted: int = 0
     omitted: dict[str, int] = field(default_factory=dict)
     missing_fields: list[str] = field(default_factory=list)
@@ -131,6 +134,8 @@ class Card:
     def line(self) -> str:
         """Summary for users, in one line."""
         lines = f"{self.lines:,} lines, {self.episodes:,} episodes, {self.decisions:,} decisions"
+        if self.pictures:
+            lines += f", {self.pictures:,} pictures"
         return f"{lines} from {', '.join(self.splits)}; left out: {self.left_out or 'none'}"
 
     @property
@@ -150,6 +155,11 @@ class Card:
         if self.unlisted:
             lines.append(
                 f"{self.unlisted} legal actions were not in the list shown to the agent"
+            )
+        if self.pictures and self.form == "chat" and self.strategy != "calls":
+            lines.append(
+                "conversations keep the pictures of every step: play with picture_history as "
+                "long, or export with --format steps, whose prompts are as they were sent"
             )
         if self.longer_than_context:
             lines.append(
@@ -184,19 +194,27 @@ def export(
     settings: StrategySettings = make(cls.Settings, options.settings, options.strategy)
     strategy = partial(cls, settings)
     opened = [RunFolder.read(path) for path in runs]
+    for run in opened:
+        if _has_pictures(run) and not cls.has_eyes:
+            raise UsageError(
+                f"--as {options.strategy}: plays in words alone, and {run.path} has pictures; use "
+                "act, react or reflexion"
+            )
     # Fields of an answer that a replay cannot know.
     fields = strategy(Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]
     card = Card(
         options.strategy, options.form, asdict(settings), missing_fields=missing
     )
+    folder = PictureFolder(out.with_name(f"{out.stem}.images"))
     # Written to another file first, so that the file is complete or missing.
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with new.open("w", newline="\n", **_ENCODING) as file:
-            for lines in _lines(opened, options, strategy, card, on_episode):
+            for lines in _lines(opened, options, strategy, card, folder, on_episode):
                 file.writelines(lines)
+        card.pictures = folder.count
         os.replace(new, out)
         text = escaped(json.dumps(asdict(card), indent=2, ensure_ascii=False)) + "\n"
         out.with_name(f"{out.name}.card.json").write_text(text, **_ENCODING)
@@ -227,13 +245,15 @@ def _lines(
     options: Export,
     strategy: MakeStrategy,
     card: Card,
+    folder: PictureFolder,
     on_episode: OnEpisode | None,
 ) -> Iterator[list[str]]:
     """Yield the JSON lines of each episode that is not left out, in the order of the runs.
 
     Counts what is written and what is left out on the card. An episode without success,
     without its task or with a replay that differs is left out; so are lines equal to
-    earlier ones and, of several actors, those that only stopped.
+    earlier ones and, of several actors, those that only stopped. Pictures are written to the
+    ``folder``.
     """
     # Lines that were written already, from any of the runs; their digests take less memory.
     digests: set[bytes] = set()
@@ -285,7 +305,7 @@ def _lines(
                 card.longer_than_context += 1
             card.unlisted += player.unlisted
             # Compared without the episode's columns, which differ for equal conversations.
-            for text in player.lines(options):
+            for text in player.lines(options, folder):
                 digest = hashlib.sha256(json.dumps(text).encode()).digest()
                 if digest in digests:
                     card.omit("duplicate")
@@ -324,7 +344,7 @@ class _Player:
         self._model = DictatedModel()
         self.prompts: list[list[Message]] = []
         self.answers: list[str] = []
-        self.users: list[str] = []
+        self.users: list[Message] = []
         self.complete = True
         self.unlisted = 0
         self.strategy = strategy(
@@ -366,43 +386,47 @@ class _Player:
                 self.unlisted += 1
         _, feedback = game.carry_out(self.actor, decided)
         self.strategy.on_feedback(decided, feedback)
-        if not self.users and self.answers:
-            # the first message also contains the task
-            self.users.append(self.prompts[-1][-1].content)
-        elif len(self.users) < len(self.answers):
-            self.users.append(self.strategy.turns[-1][0])
+        if len(self.users) < len(self.answers):
+            asked = self.prompts[-1][-1]
+            # The first message also contains the task, and one with pictures lists them.
+            if self.users and not asked.images:
+                asked = Message("user", self.strategy.turns[-1][0])
+            self.users.append(asked)
         return feedback
 
-    def lines(self, options: Export) -> list[dict[str, Any]]:
+    def lines(self, options: Export, folder: PictureFolder) -> list[dict[str, Any]]:
         """Return the full conversation as a single line, or each prompt with its answer.
 
-        The columns are those of ``chat`` and ``completion`` in ``TABLES``.
+        The columns are those of ``chat`` and ``completion`` in ``TABLES``, and ``images`` if there
+        are pictures, which are written to the ``folder``.
         """
         about = {
             "actor": self.actor,
             "strategy": options.strategy,
             "steps": len(self.answers),
         }
-        answers = [{"role": "assistant", "content": answer} for answer in self.answers]
-        prompts = list(map(_as_json, self.prompts))
+        answers = [Message("assistant", answer) for answer in self.answers]
         # A conversation has the task once, and each observation as one message.
         if options.form == "chat":
             # The first prompt ends with the first message, which the loop adds.
-            *chat, _ = prompts[0]
-            for text, answer in zip(self.users, answers, strict=True):
-                chat += [{"role": "user", "content": text}, answer]
-            return [{"messages": chat, **about, "whole": self.complete}]
-        return [
-            {"prompt": prompt, "completion": [answer], **about, "step": number}
-            for number, (prompt, answer) in enumerate(
-                zip(prompts, answers, strict=True), 1
-            )
-        ]
+            *chat, _ = self.prompts[0]
+            for message, answer in zip(self.users, answers, strict=True):
+                chat += [message, answer]
+            messages, images = folder.exported(chat)
+            return [{"messages": messages, **images, **about, "whole": self.complete}]
+        rows = []
+        for number, (prompt, answer) in enumerate(
+            zip(self.prompts, answers, strict=True), 1
+        ):
+            (*messages, last), images = folder.exported([*prompt, answer])
+            row = {"prompt": messages, "completion": [last], **images}
+            rows.append({**row, **about, "step": number})
+        return rows
 
 
-def _as_json(prompt: Sequence[Message]) -> list[dict[str, str]]:
-    """Return a prompt as the messages of the chat interface."""
-    return list(map(wire_message, prompt))
+def _has_pictures(run: RecordedRun) -> bool:
+    """True if the agents of a run saw pictures."""
+    return bool(run.config["identity"].get("eyes"))
 
 
 async def _replay(
@@ -420,15 +444,18 @@ async def _replay(
     """
     world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
     game = Game(world, task.episode)
+    painter = dataset.painter()
     players = {}
     for actor in world.actors:
         # Seeded by episode and actor, so that every export has the same prompts.
         rng = random.Random(f"{task.episode.id}/{actor}")
-        sources = {
+        sources: dict[str, Any] = {
             "perceiver": dataset.perceiver(),
             "demonstrations": demonstrations(dataset),
             "needs_stop": dataset.needs_stop,
         }
+        if dataset.eyes is not None and painter is not None:
+            sources["eyes"] = Eyes(dataset.eyes, painter, world, actor)
         players[actor] = _Player(actor, strategy, {**tools, **sources, "rng": rng})
     # The recorded actions are carried out again, by strategies that are asked for them.
     for player in players.values():
@@ -492,6 +519,13 @@ def publish(
     without duckdb.
     """
     require_new(out)
+    opened = [RunFolder.read(path) for path in runs]
+    for run in opened:
+        if _has_pictures(run):
+            raise UsageError(
+                f"{run.path}: its conversations have pictures, which this layout does not hold; "
+                "use --format chat or --format steps"
+            )
     duckdb = None
     if parquet:
         with needing("Parquet is written by duckdb", "parquet"):
@@ -500,7 +534,6 @@ def publish(
     # Two tables of prompts, and two of steps.
     card = export(runs, paths["chat"], replace(options, form="chat"), on_episode)
     export(runs, paths["completion"], replace(options, form="steps"))
-    opened = [RunFolder.read(path) for path in runs]
     steps = chain.from_iterable(_step_rows(run, options) for run in opened)
     tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
     for name, table in tables.items():

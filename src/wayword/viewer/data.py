@@ -15,13 +15,13 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.perceiver import Percept
-from wayword.core.sight import Eyes
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, World
+from wayword.core.world import Family
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
 from wayword.runs.opening import Trusted, open_plan, plan_of
+from wayword.runs.pictures import drawn_again
 from wayword.runs.record import RecordedRun
 from wayword.runs.retelling import FILE, Retold, read_retold
 from wayword.viewer.markup import Letters
@@ -142,28 +142,14 @@ class Sources:
         Records have hashes alone, since pictures are many and follow from the actions.
         Empty for a dataset whose agents saw no pictures.
         """
-        dataset = self.dataset
-        if dataset is None or dataset.eyes is None:
+        if self.dataset is None:
             return {}
-        settings = dataset.eyes
-        painter = dataset.painter()
-        drawn: dict[str, str] = {}
-
-        def watch(world: World, number: int, actor: str) -> None:
-            if painter is None or not actor:
-                return  # the last call comes after the end
-            calls = trajectory.steps[number - 1].calls
-            needed = {pixels for call in calls for pixels in call.pixels}
-            ahead = Eyes(settings, painter, world, actor)
-            # The kind of view is not recorded: kinds are drawn until all hashes fit.
-            for eyes in (ahead, ahead.turning(), ahead.in_parts()):
-                if needed <= drawn.keys():
-                    return
-                for _, image in eyes.look():
-                    drawn[image.pixels] = base64.b64encode(image.data).decode()
-
-        replayed(trajectory, dataset, self.tasks.get(trajectory.episode_id), watch)
-        return drawn
+        task = self.tasks.get(trajectory.episode_id)
+        drawn = drawn_again(trajectory, self.dataset, task)
+        return {
+            pixels: base64.b64encode(image.data).decode()
+            for pixels, image in drawn.items()
+        }
 
     def retold(self, episode_id: str) -> Retold | None:
         """Return the walk as a model retold it, if one did. Raises ``RecordingError``.

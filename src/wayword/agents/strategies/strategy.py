@@ -720,8 +720,7 @@ class Strategy(AnyWorldAgent):
         if isinstance(decision, Rejection):
             self._answer = decision.said
         else:
-            action = self._marks.to_numbers(decision.action)
-            self._answer = self.answer(action, observation, space)
+            self._answer = self.answer(decision.action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Add the turn to the chat, and keep the result for the next message."""
@@ -754,13 +753,16 @@ class Strategy(AnyWorldAgent):
         """Return the answer that takes this action, in the recipe's form.
 
         For in-context examples and training data: with true states and a recorded
-        ``thought``, in the current episode unless ``episode`` is given.
+        ``thought``, in the current episode unless ``episode`` is given. With pictures alone,
+        numbers stand for the names of objects.
         """
         spoken = space.open_verbs if self._constrained else None
         labels = self.labels(action, observation, episode or self._episode)
-        return examples.answer_text(
-            action, observation, self._recipe, spoken, thought, labels
+        marks = self._marks
+        text = examples.answer_text(
+            marks.to_numbers(action), observation, self._recipe, spoken, thought, labels
         )
+        return marks.text(text)
 
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None

@@ -281,17 +281,33 @@ GRAY = 128  # of 255: a picture without content is neither dark nor bright
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
     """Return the pixels of a picture file (rows, columns, 3), which is called ``name`` in errors.
 
-    Raises ``DataError`` for a file that is no picture, ``UsageError`` without pillow.
+    Upright, as its camera was held, and with white behind what is transparent. Raises
+    ``DataError`` for a file that is no picture, ``UsageError`` without pillow.
     """
     # Pillow is optional and imported when a picture is read.
     pillow = _pillow()
     try:
         with pillow.open(source) as picture:
-            return np.asarray(picture.convert("RGB"))
+            return _pixels(picture)
     # An oversized picture is refused by pillow itself.
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
         problem = f"cannot be read as a picture ({error})"
-        raise DataError(name or str(source), "", problem) from error
+        remedy = "convert it to JPEG or PNG"
+        raise DataError(name or str(source), "", problem, remedy) from error
+
+
+def _pixels(picture: Any) -> Picture:
+    """Return an open picture as a viewer would show it."""
+    upright = import_module("PIL.ImageOps").exif_transpose(picture)
+    # Pillow cuts 16-bit values off at 255 in place of scaling them: all is white.
+    if upright.mode.startswith("I"):
+        gray = (np.asarray(upright) >> 8).astype(np.uint8)
+        return np.repeat(gray[..., None], 3, axis=2)
+    if upright.has_transparency_data:
+        # Behind what is transparent, a file may have any color.
+        ground = _pillow().new("RGBA", upright.size, "white")
+        upright = _pillow().alpha_composite(ground, upright.convert("RGBA"))
+    return np.asarray(upright.convert("RGB"))
 
 
 cached_read = lru_cache(maxsize=16)(read)

@@ -752,8 +752,13 @@ def percents(triple: Sequence[float] | None) -> tuple[str, str]:
         return "–", ""
     if not all(abs(value) <= 1 for value in triple):
         raise ValueError(f"rates are between -1 and 1, got {list(triple)!r:.60}")
-    value, low, high = (f"{100 * v:.0f}" for v in triple)
-    return f"{value}%", f"[{low}, {high}]"
+    value, low, high = (100 * each for each in triple)
+    digits = 0
+    # One failure of 600 must not be shown as none. Nearer than 1e-7
+    # points, it is 0 or 100% but for rounding errors.
+    if 1e-7 < abs(value) < 100 - 1e-7 and round(abs(value)) in (0, 100):
+        digits = 1
+    return f"{value:.{digits}f}%", f"[{low:.0f}, {high:.0f}]"
 
 
 def title(card: Mapping[str, Any]) -> str:

@@ -595,7 +595,14 @@ def _digits(metric: Metric, mean: float) -> int:
         return 0
     if metric.kind in ("metres", "hops"):
         return 2
-    return 1
+    digits = 1
+    # One failure of 2,000 must not be shown as none: 99.95%, not 100.0%. Nearer than 1e-9, a mean
+    # is 0 or 1 but for rounding errors.
+    while metric.kind == "rate" and 1e-9 < mean < 1 - 1e-9:
+        if round(100 * mean, digits) not in (0.0, 100.0):
+            break
+        digits += 1
+    return digits
 
 
 def finite(value: float | None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wayword.core.metric import Metric
+from wayword.core.metric import Kind, Metric
 from wayword.metrics.compare import Comparison, compare
 from wayword.metrics.intervals import holm
 
@@ -47,6 +47,25 @@ def test_episodes_are_paired_by_their_ids() -> None:
     (line,) = compared(case, is_reversed=True).lines
     assert (line.wins, line.losses) == (19, 6)
     assert line.p == pytest.approx(case["p"], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["rate", "metres"])
+def test_exchanged_runs_have_the_same_p_value(kind: Kind) -> None:
+    """Report: https://github.com/scipy/scipy/issues/19872"""
+    # Of the report, and more of them: metrics without bounds need 40 pairs.
+    first = [62, 66, 61, 68, 74, 62, 68, 62, 55, 59] * 4
+    second = [71, 71, 69, 61, 75, 71, 77, 72, 62, 65] * 4
+    metric = Metric("score", "Score", kind, "higher", "a score of an episode")
+    runs = [
+        {str(n): {"score": value / 100} for n, value in enumerate(values)}
+        for values in (first, second)
+    ]
+    there, back = (
+        compare("a", a, "b", b, family="indoor", metrics=[metric]).lines[0]
+        for a, b in (runs, runs[::-1])
+    )
+    assert there.p == pytest.approx(back.p, rel=1e-6)
+    assert there.difference.low == pytest.approx(-back.difference.high, abs=1e-9)
 
 
 def test_a_metric_without_p_value_is_no_test_of_the_family() -> None:

@@ -51,6 +51,11 @@ class Books:
     refuse: str = ""
     """Code of the error of the next batch, none of whose requests is processed."""
     on_request: Callable[[str, str], None] = lambda method, route: None
+    gone: int = 0
+    """Of the first so many batches, all looks at them are answered by ``denial``."""
+    gone_files: int = 0
+    """The same for so many reads of results."""
+    denial: tuple[int, Any] = (404, {"error": {"message": "No batch found"}})
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -58,6 +63,10 @@ class Books:
 
 class _Rule(Exception):
     """A refusal by the provider's rules."""
+
+
+class _Gone(Exception):
+    """A batch or a file that the provider does not have."""
 
 
 def _tokens(value: Any) -> int:
@@ -100,12 +109,25 @@ class _Provider:
             listed = [self._shown(job) for job in self.books.jobs.values()]
             return json.dumps({"object": "list", "data": listed}).encode()
         if match := re.fullmatch(r"/v1/files/([\w-]+)/content", route):
-            return self.books.files[match[1]]
+            return self._content(match[1])
         if match := re.fullmatch(rf"{self.batches}/([\w-]+)", route):
-            job = self.books.jobs[match[1]]
-            job["looks"] += 1
-            return json.dumps(self._shown(job)).encode()
+            return self._look(match[1])
         raise _Rule(f"no such route: {method} {route}")
+
+    def _look(self, name: str) -> bytes:
+        """A batch as it is shown. Raises ``_Gone``."""
+        job = self.books.jobs[name]
+        if job["is_gone"]:
+            raise _Gone
+        job["looks"] += 1
+        return json.dumps(self._shown(job)).encode()
+
+    def _content(self, name: str) -> bytes:
+        """A file of results. Raises ``_Gone``."""
+        if self.books.gone_files > 0:
+            self.books.gone_files -= 1
+            raise _Gone
+        return self.books.files[name]
 
     def _id(self, kind: str) -> str:
         self._ids += 1
@@ -148,6 +170,7 @@ class _Provider:
             "metadata": made.get("metadata", {}),
             "looks": 0,
             "count": len(lines),
+            "is_gone": len(books.batches) < books.gone,
         }
         if books.refuse:
             job["problem"] = books.refuse
@@ -269,7 +292,7 @@ class _Anthropic(_Provider):
         assert headers["x-api-key"] == KEY
         assert "authorization" not in headers
         if match := re.fullmatch(rf"{self.batches}/([\w-]+)/results", route):
-            return self.books.files[self.books.jobs[match[1]]["results"]]
+            return self._content(self.books.jobs[match[1]]["results"])
         return super().handle(method, route, body, headers)
 
     def _lines(self, made: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -337,9 +360,7 @@ class _Gemini(_Provider):
             listed = [self._shown(job) for job in self.books.jobs.values()]
             return json.dumps({"operations": listed}).encode()
         if match := re.fullmatch(r"/v1beta/(batches/[\w-]+)", route):
-            job = self.books.jobs[match[1]]
-            job["looks"] += 1
-            return json.dumps(self._shown(job)).encode()
+            return self._look(match[1])
         assert (method, route) == ("POST", self.batches)
         return self._make(json.loads(body))
 
@@ -404,6 +425,8 @@ class _Gemini(_Provider):
         shown = {"name": job["id"], "metadata": {"displayName": job["name"]}}
         if job["looks"] > self.books.polls:
             state = "BATCH_STATE_SUCCEEDED"
+            if job.get("is_expired"):
+                state = "BATCH_STATE_EXPIRED"
             rows = {"inlinedResponses": {"inlinedResponses": job["rows"]}}
             shown |= {"done": True, "response": rows}
         shown["metadata"]["state"] = state
@@ -444,6 +467,9 @@ def batching(form: str = "openai", **behavior: Any) -> Iterator[Books]:
                     else:
                         status = 200
                         reply = provider.handle(method, self.path, body, headers)
+                except _Gone:
+                    status, denial = books.denial
+                    reply = json.dumps(denial).encode()
                 except (_Rule, AssertionError, KeyError) as error:
                     status = 400
                     problem = {"message": f"{type(error).__name__} {error}"}

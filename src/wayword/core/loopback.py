@@ -43,6 +43,15 @@ def is_loopback_url(url: str) -> bool:
         return False
 
 
+def of_domain(host: str, domain: str) -> bool:
+    """True if a host name is a domain's own or one below it.
+
+    >>> of_domain("eu.api.openai.com", "api.openai.com"), of_domain("myopenai.com", "openai.com")
+    (True, False)
+    """
+    return f".{host}".endswith(f".{domain}")
+
+
 @contextmanager
 def binding(port: int, option: str = "--port") -> Iterator[None]:
     """Bind to a port. Raises ``UsageError`` that names the port if the system refuses it."""

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.loopback import is_loopback_url
+from wayword.core.loopback import is_loopback_url, of_domain
 from wayword.core.model import (
     Choice,
     Completion,
@@ -47,7 +46,12 @@ from wayword.models.parts.decoding import (
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.batches import BatchConnection
-from wayword.models.servers.connection import Connection, Refused
+from wayword.models.servers.connection import (
+    Connection,
+    Refused,
+    address_parts,
+    unquoted,
+)
 from wayword.models.servers.profile import Profile, profile_of
 from wayword.models.servers.refusals import ServerRefusal, learn, learn_tools
 from wayword.models.servers.requests import (
@@ -102,8 +106,11 @@ class OpenAIModel(Model):
     def __init__(self, name: str, settings: ServerSettings | None = None) -> None:
         settings = settings or ServerSettings()
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
-        base_url = base_url.strip()
-        if urlsplit(base_url).username or urlsplit(base_url).password:
+        base_url = unquoted(base_url)
+        address = base_url or _HOSTED
+        parts = address_parts(address)
+        host = parts.hostname or ""
+        if parts.username or parts.password:
             raise UsageError(
                 f"openai:{name}: the address contains a user name or password, which would be "
                 f"stored in the run folder; put the key into ${settings.key_env} instead"
@@ -111,9 +118,8 @@ class OpenAIModel(Model):
         self._settings = replace(settings, base_url=base_url)
         self._model = name
         self.name: str = f"openai:{name}"
-        address = base_url or _HOSTED
         key = os.environ.get(settings.key_env, "")
-        is_hosted = (urlsplit(address).hostname or "").endswith("api.openai.com")
+        is_hosted = of_domain(host, "api.openai.com")
         self._profile = profile_of(name, settings.profile, is_hosted)
         self.gathered: bool = settings.tier == "batch"
         """True if calls are sent together, in batches."""
@@ -137,11 +143,10 @@ class OpenAIModel(Model):
         self.tools: bool = self._profile.tools
         self._usual_tier = 0  # replies that are not of the requested tier
         self._session = secrets.token_hex(6)
-        host = urlsplit(address).hostname or ""
         self._cache_method = _cache_method(name, host, settings.cache)
         # Chats behind Anthropic's layer, which ignores marks
         self._uncached = False
-        self._has_no_cache = host.endswith("api.anthropic.com")
+        self._has_no_cache = of_domain(host, "api.anthropic.com")
         self.patience: float = TIER_PATIENCE if settings.tier else 600.0
         """Seconds for which a server without capacity is waited for."""
         self.lessons: list[str] = []
@@ -166,7 +171,7 @@ class OpenAIModel(Model):
     @property
     def warnings(self) -> Sequence[str]:
         """Problems of the server that do not stop a run, for the notices at its end."""
-        lines = []
+        lines = [f"{self.name}: {problem}" for problem in self._server.problems]
         if count := self._server.shortened_prompts:
             lines.append(
                 f"{self.name}: the server counted far fewer tokens than {count} prompts have; it "
@@ -389,7 +394,8 @@ class OpenAIModel(Model):
             choice = answers.choices(reply)[0]
             tokens = answers.logprobs(choice)
             # Log-probabilities count only from the route that this ranking needs.
-            if tokens and sent.chat != walks:
+            # A server that lists the written token alone gives nothing to rank by.
+            if tokens and tokens[0].alternatives and sent.chat != walks:
                 self._ranks = True
                 return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives}
             answer = answers.sample(choice, sent)
@@ -532,11 +538,13 @@ def _cache_method(name: str, host: str, chosen: str) -> str:
     """
     if chosen != "auto":
         return chosen.replace("off", "")
-    if host.endswith("api.openai.com"):
+    if of_domain(host, "api.openai.com"):
         return "key"
     vendor = name.rpartition("/")[2].lower()
-    takes_marks = host.endswith("openrouter.ai") and vendor.startswith("claude")
-    takes_marks = takes_marks or ("dashscope" in host and vendor.startswith("qwen"))
+    takes_marks = of_domain(host, "openrouter.ai") and vendor.startswith("claude")
+    takes_marks = takes_marks or (
+        of_domain(host, "aliyuncs.com") and vendor.startswith("qwen")
+    )
     return "marks" if takes_marks else ""
 
 

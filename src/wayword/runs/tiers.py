@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from wayword.core.loopback import of_domain
 from wayword.core.model import Prompt, Usage
 from wayword.models.middleware.prices import Price
 
@@ -26,7 +27,7 @@ BATCH = "batch"
 OPTIONS = {FLEX: "--tier flex", BATCH: "--batch"}
 """Options of the command line."""
 
-# What a provider offers, by the end of its host.
+# What a provider offers, by the domain of its host.
 _OFFERS = {
     "api.openai.com": (CACHED, FLEX, BATCH),
     "openai.azure.com": (CACHED, FLEX),
@@ -82,8 +83,8 @@ def offers(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     address = settings.get("base_url") or os.environ.get("OPENAI_BASE_URL")
     host = urlsplit(str(address or "https://api.openai.com")).hostname or ""
-    for end, offered in _OFFERS.items():
-        if host.endswith(end):
+    for domain, offered in _OFFERS.items():
+        if of_domain(host, domain):
             return offered
     return ()
 

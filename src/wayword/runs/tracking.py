@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib import import_module
@@ -18,14 +19,17 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, install_command, suggest
 from wayword.core.secrets import redacted
+from wayword.runs import codec
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
-from wayword.runs.record import RecordedRun
+from wayword.runs.record import DROPPED, RecordedRun
 
 EXTRAS = {"trackio": "trackio", "wandb": "wandb", "mlflow": "mlflow"}
 """Name of each tracker's library, and the extra that installs it."""
 MLFLOW_TAG = "wayword.run"
 _MAX_PARAMETER = 250  # characters: MLflow's limit
+# Characters that MLflow refuses in names of metrics.
+_NOT_OF_MLFLOW = re.compile(r"[^\w\-. /]", re.ASCII)
 
 
 class Tracker:
@@ -98,9 +102,10 @@ class Tracker:
         finite = {
             key: float(value) for key, value in values.items() if math.isfinite(value)
         }
-        if self._mlflow:  # allows neither ":" nor "%" in names
+        if self._mlflow:
             finite = {
-                key.replace(":", "/").replace("%", ""): v for key, v in finite.items()
+                _NOT_OF_MLFLOW.sub("", key.replace(":", "/")): v
+                for key, v in finite.items()
             }
             self._try("log_metrics", finite, step=step)
         else:
@@ -129,18 +134,21 @@ class Tracker:
 
 class Means:
     """A progress callback that logs each episode's scores and their means so far. ``finished`` are
-    the scores of episodes that ended in earlier sessions. The step counts finished episodes:
-    trackers drop what comes at an earlier step."""
+    the scores of episodes that ended in earlier sessions, ``dropped`` is the number of records that
+    were removed since. The step counts finished episodes, and those that were dropped: trackers
+    drop what comes at an earlier step."""
 
     def __init__(
         self,
         tracker: Tracker,
         finished: Iterable[Mapping[str, float]] = (),
+        dropped: int = 0,
     ) -> None:
         self._tracker = tracker
         self._sums: dict[str, float] = {}
         self._counts: dict[str, int] = {}
         self._finished = 0
+        self._dropped = dropped
         for scores in finished:
             self._add(scores)
 
@@ -156,7 +164,7 @@ class Means:
         }
         episode = {f"episode/{key}": value for key, value in scores.items()}
         values = {**episode, **means, "episodes": self._finished}
-        self._tracker.log(values, self._finished)
+        self._tracker.log(values, self._finished + self._dropped)
 
     def _add(self, scores: Mapping[str, float]) -> None:
         """Add the scores of an episode."""
@@ -241,7 +249,9 @@ class TrackedProgress:
         described |= {key: getattr(plan, key) for key in ("agent", "model", "seed")}
         described["settings"] = json.dumps(plan.settings, default=str)
         self._tracker = open_tracker(self._spec, name, described, self._notify, run_id)
-        self._means = Means(self._tracker, (scores for _, scores in run.scores()))
+        finished = (scores for _, scores in run.scores())
+        dropped = sum(1 for _ in codec.read_members(run.path / DROPPED))
+        self._means = Means(self._tracker, finished, dropped)
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
         if self._means is not None:

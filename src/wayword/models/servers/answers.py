@@ -35,11 +35,15 @@ _ESTIMATED_CHARACTERS = 10_000
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
     """Return the samples of a reply. Raises a retryable ``ModelError`` if there are none."""
-    rows = as_list(field(answer, "choices"))
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
+    listed = field(answer, "choices")
+    if isinstance(listed, Mapping):
+        listed = [listed]
+    rows = [row for row in as_list(listed) if isinstance(row, Mapping)]
+    if not rows:
         shown = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
-    return rows
+    # They may be listed in the order in which they ended.
+    return sorted(rows, key=lambda row: next(iter(_counts([row], "index")), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,37 @@ class Sample:
     def written(self) -> str:
         """The text and the calls, which are tokens of the answer alike."""
         return "".join([self.text, *map(str, self.calls)])
+
+
+_FINISHES = {
+    "stop": ("eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "complete"),
+    "length": (
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_output"),
+        *("max_length", "model_length", "model_context_window_exceeded"),
+        *("error_limit", "time_limit", "token_limit", "context_length"),
+    ),
+    "tool_calls": ("tool_use", "tool_call", "function_call", "function_calls"),
+    "content_filter": (
+        *("safety", "recitation", "prohibited_content", "refusal", "sensitive"),
+        *("blocklist", "spii", "image_safety", "model_armor", "error_toxic"),
+        *("content_filtered", "guardrail_intervened"),
+    ),
+}
+"""Finish reasons of the chat API -> those of others."""
+_FINISH = {theirs: ours for ours, names in _FINISHES.items() for theirs in names}
+
+
+def finish_of(choice: Mapping[str, Any]) -> str:
+    """Return a choice's finish reason: the chat API's, else the server's own in lower case.
+
+    Gateways write it as a name, as an object with a type, or as ``FinishReason.MAX_TOKENS``.
+    """
+    for name in ("finish_reason", "finishReason", "stop_reason"):
+        reason = field(choice.get(name), "type") or choice.get(name)
+        if isinstance(reason, str) and reason:
+            own = reason.rpartition(".")[2].lower()
+            return _FINISH.get(own, own)
+    return ""
 
 
 _REASONING = (
@@ -104,7 +139,7 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         text = _unwrap(text)
     if request.options:
         text = matched(text, request.options) or text
-    text, finish = cut(text, str(choice.get("finish_reason") or ""), request.stops)
+    text, finish = cut(text, finish_of(choice), request.stops)
     return Sample(text, redacted(reasoning), finish, calls, verbatim)
 
 
@@ -113,11 +148,13 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return "".join(map(_text, value))
     if isinstance(value, Mapping):
-        names = ("text", "content", "thinking", "summary", "value")
+        names = ("text", "content", "thinking", "summary", "value", "refusal")
         text = "".join(_text(value.get(name)) for name in names)
         # the value itself, of a server that has parsed the answer
         is_answer = not text and value and "type" not in value
         return json.dumps(value, ensure_ascii=False) if is_answer else text
+    if type(value) in (int, float):
+        return json.dumps(value)
     return value if isinstance(value, str) else ""
 
 
@@ -316,9 +353,9 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
         rows = list(zip(tokens, values, top, strict=False))
     listed = []
     for token, value, alternatives in rows:
-        if _is_logprob(value):
+        if isinstance(token, str) and _is_logprob(value):
             others = _alternatives(alternatives)
-            listed.append(TokenLogprob(str(token), float(value), others))
+            listed.append(TokenLogprob(token, float(value), others))
     return tuple(listed)
 
 
@@ -327,7 +364,12 @@ def _alternatives(top: object) -> dict[str, float]:
     pairs = [(field(each, "token"), field(each, "logprob")) for each in as_list(top)]
     if isinstance(top, Mapping):
         pairs = [*top.items()]
-    return {str(token): float(value) for token, value in pairs if _is_logprob(value)}
+    found: dict[str, float] = {}
+    for token, value in pairs:
+        if isinstance(token, str) and _is_logprob(value):
+            # Several tokens may have the same text: the most likely one counts.
+            found[token] = max(float(value), found.get(token, -math.inf))
+    return found
 
 
 def _is_logprob(value: object) -> bool:

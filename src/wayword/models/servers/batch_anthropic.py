@@ -33,6 +33,7 @@ class AnthropicForm(OpenAIForm):
 
     most = 100_000
     route = "/messages/batches"
+    state = "processing_status"
 
     def headers(self, key: str) -> dict[str, str]:
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
@@ -65,17 +66,11 @@ class AnthropicForm(OpenAIForm):
             counts = mapping(job, "request_counts").values()
             if id_of(job) in known or sum(counts) != len(names):
                 continue
-            if field(job, "processing_status") != "ended":
+            if self.state_of(job) != "ended":
                 problem = "a batch that may be this run's has not ended"
                 raise ModelError(problem, retryable=True, away=True)
             if names[0] in [each.name for each in await self.results(server, job)]:
                 return id_of(job)
-        return None
-
-    async def poll(self, server: BatchServer, job_id: str) -> Json | None:
-        job = await read_json(server, "GET", f"{self.route}/{job_id}")
-        if field(job, "processing_status") == "ended":
-            return job
         return None
 
     async def results(self, server: BatchServer, job: Json) -> list[Result]:
@@ -86,13 +81,6 @@ class AnthropicForm(OpenAIForm):
 
 _SAMPLING = ("temperature", "top_p", "top_k", "metadata", "thinking", "output_config")
 """Fields that have the same name there."""
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
 _THOUGHTS = ("thinking", "redacted_thinking")
 """Blocks of reasoning, which go back with their signatures."""
 _STATUSES = {"invalid_request_error": 400, "not_found_error": 404}
@@ -196,7 +184,5 @@ def chat_reply(message: Mapping[str, Any]) -> dict[str, Json]:
     written["content"] = [each for each in blocks if field(each, "type") in shown]
     if calls:
         written["tool_calls"] = calls
-    reason = str(message.get("stop_reason") or "")
-    choice = {"index": 0, "message": written}
-    choice["finish_reason"] = _FINISH.get(reason, reason)
+    choice = {"message": written, "finish_reason": message.get("stop_reason")}
     return {"choices": [choice], "usage": message.get("usage")}

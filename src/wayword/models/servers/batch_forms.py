@@ -1,9 +1,9 @@
 """Batch interfaces of providers: how requests are sent together, and their answers read.
 
 A form sends requests, and reads back pairs of custom IDs and results, in the form of the chat API:
-the status 200 with a reply, a status from 300 with an error, or the status 0 with an error for a
-request that was not processed in time. Of all four providers, a batch costs half, ends within 24
-hours, and bills only requests with a reply.
+the status 200 with a reply, a status from 300 with an error, or one of two for requests without a
+reply. Of all four providers, a batch costs half, ends within 24 hours, and bills only requests with
+a reply.
 
 Sources: https://developers.openai.com/api/docs/guides/batch,
 https://platform.claude.com/docs/en/build-with-claude/batch-processing,
@@ -22,10 +22,13 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError
 from wayword.core.secrets import redacted
 from wayword.models.servers.answers import as_list, field, mapping
+from wayword.models.servers.connection import Missing
 from wayword.models.servers.requests import Request
 
 NOT_PROCESSED = 0
-"""Status of a request that expired, or was canceled, before its turn."""
+"""Status of a request that expired, or was canceled, before its turn: it is not billed."""
+LOST = -1
+"""Status of a request that may have been processed and billed, and whose result is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Result:
     @property
     def is_failure(self) -> bool:
         """True if the same request may have another result."""
-        return self.status == NOT_PROCESSED or self.status >= 500
+        return self.status in (NOT_PROCESSED, LOST) or self.status >= 500
 
 
 class BatchServer(Protocol):
@@ -64,7 +67,7 @@ class OpenAIForm:
     most_bytes = 100_000_000
     route = "/batches"
     files = ("output_file_id", "error_file_id")
-    ended = ("completed", "failed", "expired", "cancelled")
+    state = "status"
 
     def headers(self, key: str) -> dict[str, str]:
         """Return headers with the key, if it is not the bearer's."""
@@ -96,11 +99,30 @@ class OpenAIForm:
         return None
 
     async def poll(self, server: BatchServer, job_id: str) -> Json | None:
-        """Return the provider's record of a batch that has ended, else None."""
-        job = await read_json(server, "GET", f"{self.route}/{job_id}")
-        if field(job, "status") in self.ended:
+        """Return the provider's record of a batch that has ended, else None. Raises ``Missing`` for
+        a reply that is no such record, as of a batch that was deleted."""
+        job = await read_json(server, "GET", self.job_route(job_id))
+        state = self.state_of(job)
+        if not state:
+            shown = redacted(json.dumps(job)[:200])
+            raise Missing(f"the reply about the batch {job_id} has no state: {shown}")
+        if state in _ALL_PROCESSED | _CUT_SHORT:
             return job
         return None
+
+    def job_route(self, job_id: str) -> str:
+        """Return the route of a batch."""
+        return f"{self.route}/{job_id}"
+
+    def state_of(self, job: Json) -> str:
+        """Return the state of a batch in lower case, empty if there is none."""
+        return str(field(job, self.state) or "").lower()
+
+    def without_result(self, job: Json) -> int:
+        """Return the status of requests that an ended batch has no result for."""
+        if self.state_of(job) in _CUT_SHORT:
+            return NOT_PROCESSED
+        return LOST
 
     async def results(self, server: BatchServer, job: Json) -> list[Result]:
         """Return the results of a batch that has ended."""
@@ -163,12 +185,21 @@ class OpenAIForm:
         return await server.exchange("GET", f"/files/{file}/content")
 
 
+# States of the four providers, and of servers with OpenAI's interface that spell them otherwise.
+_ALL_PROCESSED = frozenset({"completed", "succeeded", "success", "ended"})
+_CUT_SHORT = frozenset(
+    {
+        *("failed", "expired", "cancelled", "canceled", "timeout_exceeded"),
+        "partially_succeeded",
+    }
+)
+
+
 class MistralForm(OpenAIForm):
     """Batches of Mistral: as OpenAI's, under other names."""
 
     route = "/batch/jobs"
     files = ("output_file", "error_file")
-    ended = ("SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLED")
 
     def job(self, batch: str, file: str, endpoint: str, model: str) -> Json:
         return {

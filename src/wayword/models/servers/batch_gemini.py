@@ -63,11 +63,15 @@ class GeminiForm(OpenAIForm):
                 return str(field(job, "name"))
         return None
 
-    async def poll(self, server: BatchServer, job_id: str) -> Json | None:
-        job = await read_json(server, "GET", f"../{job_id}")
-        if field(job, "done"):
-            return job
-        return None
+    def job_route(self, job_id: str) -> str:
+        return f"../{job_id}"
+
+    def state_of(self, job: Json) -> str:
+        # BATCH_STATE_EXPIRED, in other versions JOB_STATE_EXPIRED
+        state = str(mapping(job, "metadata").get("state") or "").lower()
+        if field(job, "done") and not state:
+            state = "failed" if field(job, "error") else "succeeded"
+        return state.rpartition("_state_")[2]
 
     async def results(self, server: BatchServer, job: Json) -> list[Result]:
         # Both of the places in which the documentation shows it.
@@ -77,7 +81,6 @@ class GeminiForm(OpenAIForm):
 
 
 _INVALID = 3  # code of an invalid argument; all others may be tried again
-_FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
 
 
 def content_request(body: Mapping[str, Any]) -> dict[str, Json]:
@@ -196,9 +199,7 @@ def chat_reply(response: Mapping[str, Any]) -> dict[str, Json]:
             message["reasoning_content"] = thoughts
         if calls:
             message["tool_calls"] = calls
-        reason = str(field(candidate, "finishReason") or "")
-        # All other reasons withhold the answer, such as SAFETY.
-        finish = _FINISH.get(reason, "content_filter")
+        finish = field(candidate, "finishReason")
         choices.append({"index": index, "message": message, "finish_reason": finish})
     # Gemini counts thoughts apart; in the chat API they are part of the answer.
     counts = mapping(response, "usageMetadata")

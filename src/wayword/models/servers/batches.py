@@ -25,19 +25,21 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from wayword.core.errors import DataError, ModelError
+from wayword.core.loopback import of_domain
 from wayword.core.model import Usage
 from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import EPISODE, sending
 from wayword.models.middleware.cache import digest
 from wayword.models.servers.batch_anthropic import AnthropicForm
 from wayword.models.servers.batch_forms import (
+    LOST,
     NOT_PROCESSED,
     MistralForm,
     OpenAIForm,
     Result,
 )
 from wayword.models.servers.batch_gemini import GeminiForm
-from wayword.models.servers.connection import Connection
+from wayword.models.servers.connection import Connection, Missing, unquoted
 from wayword.models.servers.requests import Request, ServerSettings
 
 T = TypeVar("T")
@@ -49,6 +51,9 @@ QUIET_S = 2.0
 POLL_S = 5.0
 LONGEST_POLL_S = 60.0
 
+# A batch that its provider denies for so long is gone. Anthropic's are not found for moments, mostly
+# after they were made: https://github.com/anthropics/anthropic-sdk-python/issues/1432
+DENIED_S = 600.0
 
 FORMS: Mapping[str, type[OpenAIForm]] = {
     "openai": OpenAIForm,
@@ -62,13 +67,13 @@ _HOSTS = {
     "generativelanguage.googleapis.com": "gemini",
     "mistral.ai": "mistral",
 }
-"""Form by the end of a host; all others have OpenAI's."""
+"""Form by the domain of a host; all others have OpenAI's."""
 
 
 def form_of(host: str, chosen: str) -> OpenAIForm:
     """Return the form of a server; ``chosen`` is the setting ``model.batch``."""
-    for end, name in _HOSTS.items():
-        if chosen == "auto" and host.endswith(end):
+    for domain, name in _HOSTS.items():
+        if chosen == "auto" and of_domain(host, domain):
             chosen = name
     return FORMS.get(chosen, OpenAIForm)()
 
@@ -123,23 +128,25 @@ class BatchStore:
         """Store the provider's ID of a batch, by which it is found again."""
         self._db.execute("UPDATE batches SET id = ? WHERE name = ?", (job_id, batch))
 
-    def ended(self, batch: str, results: Sequence[Result]) -> None:
-        """Store the results; requests without one were not processed."""
+    def ended(self, batch: str, results: Sequence[Result], without: Result) -> int:
+        """Store the results, and ``without`` for each request that has none. Returns the number of
+        these."""
         rows = [
             (each.status, redacted(json.dumps(each.reply)), each.name, batch)
             for each in results
         ]
-        unprocessed = json.dumps({"message": "the batch has no result for it"})
+        reply = redacted(json.dumps(without.reply))
         with self._writing():
             self._db.executemany(
                 "UPDATE requests SET status = ?, reply = ? WHERE name = ? AND batch = ?",
                 rows,
             )
-            self._db.execute(
+            changed = self._db.execute(
                 "UPDATE requests SET status = ?, reply = ? WHERE batch = ? "
                 "AND status IS NULL",
-                (NOT_PROCESSED, unprocessed, batch),
+                (without.status, reply, batch),
             )
+        return changed.rowcount
 
     def drop(self, batch: str) -> None:
         """Forget a batch that was not made: its requests may be sent again."""
@@ -208,7 +215,7 @@ class BatchConnection(Connection):
         super().__init__(address, key, settings)
         self._form = form_of(urlsplit(address).hostname or "", settings.batch)
         # A key in a header of its own is no bearer's.
-        if own := self._form.headers(key.strip()):
+        if own := self._form.headers(unquoted(key)):
             self._headers.pop("Authorization", None)
             self._headers |= own
         self._store: BatchStore | None = None  # until it is used
@@ -298,15 +305,17 @@ class BatchConnection(Connection):
     def _reply(self, result: Result, request: Request) -> Any:
         """Return the reply of a result, with the tier ``batch``, by which its price is found.
 
-        Raises ``ModelError`` for a result without one: it can be repeated if the
-        request was not processed in time, and an error is not billed.
+        Raises ``ModelError`` for a result without one: it can be repeated if there is
+        none, and an error is not billed.
         """
-        if result.status == NOT_PROCESSED:
+        if result.status in (NOT_PROCESSED, LOST):
             problem = redacted(json.dumps(result.reply)[:200])
-            raise ModelError(
-                f"{self.address} did not process a request of a batch: {problem}",
-                retryable=True,
-            )
+            line = f"{self.address} has no answer to a request of a batch: {problem}"
+            error = ModelError(line, retryable=True)
+            if result.status == LOST:
+                error.billed = self._estimate(request)
+                error.lost = "error"
+            raise error
         if result.status < 300 and isinstance(result.reply, dict):
             # Its price is that of batches, whatever tier the reply names.
             result.reply["service_tier"] = "batch"
@@ -421,28 +430,50 @@ class BatchConnection(Connection):
                 self._kept.drop(batch)
             return
         pause = POLL_S
-        while True:
-            job = await self._persist(partial(self._form.poll, self, job_id))
-            if job is not None:
-                break
-            await asyncio.sleep(pause)
-            pause = _longer(pause)
-        results = await self._persist(partial(self._form.results, self, job))
-        refusal = self._form.refusal(job)
-        if refusal is not None and not results:
-            self._kept.drop(batch)
-            raise refusal
-        self._kept.ended(batch, results)
+        results: list[Result] = []
+        status = LOST
+        problem = "the batch has no result for it"
+        try:
+            poll = partial(self._form.poll, self, job_id)
+            while (job := await self._persist(poll)) is None:
+                await asyncio.sleep(pause)
+                pause = _longer(pause)
+            results = await self._persist(partial(self._form.results, self, job))
+        except Missing as error:
+            problem = str(error)
+        else:
+            refusal = self._form.refusal(job)
+            if refusal is not None and not results:
+                self._kept.drop(batch)
+                raise refusal
+            status = self._form.without_result(job)
+        without = Result("", status, {"message": problem})
+        count = self._kept.ended(batch, results, without)
+        if count and status == LOST:
+            self.problems.append(
+                f"batch {job_id}: {count:,} answers are gone ({problem}); the requests are sent "
+                "again, and billed twice if they had been processed: the bill has an estimate"
+            )
 
     async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return a reply about a batch, however long the server is away: it works meanwhile."""
+        """Return a reply about a batch, however long the server is away: it works meanwhile.
+
+        Raises ``Missing`` once the batch has been denied for ``DENIED_S``.
+        """
         pause = POLL_S
+        denied = 0.0
         while True:
             try:
                 return await ask()
+            except Missing:
+                if denied >= DENIED_S:
+                    raise
+                denied += pause
+                await asyncio.sleep(pause)
             except ModelError as error:
                 if not (error.away or error.retryable):
                     raise
+                denied = 0.0
                 await asyncio.sleep(max(pause, error.retry_after or 0.0))
             pause = _longer(pause)
 

@@ -10,7 +10,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -25,7 +25,7 @@ from urllib.request import getproxies, proxy_bypass
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import paired
-from wayword.core.loopback import is_loopback
+from wayword.core.loopback import is_loopback, of_domain
 from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
@@ -60,6 +60,7 @@ GAVE_UP_CODES = frozenset({408, 504, 522, 524})
 """Statuses of a server or gateway that gave up on a long answer, while the model works on."""
 # Unavailable to all clients; 498 is Groq's for a tier without capacity
 _AWAY_CODES = frozenset({429, 498, 502, 503, 504, 529})
+_MISSING_CODES = frozenset({404, 410})
 _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
 """Refusals that every other call would get, if nothing can be learnt from them."""
 
@@ -79,23 +80,28 @@ class Refused(ModelError):
         self.refusal = refusal
 
 
+class Missing(ModelError):
+    """Error: the server does not know what a route is about, such as a batch or a file."""
+
+
 class Connection:
     """HTTP session of the running event loop; connections cannot move to another loop.
 
     With 200 concurrent calls, aiohttp needs a fifth of the processor time of a vendor's
     SDK. ``shortened_prompts`` counts the prompts that the server did not read to their
-    end. Raises ``UsageError`` for an address, a proxy or a header that cannot be used.
+    end; ``problems`` are others that do not stop a run, each a line. Raises
+    ``UsageError`` for an address, a proxy or a header that cannot be used.
     """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.address = without_secrets(address)
-        self._parts = _checked(address, self.address)
+        self._parts = address_parts(address)
         self._proxy = _proxy_for(self._parts)
         self._settings = settings
         custom = {str(k): str(v) for k, v in settings.extra.get(HEADERS, {}).items()}
         for name, value in custom.items():
             hidden(name, value)
-        key = key.strip()  # a key from a file ends in a line break
+        key = unquoted(key).removeprefix("Bearer ")
         remember(key)
         defaults = {
             "Authorization": f"Bearer {key or 'none'}",
@@ -117,6 +123,7 @@ class Connection:
         # characters and tokens of the prompt with the largest count
         self._longest = (0, 0)
         self.shortened_prompts = 0
+        self.problems: list[str] = []
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -168,7 +175,9 @@ class Connection:
         text = read_bytes.decode(errors="replace")
         refusal = read(response.status, _parsed(text) or text, ())
         is_away = response.status in _AWAY_CODES | _WORKED_CODES
-        raise ModelError(
+        is_missing = response.status in _MISSING_CODES or "not exist" in refusal.message
+        kind = Missing if is_missing and not is_away else ModelError
+        raise kind(
             f"{self.address} replied {response.status}: {refusal.message}",
             retryable=is_away,
             away=is_away,
@@ -244,7 +253,7 @@ class Connection:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the reply is larger than {size}; lower the agent's max_tokens"
             raise ModelError(line, billed=self._estimate(request))
-        text = read_bytes.decode("utf-8-sig", errors="replace")
+        text = read_bytes.decode(json.detect_encoding(read_bytes), errors="replace")
         return self._read(status, response.headers, text, request)
 
     def _read(
@@ -252,9 +261,7 @@ class Connection:
     ) -> Any:
         """Return the JSON of a reply. Raises ``ModelError`` for a refusal and other errors."""
         reply = _parsed(text)
-        # Some gateways put the reply into a field of theirs.
-        inner = (mapping(reply, name) for name in ("data", "result", "response"))
-        reply = next((each for each in inner if "choices" in each), reply)
+        reply = next((each for each in _inside(reply) if field(each, "choices")), reply)
         problem = text if reply is None else _error(reply, status)
         if problem is None:
             return reply
@@ -428,23 +435,42 @@ async def _read_body(
     return bytes(read), True
 
 
-def _checked(address: str, shown: str) -> SplitResult:
+def unquoted(value: str) -> str:
+    """Return a variable's value without what files leave around it: line breaks, quotes (Docker's
+    ``--env-file`` keeps them), a byte order mark."""
+    return value.strip().strip("\ufeff\"'").strip()
+
+
+def address_parts(address: str) -> SplitResult:
     """Return the parts of an address.
 
     Raises ``UsageError``, with the correct address, for one without a scheme or of a
-    route.
+    route, and for one that names no host.
     """
-    parts = urlsplit(address)
+    problem = "is not an address; write http://HOST:PORT/v1"
+    try:
+        parts = urlsplit(address)
+        shown = without_secrets(address)
+    except ValueError:  # unpaired brackets
+        raise UsageError(f"model.base_url {problem}") from None
+    if parts.scheme in ("http", "https") and not parts.hostname:
+        raise UsageError(f"model.base_url={shown} {problem}")
     if parts.scheme not in ("http", "https"):
         meant = f"http://{shown.partition('://')[2] or shown}"
         raise UsageError(f"model.base_url={shown} has no http://; set it to {meant}")
     path = parts.path.rstrip("/")
-    for route in ("/chat/completions", "/completions", "/responses", "/messages"):
+    for route in _ROUTES:
         if path.endswith(route):
             meant = urlunsplit(parts._replace(path=path.removesuffix(route)))
             problem = f"model.base_url={shown} is the address of a route"
             raise UsageError(f"{problem}; set it to {without_secrets(meant)}")
     return parts
+
+
+_ROUTES = (
+    *("/chat/completions", "/completions", "/responses", "/messages", "/models"),
+    "/embeddings",
+)
 
 
 def _proxy_for(parts: SplitResult) -> str:
@@ -465,7 +491,7 @@ def _proxy_for(parts: SplitResult) -> str:
             network = ipaddress.ip_network(entry, strict=False)
             is_direct = is_direct or ipaddress.ip_address(host) in network
         name = re.sub(r"^\*?\.|:\d+$", "", entry)
-        is_direct = is_direct or (bool(name) and f".{host}".endswith(f".{name}"))
+        is_direct = is_direct or (bool(name) and of_domain(host, name))
     if not proxy or is_direct:
         return ""
     if "://" not in proxy:
@@ -478,17 +504,54 @@ def _proxy_for(parts: SplitResult) -> str:
     return proxy
 
 
+# Comments that keep a connection alive, and the marks of a stream with one event.
+_BEFORE = re.compile(r"\s*(?:(?::|event:|id:|retry:).*\s+)*(?:data:\s*)?")
+_DECODER = json.JSONDecoder(strict=False)
+
+
 def _parsed(text: str) -> Json:
-    """Return a reply's JSON, None if it has none."""
+    """Return a reply's JSON, None if it has none.
+
+    A complete answer or error is read with whatever a gateway puts around it: comments, the marks
+    of a stream, a page. A stream of several parts is none.
+    """
+    start = 0
+    if frame := _BEFORE.match(text):
+        start = frame.end()
     try:
-        return paired(text, json.loads(text, strict=False))
+        value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
+    value = paired(text, value)
+    rest = text[end:].strip("\0 \r\n\t")
+    if not (text[:start].strip() or rest):
+        return value
+    is_part = "delta" in next(iter(as_list(field(value, "choices"))), {})
+    has_more = rest.removeprefix("data:").lstrip().startswith("{")
+    is_one = bool(field(value, "choices") or field(value, "error"))
+    return value if is_one and not (is_part or has_more) else None
+
+
+def _inside(reply: Json) -> Iterator[Json]:
+    """Yield the values in which gateways put a reply: fields, a list of one, or a text."""
+    values = [mapping(reply, name) or field(reply, name) for name in _ENVELOPES]
+    if isinstance(reply, list):
+        values = reply
+    elif isinstance(reply, str):
+        values = [reply]
+    for value in values:
+        yield _parsed(value) if isinstance(value, str) else value
+
+
+_ENVELOPES = ("data", "result", "response", "body")
 
 
 # Finish reasons of an answer that the server could not end
 _FAILED = frozenset(
-    {"error", "network_error", "insufficient_system_resource", "abort", "aborted"}
+    {
+        *("error", "network_error", "insufficient_system_resource", "abort", "aborted"),
+        *("malformed_function_call", "unexpected_tool_call"),
+    }
 )
 
 
@@ -505,15 +568,20 @@ def _error(reply: Json, status: int) -> Json:
     first = next(iter(as_list(reply.get("choices"))), None)
     if not isinstance(first, Mapping):
         return reply.get("error") or reply
-    names = ("finish_reason", "native_finish_reason")
-    failed = not _FAILED.isdisjoint(str(first.get(name)).lower() for name in names)
+    native = str(first.get("native_finish_reason")).lower()
+    failed = not _FAILED.isdisjoint([answers.finish_of(first), native])
     # An empty message for which the server counts no token: the model did not answer.
     if mapping(reply, "usage").get("total_tokens") == 0:
         message = mapping(first, "message") or mapping(first, "delta")
         values = {**message, "role": ""}.values()
         failed = failed or not any([first.get("text"), *values])
-    default = {"message": "the answer ended with an error", "code": 500}
-    return reply.get("error") or first.get("error") or (default if failed else None)
+    for error in (reply.get("error"), first.get("error")):
+        # Some gateways send the fields of an error, all of them empty, with each answer.
+        if any(error.values()) if isinstance(error, Mapping) else error:
+            return error
+    return (
+        {"message": "the answer ended with an error", "code": 500} if failed else None
+    )
 
 
 def _code(error: Json) -> int:
@@ -555,6 +623,11 @@ def model_error(
         if refused and proxy:
             line += (
                 "; correct the proxy in the environment, or add the host to $NO_PROXY"
+            )
+        elif isinstance(error, aiohttp.ClientConnectorCertificateError):
+            line += (
+                "; set $SSL_CERT_FILE to a file with the certificate of its authority, and use the "
+                "host name that its certificate has"
             )
         elif refused:
             line += "; start the server, or set model.base_url to its address"
@@ -614,9 +687,12 @@ def retry_after(
     waits = [match[1] for match in found if match][:1]
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
-        is_reset = "ratelimit" in name and "reset" in name
+        is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
         if is_reset and fields.get(name.replace("reset", "remaining")) == "0":
             waits.append(value)
+    limits = fields.get("ratelimit", "")
+    if re.search(r"\b(?:r|remaining)=0\b", limits):
+        waits += re.findall(r"\b(?:t|reset)=(\d+)", limits)
     seconds = (_wait(wait, now) for wait in waits)
     return max(filter(None, seconds), default=None)
 

@@ -104,7 +104,8 @@ class Request:
 
     ``prompt`` is the prompt as sent, with added text. ``limit`` is the maximum number of tokens of
     a sample, ``thinking`` the part of it for reasoning. ``wrapped`` answers have the form
-    ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are applied locally.
+    ``{"answer": …}``. ``options`` is what may be written, which some servers do not enforce;
+    ``stops`` are applied locally.
     ``calls`` are the tools that were offered: with ``worded``, in the prompt only. ``pictures``:
     how the model counts them.
     """
@@ -269,7 +270,7 @@ def request(
         limit=limit,
         thinking=max(0, limit - sampling.max_tokens),
         wrapped=is_wrapped and "choices" in forms,
-        options=(sampling.choices or ()) if in_words else (),
+        options=sampling.choices or (),
         stops=tuple(stop for stop in sampling.stop if stop not in sent_stops),
         unsent=tuple(unsent),
         calls=tuple(tool.name for tool in tools),

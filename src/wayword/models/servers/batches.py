@@ -51,7 +51,7 @@ QUIET_S = 2.0
 POLL_S = 5.0
 LONGEST_POLL_S = 60.0
 
-# A batch that its provider denies for so long is gone. Anthropic's are not found for moments, mostly
+# A batch that its provider denies for so long is gone. Anthropic's are not found at times, mostly
 # after they were made: https://github.com/anthropics/anthropic-sdk-python/issues/1432
 DENIED_S = 600.0
 

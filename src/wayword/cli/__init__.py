@@ -166,8 +166,12 @@ def _end(stopped: list[int]) -> NoReturn:
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
 
 
+# Slurm and Grid Engine announce the end of a job by SIGUSR1, SIGUSR2 or SIGXCPU as well.
+_STOPPING = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+
+
 def _stop_as_ctrl_c() -> list[int]:
-    """Handle SIGTERM (from a scheduler) and SIGHUP (lost terminal) like Ctrl-C.
+    """Handle the signals of schedulers and of a lost terminal like Ctrl-C.
 
     Returns a list that will receive the signal's number. ``nohup`` still works.
     """
@@ -187,9 +191,10 @@ def _stop_as_ctrl_c() -> list[int]:
             mask(signal.SIG_UNBLOCK, interrupt)
         signal.raise_signal(signal.SIGINT)
 
-    # A handler that someone set, such as `nohup`, is kept.
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        if signal.getsignal(number) is signal.SIG_DFL:
+    for name in _STOPPING:
+        number = getattr(signal, name, None)  # Windows has SIGTERM only
+        # A handler that someone set, such as `nohup`, is kept.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, stop)
     return stopped
 

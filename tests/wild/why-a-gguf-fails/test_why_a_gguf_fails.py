@@ -32,3 +32,37 @@ def test_a_process_that_dies_while_loading_lacks_memory(
 
     monkeypatch.setattr(llamacpp.subprocess, "run", died)
     assert "the weights need 93 MiB" in llamacpp._why_not_loaded(located("smollm2"))
+
+
+REASONS = {
+    "CLIP cannot be used as main model, use it with --mmproj instead": "projector",
+    "unknown model architecture: ''": "file with weights",
+    "unknown model architecture: 'new9'": "update xllamacpp",
+    "error loading model hyperparameters: key not found in model: llama.context_length": (
+        "adapter (LoRA)"
+    ),
+    "missing tensor 'token_embd.weight'": "adapter (LoRA)",
+    "illegal split file idx: 1 (file: m), model must be loaded with the first split": (
+        "-00001-of-"
+    ),
+    "llama_model_loader: failed to load GGUF split from m-00002-of-00013.gguf": (
+        "all of its parts"
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_file_that_is_no_model_says_which_one_to_name(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wayword.models.parts import llamacpp
+
+    log = f"0.02 E llama_model_load: error loading model: {reason}\n".encode()
+
+    def refused(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.CompletedProcess([sys.executable], 1, b"", log)
+
+    monkeypatch.setattr(llamacpp.subprocess, "run", refused)
+    line = llamacpp._why_not_loaded(located("smollm2"))
+    assert reason in line
+    assert REASONS[reason] in line

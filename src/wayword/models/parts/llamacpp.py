@@ -183,6 +183,19 @@ finally:
 """
 
 
+_REMEDIES = {
+    "CLIP|'clip'": "it is the projector of a model with vision; name the model itself",
+    "architecture: ''": "it has no model; name a file with weights",
+    "architecture: ": "update xllamacpp, or use another model",
+    "key not found|missing tensor": (
+        "it is no complete model; merge an adapter (LoRA) into its model first"
+    ),
+    "the first split": "name its first part, which ends in -00001-of-…",
+    "GGUF split": "put all of its parts into one folder",
+}
+"""What to do by llama.cpp's reason, a pattern."""
+
+
 def _why_not_loaded(path: Path) -> str:
     """Return why llama.cpp cannot load a file, with a remedy. Only its log has the reason, so the
     file is loaded again in a process whose log can be read, and which may die without memory."""
@@ -194,6 +207,9 @@ def _why_not_loaded(path: Path) -> str:
         )
         found = re.search(rb"error loading model: (.*)", tried.stderr)
         reason = found[1].decode(errors="replace").strip() if found else ""
+        for pattern, remedy in _REMEDIES.items():
+            if re.search(pattern, reason):
+                return f"llama.cpp cannot load it: {reason}; {remedy}"
         if re.search("incomplete|corrupt|end of file|failed to (?:read|load)", reason):
             size = path.stat().st_size
             return f"the file is incomplete ({size:,} bytes); download it again"

@@ -14,7 +14,7 @@ help:
 	@echo 'make chaos    long tests of killed runs, damaged files and overloaded servers: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
-	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv and trackers, in an environment of their own'
+	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv, verl, SkyRL, ART and trackers, in environments of their own'
 	@echo 'make test-harbor  exported tasks by the validator of Harbor, with Python 3.12: PYTHON312=PATH names it'
 	@echo 'make test-alfworld  generated games in the engine of ALFWorld, in an environment of its own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
@@ -98,14 +98,17 @@ test-train:
 	.venv-train/bin/python -m pip install --quiet trl==1.16.0 -e '.[train,local]' pytest
 	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests/suites/train
 
+# What verl imports for its loop of tool calls, without its engines for GPUs; SkyRL's environments; ART's client.
+TRAINERS = ray tensordict transformers codetiming hydra-core pillow torchdata pyarrow pandas datasets orjson cachetools \
+  fastapi skyrl-gym==0.4.0 openpipe-art==0.5.18 'openai<3'  # ART passes time-outs of httpx, which openai 3 refuses
+
 # By uv, as pip takes many minutes to find versions that these libraries agree on. OpenEnv has an environment of its own,
-# as it needs mcp 1 and verifiers needs mcp 2; so has TRL, for its torch and transformers.
+# as it needs mcp 1 and verifiers needs mcp 2; so have TRL, for its torch and transformers, and other trainers.
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 pytest \
 	  -e '.[verifiers,inspect,mcp,babyai,parquet,images,trackio,wandb,mlflow]' 'datasets>=4' \
-	  -e examples/environments/hub omegaconf
-	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
+	  -e examples/environments/hub
 	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-openenv
 	@$(UV) pip install --quiet --python .venv-openenv/bin/python openenv==0.10.0 pytest -e '.[serve]'
@@ -113,6 +116,10 @@ test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
 	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/envs/test_trl.py
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trainers
+	@$(UV) pip install --quiet --python .venv-trainers/bin/python torch==2.13.0 pytest -e . $(TRAINERS)
+	@$(UV) pip install --quiet --python .venv-trainers/bin/python --no-deps verl==0.9.1
+	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-trainers/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/trainers
 
 # Harbor needs Python 3.12.
 PYTHON312 ?= python3.12

@@ -25,12 +25,15 @@ from typing import Any, Literal, TypeAlias
 
 from wayword.agents.legal import (
     AROUND,
+    FLAT_ARGUMENTS,
     LONGEST,
     MARKER,
     Legal,
     Refusal,
     clauses,
+    in_order,
     is_negation,
+    is_nothing,
     normalize,
     pick,
     strip_marker,
@@ -180,6 +183,10 @@ def replies(
 
 _LINE_START = r"(?:[^\w\s\"'<({\[.,:;!?]|[ \t_]){0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
 _DECORATION = r"[ \t*_]{0,4}"
+_NUMBER = r"(?:#?\d{0,3}|\([\w/ ]{1,12}\))"  # "Action 1", "Action (final)"
+_ADJECTIVES = (
+    r"(?:(?:the|my|next|final|chosen|selected|recommended|best)[ \t_]{1,3}){0,2}"
+)
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 _INVENTED = "observation"
 _AROUND_OBJECTS = " \t\r\n[],"
@@ -207,9 +214,10 @@ class AnswerFields:
         return list(chain.from_iterable(self.values.get(name, ()) for name in names))
 
     def texts(self, *names: str) -> list[str]:
-        """Return the values that are texts or whole numbers, as texts."""
+        """Return the values as texts, those of lists and objects in one line."""
+        values = self.all(*names)
         return [
-            str(value) for value in self.all(*names) if isinstance(value, str | int)
+            as_argument(v) if isinstance(v, dict | list) else str(v) for v in values
         ]
 
     @property
@@ -288,12 +296,14 @@ def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
     name = f"({'|'.join(spelled)})"
     with_colon = (
-        rf"{_LINE_START}{name}{_DECORATION}\d{{0,3}}{_DECORATION}(?:[:：=→]|->|[-–—]\s)"
+        rf"{_LINE_START}{_ADJECTIVES}{name}{_DECORATION}{_NUMBER}{_DECORATION}"
+        r"(?:[:：=→|]|->|[-–—]\s)"
     )
+    in_brackets = rf"[ \t]{{0,8}}[\[【]{name}[\]】][ \t]{{0,8}}[:：]?"
     heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
     heading = rf"{heading_start}{name}{_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
     return re.compile(
-        rf"^(?:{with_colon}|{heading})|<{name}>",
+        rf"^(?:{with_colon}|{heading}|{in_brackets})|<{name}(?:\s[^<>]{{0,80}})?>",
         re.IGNORECASE | re.MULTILINE,
     )
 
@@ -377,17 +387,6 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
 
 
 LONGEST_ITEM = 100  # room for an action with its arguments, in characters
-_NOTHING = re.compile(
-    r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?",
-    re.I | re.DOTALL,
-)
-
-
-def is_nothing(value: Json) -> bool:
-    """True if a field is empty or says so: ``N/A``, ``None (no input needed)``."""
-    return value is None or _NOTHING.fullmatch(str(value)[:LONGEST_ITEM]) is not None
-
-
 SEVERAL_ACTIONS = "the answer contained several actions; give exactly one"
 BROKEN_JSON = "the answer was not one complete JSON object"
 
@@ -547,24 +546,12 @@ MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far s
 # Brackets around an argument that are opened; no real answer has more
 DEEPEST_ARGUMENT = 5
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
+ACTION_NAMES = (
+    *("next_action", "actions", "action_type", "command", "final_answer", "answer"),
+)
+"""Names of the action that models use in place of the requested one."""
 ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
 """Fields of the argument. LangChain's form has the action's name and its input on two lines."""
-FLAT_ARGUMENTS = (
-    "object",
-    "item",
-    "target",
-    "receptacle",
-    "container",
-    "destination",
-    "location",
-    "place",
-    "room",
-    "direction",
-    "message",
-    "text",
-)
-"""Keys of arguments next to the action, in the order in which actions take them:
-``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -644,7 +631,8 @@ class StrategyRecipe(AnswerForm):
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
         # All labels are read at once, since their order is the model's.
-        names = {*ARGUMENT_FIELDS, *(field.key for field in self.fields)}
+        keys = {field.key for field in self.fields}
+        names = {*ARGUMENT_FIELDS, *keys, *ACTION_NAMES}
         read = fields(reply.text, names, FLAT_ARGUMENTS)
         parts: dict[str, str] = {}
         texts: list[str] = []
@@ -669,14 +657,16 @@ class StrategyRecipe(AnswerForm):
         legal: Legal,
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
-        words = _actions_as_text(read.all(self.action.key))
+        action_names = (self.action.key, *ACTION_NAMES)
+        given = next(filter(None, map(read.all, action_names)), [])
+        words = _actions_as_text(given)
         arguments = read.all(*ARGUMENT_FIELDS)
         acts_before = words and any(map(legal.whole, read.before.splitlines()))
         if len(words) > 1 or len(read.calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
         # The argument may be a field of its own.
         if words:
-            argument = _as_argument(arguments or read.all(*FLAT_ARGUMENTS))
+            argument = as_argument(arguments or read.all(*FLAT_ARGUMENTS))
             if argument and legal.takes_text(words[0]):
                 return legal.read(f"{words[0]}[{argument}]")
             result = legal.read(words[0])
@@ -686,7 +676,7 @@ class StrategyRecipe(AnswerForm):
             # The verb alone was refused, so the argument belongs to it; it may have its own label.
             if is_refused and "[" not in words[0]:
                 labels = fields(reply.text, FLAT_ARGUMENTS).all(*FLAT_ARGUMENTS)
-                argument = argument or _as_argument(labels)
+                argument = argument or as_argument(labels)
                 verb = words[0].split("\n", 1)[0]
                 completed = legal.read(f"{verb}[{argument}]")
                 if argument and isinstance(completed, Action):
@@ -717,7 +707,7 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
             verb = next((arguments.pop(k) for k in _VERB_KEYS if k in value), None)
             if verb is None and len(value) == 1:
                 [verb] = value
-            value = f"{verb}[{_as_argument(arguments)}]" if verb else str(value)
+            value = f"{verb}[{as_argument(arguments)}]" if verb else str(value)
         if isinstance(value, str):
             texts.append(value)
     return texts
@@ -730,14 +720,14 @@ def _as_text(value: Json) -> str:
     return "; ".join(f"{name}: {one_line(v, LONGEST)}" for name, v in value.items())
 
 
-def _as_argument(value: Json, depth: int = DEEPEST_ARGUMENT) -> str:
+def as_argument(value: Json, depth: int = DEEPEST_ARGUMENT) -> str:
     """Return the text of an argument: an object's or a list's values, empty for ``N/A``."""
     if isinstance(value, dict):
-        value = list(value.values())
+        value = in_order(value.items())
     if isinstance(value, list):
         if not depth:
             return ""
-        inner = [_as_argument(entry, depth - 1) for entry in value[:MOST_VALUES]]
+        inner = [as_argument(entry, depth - 1) for entry in value[:MOST_VALUES]]
         return ", ".join(filter(None, inner))
     return "" if is_nothing(value) else one_line(value)
 
@@ -799,7 +789,7 @@ STOP_WORDS = (
 )
 # The tool's name in NavGPT's prompts; the chosen name is its input
 _TOOL_NAME = "action maker"
-_NAME_FIELDS = ("action_input", "prediction", "action")  # fields that hold the name
+_NAME_FIELDS = ("prediction", "action")  # fields that hold the name
 
 Decoding = Literal["constrained", "free"]
 _PICK_FIELDS = ("answer", "final_answer", "object", "choice", "direction")
@@ -844,6 +834,12 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     return reply.reject(picked.kind, reason)
 
 
+_VERDICTS = {
+    **dict.fromkeys(("true", "yes", "1"), True),
+    **dict.fromkeys(("false", "no", "0", "none", "not yet"), False),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NamedAnswer:
     """The thought of an answer, and the chosen name, or None to stop."""
@@ -881,14 +877,13 @@ def read_choice(
         """Reject the answer, keeping its thought."""
         return reply.reject(kind, reason, thought)
 
-    # "Arrived" decides alone, if it is clear.
+    # "Arrived" decides alone, if it is clear: "**True.**", 1, "no".
     arrived = {
-        str(value).strip(" .!*").lower()  # "**True.**"
-        for value in read.all("arrived")
+        _VERDICTS.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")
     }
-    if len(arrived) > 1 or not arrived <= {"true", "false"}:
+    if len(arrived) > 1 or None in arrived:
         return reject("no_action", '"arrived" must be true or false, once')
-    if "true" in arrived:
+    if True in arrived:
         return NamedAnswer(thought, None)
     words = _choice_words(read, legal)
     endings = _stated(read.all("final_answer"))
@@ -947,6 +942,10 @@ _NOT_YET = re.compile(
     r"\b(?:yet|almost|nearly|soon|about to|until|when|once|if|unless|before|after)\b"
 )
 
+_FAILED = re.compile(
+    r"\b(?:unable|fail\w*|impossible|wrong|lost|too (?:early|soon|late)|incomplete|unfinished)\b"
+)
+
 
 def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] | None:
     """Return why a final answer does not end the walk: it must say, in its first words or in all
@@ -968,7 +967,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         is_positive = arrived is not None and not (
             onward and onward.start() < arrived.start()
         )
-        if is_positive and _NOT_YET.search(clause):
+        if _FAILED.search(clause) or (is_positive and _NOT_YET.search(clause)):
             is_positive = False
         elif is_negation(clause):  # "not there" goes on, "not moving" does not
             is_positive = not is_positive and not _AHEAD.search(clause)
@@ -1003,8 +1002,8 @@ def choice_schema(
 def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
-    inputs, predictions, actions = map(answer.texts, _NAME_FIELDS)
-    inputs += map(_as_argument, answer.calls)
+    inputs = answer.texts(*ARGUMENT_FIELDS)
+    predictions, actions = map(answer.texts, _NAME_FIELDS)
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
     if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]

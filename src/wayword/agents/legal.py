@@ -28,10 +28,10 @@ lists legal options.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
@@ -43,20 +43,34 @@ MOST_LINES = 40  # lines of an answer that are searched for a second choice
 
 AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」"
 """Quotes, emphasis and white space to strip from a name or an action."""
-MARKER = re.compile(r"^\s*(?:[-•]\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
-"""A bullet or a number at the beginning of a line."""
+MARKER = re.compile(r"^\s*(?:[-•](?!\d)\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
+"""A bullet or a number at the beginning of a line; ``-1`` is a negative number."""
+FLAT_ARGUMENTS = (
+    *("object", "item", "target", "receptacle", "container", "destination"),
+    *("location", "place", "room", "direction", "message", "text"),
+)
+"""Keys of arguments, in the order in which actions take them:
+``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
+_ORDER = (*FLAT_ARGUMENTS, "x", "y")
+REMARKS = frozenset({"reason", "reasoning", "thought", "explanation", "confidence"})
+"""Keys next to those of arguments that are none."""
+
+T = TypeVar("T")
 
 # Punctuation of English and Chinese answers alike.
 _END_PUNCTUATION = ".,;:!。，；！"
-_CLOSING = {"[": "]", "(": ")", "{": "}", "（": "）", "【": "】", "［": "］"}
-_WORD = re.compile(r"[^\W_]+")
+_CLOSING = dict(zip("[({（【［《〈", "])}）】］》〉", strict=True))
+_WORD = re.compile(r"(?:(?<!\w)-(?=\d))?[^\W_]+")
+"""A word, or a number with its sign: ``-1`` is not ``1``."""
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
 _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
     r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
-    r"|动作|行动|行動|действие|acción|ação|aktion|azione|アクション|행동)"
-    r"(?: is\b\s*[:：]?|\s*[:：])|(?:(?:the|my|best|final) ){1,2}"
-    r"(?:answer|move|choice)(?: is\b\s*[:：]?|\s*[:：]))*",
+    r"|动作|行动|行動|操作|действие|acción|ação|acao|aktion|handlung|azione|アクション|행동"
+    r"|hành động|eylem|الإجراء|कार्य|क्रिया)"
+    r"(?: is\b\s*[:：]?|\s*[:：】])|(?:(?:the|my|best|final) ){1,2}"
+    r"(?:answer|move|choice)(?: is\b\s*[:：]?|\s*[:：])|(?:name|verb|tool|function)\s*:"
+    r"|我的选择是|我选择|最终答案\s*[:：])*",
     re.I,
 )
 """Text before an action that is not part of it. Only a verb can follow."""
@@ -64,8 +78,8 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
-    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|head|walk|to|towards?)(?![^\W_])"
-    r"|[\s:=#*\"'`_{])+",
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|head|walk|to|towards?|frontier)"
+    r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
@@ -77,10 +91,27 @@ _HEAD_END = re.compile(
 """The ends that a bare option can have."""
 _JOINER = re.compile(
     r"(?:[\s,;.!/&+|)\]>`'\"*→。，；]|->|\d{1,2}[.)]\s"
-    r"|\b(?:and|then|or|next|finally|afterwards?|maybe|perhaps)\b)*",
+    r"|\b(?:and|then|or|next|finally|afterwards?|maybe|perhaps)\b"
+    r"|\W{0,8}\b(?:actually|wait|no|sorry|correction|scratch that|i mean)\b\W{0,8})*",
     re.I,
 )
-"""Text between the options of a list."""
+"""Text between the options of a list, or from an option to the one that corrects it."""
+_EXCLUDED = re.compile(r"\W*(?:not|never)\s+", re.I)
+_REPEATED = re.compile(
+    r"\W*(?:[x×]\s?)?(?:[2-9]|1\d|20)\s?(?:times|steps|x|×)?[^\w°]*$", re.I
+)
+"""A count after an action: ``forward * 3``."""
+_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth"
+_CARDINALS = "zero one two three four five six seven eight nine ten"
+_NUMBER_WORDS = {
+    word: str(number)
+    for words in (_CARDINALS, _ORDINALS)
+    for number, word in enumerate(words.split())
+}
+_NUMBER = re.compile(
+    r"(?:no\.?\s*|第)?0*(\d+)(?:\.0+|st|nd|rd|th|号|个|個|番)?(?: one)?", re.I
+)
+"""A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
 )
@@ -132,6 +163,28 @@ def is_negated(line: str, name: str) -> bool:
     return False
 
 
+_NOTHING = re.compile(
+    r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?",
+    re.I | re.DOTALL,
+)
+
+
+def is_nothing(value: object) -> bool:
+    """True if a field is empty or says so: ``N/A``, ``None (no input needed)``."""
+    return value is None or _NOTHING.fullmatch(str(value)[:100]) is not None
+
+
+def in_order(named: Iterable[tuple[str, T]]) -> list[T]:
+    """Return the values of named arguments in the order of actions, without remarks.
+
+    Where a key is not known, the order is that of the answer.
+    """
+    kept = [(key.lower(), value) for key, value in named if key.lower() not in REMARKS]
+    if all(key in _ORDER for key, _ in kept):
+        kept.sort(key=lambda pair: _ORDER.index(pair[0]))
+    return [value for _, value in kept]
+
+
 # Options and tails, of names and actions alike.
 
 
@@ -155,6 +208,10 @@ class _Option:
         if joiner is not None and begins_option(self.tail[joiner.end() :]):
             return "several_actions"
         if self.is_call:
+            return None
+        # "left, not right" confirms the option; "left? no" takes it back.
+        excluded = _EXCLUDED.match(self.tail)
+        if excluded is not None and begins_option(self.tail[excluded.end() :]):
             return None
         if _TAKEN_BACK.match(self.tail):
             return "no_action"
@@ -225,7 +282,12 @@ class _Names:
         # Exact spelling wins over everything.
         if text in self._names:
             return text
-        for form in (text, _NAME_LEAD.sub("", text, count=1)):
+        bare = _NAME_LEAD.sub("", text, count=1)
+        # A number in words or with leading zeros, if the names have no such word themselves.
+        word = normalize(bare).removesuffix(" one")
+        number = _NUMBER.fullmatch(bare)
+        digits = str(int(number[1])) if number else _NUMBER_WORDS.get(word, "")
+        for form in (text, bare, digits):
             found = self._by_key.get(normalize(form), [])
             if form and len(found) == 1:
                 return found[0]
@@ -247,7 +309,7 @@ class _Names:
         named: set[str] = set()
         # Longest first: "coffee table" takes the words of "table".
         for key in sorted(filter(None, self._by_key), key=len, reverse=True):
-            phrase = re.compile(rf"\b{re.escape(key)}\b")
+            phrase = re.compile(rf"(?<![\w-]){re.escape(key)}\b")
             if phrase.search(rest):
                 named.update(self._by_key[key])
                 rest = phrase.sub("|", rest)
@@ -275,14 +337,23 @@ _AFTER_VERB = re.compile(r"[\s:=>`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
 _GLUE = re.compile(
     r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
 )
-_LIST = re.compile("[,;]")
+_LIST = re.compile(r"[,;、，；]|\s(?:->|→)\s")
 _PREPOSITION = re.compile(r"\s+(?:in/on|in|on|into|onto|to|at|with|from)\s+")
 """Between names of several words: ``put mug 1 in/on shelf 2``."""
 _ARGUMENT_LEAD = re.compile(
-    r"^(?:[{\s'\"]*[A-Za-z_]{1,20}['\"]?\s*[=:]\s*|(?:(?:to|the|at|towards?)\s+)+)",
+    r"^(?:[{\s'\"]*([A-Za-z_]{1,20})['\"]?\s*[=:]\s*|(?:(?:to|the|at|towards?)\s+)+)",
     re.I,
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
+_BETWEEN = re.compile(
+    r"\]\s*(?:(?:in/on|in|on|into|onto|to|at|with|from|and)\s*)?\["
+    r"|\)\s*(?:(?:in/on|in|on|into|onto|to|at|with|from|and)\s*)?\("
+)
+"""Between arguments in brackets of their own: ``put[mug_1] on [shelf_1]``."""
+_MEASURE = re.compile(
+    r"\(?\+?([-–]?\d+(?:\.\d+)?)\s*(?:°|deg(?:ree)?s?|m|met(?:er|re)s?)?\)?", re.I
+)
+"""A number with its sign and unit, where that unit is the one of actions: degrees, metres."""
 _UNLISTED_NAME = re.compile(r"[\w.+-]+(?:(?:\s+[\w.+-]+){0,2}\s+\d+)?")
 """A bare name that is not listed: one word, or a few that a number ends, as ``dining table 2``. No
 sentence is a name."""
@@ -330,6 +401,8 @@ class Legal:
         first_line, *other_lines = option.tail.splitlines() or [""]
         kind = replace(option, tail=first_line).objection(self._begins_action)
         others = {self.whole(line) for line in other_lines[:MOST_LINES]}
+        if _REPEATED.match(first_line):
+            kind = "several_actions"
         if kind == "several_actions" or others - {None, option.value}:
             return Refusal(
                 "several_actions",
@@ -340,6 +413,9 @@ class Legal:
         action: Action = option.value
         if action not in self._space:
             return self._not_possible(action)
+        # No name has this word, except in a text.
+        if " or " in str(action) and not self.takes_text(action.name):
+            return Refusal("several_actions", "several names were given; give one")
         return action
 
     def read_unlabeled(self, text: str) -> Action | Refusal | None:
@@ -362,9 +438,16 @@ class Legal:
         if option is None or not option.is_whole or option.value not in self._space:
             return None
         # Any words may be the name of an object: only brackets show that they are meant as one.
-        is_call = option.is_call and option.value.name in self._verbs
         action: Action = option.value
-        return action if is_call or self._space.knows(action) else None
+        is_meant = self._is_call(option, line) or self._space.knows(action)
+        return action if is_meant else None
+
+    def _is_call(self, option: _Option, text: str) -> bool:
+        """True for a call of a listed verb, or of another one with its square bracket."""
+        name = option.value.name
+        if name in self._verbs:
+            return option.is_call
+        return option.value in self._space and f"{name}[" in text.lower()
 
     def takes_text(self, verb: str) -> bool:
         """True if a verb takes free text."""
@@ -397,19 +480,27 @@ class Legal:
         if not end:
             return None
         inner = rest[1 : end - 1].strip(AROUND)
+        if is_nothing(inner.strip("()")) and Action(verb) not in self._space:
+            inner = ""  # an argument that is missing
         # ``step("goto[b]")``: the action is the argument
         is_wrapped = verb not in self._verbs and not is_negation(normalize(verb))
         wrapped = self._call(inner) if is_wrapped else None
         if wrapped is not None and wrapped.is_whole and wrapped.value in self._space:
             return replace(wrapped, tail=rest[end:])
         action = self._action(verb, inner)
-        # ``stop[n/a]``, as in LangSuitE's prompts, where a stop takes no answer
-        if action not in self._space and action.name == "stop" and STOP in self._space:
-            action = STOP
+        if action in self._space:
+            return _Option(action, rest[end:], is_call=True)
         # ``stop (I am there)`` is a bare action with a thought in brackets.
-        is_thought = rest[0] in "(（" and Action(verb) in self._space
-        if is_thought and action not in self._space:
+        if rest[0] in "(（" and Action(verb) in self._space:
             return None
+        joined = _BETWEEN.sub(", ", text)
+        if joined != text:
+            call = self._call(joined)
+            if call is not None and call.value in self._space:
+                return call
+        # ``stop[done]``, as in LangSuitE's prompts, where a stop takes no answer
+        if verb == "stop" and STOP in self._space:
+            action = STOP
         return _Option(action, rest[end:], is_call=True)
 
     def _bare(self, text: str) -> _Option | None:
@@ -444,18 +535,18 @@ class Legal:
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
         parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
-        words = [filter(None, each) for each in parts]
-        actions = [Action(verb, tuple(map(self._argument, each))) for each in words]
+        words = [map(self._argument, _without_keywords(each)) for each in parts]
+        actions = [Action(verb, tuple(filter(None, each))) for each in words]
         as_written = Action(verb, tuple(filter(None, [text])))
         # None is listed: the split by commas is the most likely reading.
         return next(filter(self._space.knows, [as_written, *actions]), actions[1])
 
     def _argument(self, word: str) -> str:
-        """Return a listed argument as it is listed, without a keyword and a remark in brackets;
-        others as written."""
+        """Return a listed argument as it is listed, a number without its unit, and others without a
+        keyword and punctuation."""
         word = word.strip(AROUND)
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
-        plain = re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain)
+        plain = _trim(re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain))
         # The word as written, without a keyword, and without a remark in brackets.
         for form in (word, plain, plain.partition("(")[0]):
             matches = self._arguments.get(_snake(form), [])
@@ -463,7 +554,8 @@ class Legal:
                 return word
             if len(matches) == 1:
                 return matches[0]
-        return word
+        measure = _MEASURE.fullmatch(plain)
+        return measure[1].replace("–", "-") if measure else plain
 
     def _begins_action(self, text: str) -> bool:
         """True if a text begins with a call of a verb, with a listed bare action, or with two verbs
@@ -473,9 +565,7 @@ class Legal:
             verb, rest = self._verb_of(text)
             # Two verbs in a row: "forward turn_left".
             return verb != "" and self._verb_of(rest.lstrip())[0] != ""
-        if option.is_call:
-            return option.value.name in self._verbs
-        return self._space.knows(option.value)
+        return self._is_call(option, text) or self._space.knows(option.value)
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """Return the longest verb at the beginning (``go to`` is ``goto``), and the rest."""
@@ -568,6 +658,15 @@ class Legal:
 def _trim(words: str) -> str:
     """Return words without quotes and punctuation around them."""
     return words.strip(AROUND + _END_PUNCTUATION)
+
+
+def _without_keywords(parts: Sequence[str]) -> Sequence[str]:
+    """Return arguments in the order of their keywords if all have one, else as they are."""
+    leads = [_ARGUMENT_LEAD.match(part) for part in parts]
+    keys = [lead[1] if lead is not None else None for lead in leads]
+    if None in keys:
+        return parts
+    return in_order(zip(map(str, keys), parts, strict=True))
 
 
 def _closing_bracket(text: str) -> int:

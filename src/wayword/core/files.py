@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import hashlib
@@ -267,7 +268,7 @@ def read_bytes(path: Path) -> bytes:
     """Return the file's content, unzipped if its name ends in ``.gz``. Raises ``DataError``, also
     at a size far beyond any published file's (a zip bomb)."""
     try:
-        return _unzip(path) if path.suffix == ".gz" else path.read_bytes()
+        return _unzip(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
         raise DataError(
@@ -357,8 +358,12 @@ def read_json(path: Path, kind: type = object) -> Any:
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield line number (from 1) and value of each JSON line; blank lines are skipped."""
+    content = read_bytes(path)
+    # The bytes of UTF-16 cannot be split into lines.
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        content = content.decode("utf-16", "replace").encode()
     # Line numbers count blank lines, as editors do.
-    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+    for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             yield number, parse_at(path, f"line {number}", line)
 

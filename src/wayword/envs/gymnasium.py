@@ -145,6 +145,11 @@ def plain_answer(action: Any) -> int | str:
     numbers as floats."""
     with suppress(AttributeError, ValueError, TypeError, RuntimeError):
         action = action.item()
+    # Wrappers hand over a batch of one text, or bytes.
+    if isinstance(action, list | tuple) and [*map(type, action)] == [str]:
+        (action,) = action
+    if isinstance(action, bytes):
+        action = action.decode(errors="replace")
     if isinstance(action, float) and action.is_integer():
         action = int(action)
     return int(action) if isinstance(action, int) else str(action)

@@ -26,7 +26,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from wayword.agents.answers import ARGUMENT_FIELDS, FLAT_ARGUMENTS
+from wayword.agents.answers import ARGUMENT_FIELDS
+from wayword.agents.legal import FLAT_ARGUMENTS, REMARKS, in_order
 from wayword.core.agent import Agent
 from wayword.core.dataset import task_id
 from wayword.core.errors import UsageError, WaywordError, suggest
@@ -45,8 +46,9 @@ MAX_ACTIONS = 200
 """Legal actions that the tool ``actions`` lists at most."""
 
 
+_VERB = re.compile(r"\w+")
 JSON_STARTS = ("{", "[", '"')
-VERB_KEYS = ("action", "name", "verb", "tool", "type")
+VERB_KEYS = ("action", "name", "verb", "tool", "type", "function", "act", "action_type")
 ARGUMENT_KEYS = (*ARGUMENT_FIELDS, "input", *FLAT_ARGUMENTS)
 """Keys of a verb and its arguments in an action that a client writes as an object."""
 PARAMETERS = {
@@ -65,6 +67,9 @@ PARAMETERS = {
     "ask": ("question", "query", "message", "text"),
 }
 """Tool -> the name of its one parameter, and what clients call it instead."""
+
+NO_ARGUMENTS = {*REMARKS, "session", "request", "user", "timeout"}
+"""Keys that clients add to a call, which are no argument of a tool."""
 
 
 def tool_text(value: Any) -> str:
@@ -87,11 +92,11 @@ def tool_text(value: Any) -> str:
             return text
     if value is None:
         return ""
-    # Some clients wrap a single argument in a list, others list a verb and its arguments.
-    if isinstance(value, list) and len(value) == 1:
-        return tool_text(value[0])
-    if isinstance(value, list) and value and re.fullmatch(r"\w+", str(value[0])):
+    # Some clients list a verb and its arguments, others wrap an argument, or several.
+    if isinstance(value, list) and len(value) > 1 and _VERB.fullmatch(str(value[0])):
         value = {"action": str(value[0]), "arguments": value[1:]}
+    if isinstance(value, list):
+        return "\n".join(map(tool_text, value))
     if isinstance(value, Mapping):
         return _object_text(value)
     return json.dumps(value)
@@ -100,8 +105,9 @@ def tool_text(value: Any) -> str:
 def _object_text(value: Mapping[str, Any]) -> str:
     """The text of an object with an action, or with a single value."""
     # The only value of an object is the argument, whatever its key.
-    if len(value) == 1:
-        return tool_text(next(iter(value.values())))
+    if len(value) <= 1:
+        return tool_text(next(iter(value.values()), ""))
+    value = {_plain_key(key): each for key, each in value.items()}
     # The first key that holds a verb, in the order in which clients use them.
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
     if not isinstance(verb, str):
@@ -121,7 +127,7 @@ def _listed(value: Any) -> list[Any]:
         with suppress(ValueError):
             value = json.loads(value)
     if isinstance(value, Mapping):
-        return list(value.values())
+        return in_order((_plain_key(key), each) for key, each in value.items())
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -136,10 +142,13 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> one_argument("act", {"action": "goto", "object": "mug_1", "reason": "it is near"})
     {'action': {'action': 'goto', 'object': 'mug_1'}}
     """
-    given = {key.lower(): value for key, value in given.items()}
-    # The first of the known names that was given.
+    given = {_plain_key(key): value for key, value in given.items()}
+    # The first of the known names that was given, else the only one of an action or a question.
     names = PARAMETERS.get(tool, ())
     name = next((each for each in names if given.get(each) is not None), "")
+    is_alone = len(given) == 1 and not NO_ARGUMENTS & given.keys()
+    if not name and is_alone and tool in ("act", "actions", "ask"):
+        (name,) = given
     wrapped = [each for each in given.values() if isinstance(each, Mapping)]
     if not name and len(wrapped) == 1:  # all arguments in one: {"params": {...}}
         return one_argument(tool, wrapped[0])
@@ -151,6 +160,12 @@ def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if tool == "act" and others and isinstance(value, str) and "[" not in value:
         value = {"action": value, **others}
     return {names[0]: value}
+
+
+def _plain_key(key: str) -> str:
+    """A key in lower case, without what clients add: ``objectId`` is ``object``."""
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip()).lower()
+    return re.sub(r"(?<=\w)_(?:id|name)$", "", snake)
 
 
 ToolText = Annotated[str, BeforeValidator(tool_text)]

@@ -18,6 +18,7 @@ then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, SupportsIndex
 
@@ -210,6 +211,10 @@ class _MultiActorEnv:
 class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     """Environment in which actors take turns, in the order of a rollout."""
 
+    # An actor that has stopped is passed over, which PettingZoo's conversion does not support:
+    # ``parallel`` plays the same tasks.
+    metadata = {**_MultiActorEnv.metadata, "is_parallelizable": False}  # noqa: RUF012
+
     def reset(
         self,
         seed: int | None = None,
@@ -284,6 +289,8 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         """Play a turn of every actor that has turns left; other actions are ignored."""
         agents = self.agents
         step_count = len(self.game.trajectory.steps)
+        if not isinstance(actions, Mapping):
+            raise UsageError(f"step takes actions by agent, got {actions!r:.60}")
         # Checked before any turn: a missing action must not leave half a round played.
         for actor in agents:
             if self.game.active(actor) and actions.get(actor) is None:

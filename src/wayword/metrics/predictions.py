@@ -1,14 +1,16 @@
 """Predictions of other systems, read as trajectories for the ordinary scorers.
 
-A file is ``.json`` or ``.jsonl``, plain or gzipped; a ``.json`` file may hold JSON lines. It is a
-list of records, JSON lines, or an object that maps ids to records or walks (``{"6918": {...}}``),
-also inside ``instances`` (VELMA's release), the split's name or another name of ``LISTS``.
+A file is ``.json``, ``.jsonl`` or ``.ndjson``, plain or gzipped; a ``.json`` file may hold JSON
+lines. It is a list of records, JSON lines, or an object that maps ids to records or walks
+(``{"6918": {...}}``), also inside ``instances`` (VELMA's release), the split's name or another name
+of ``LISTS``.
 
 * The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
   (the path's first instruction), Touchdown's ``route_id`` or CVDN's ``inst_idx``; ``scan`` is
   checked if present.
-* The walk is ``trajectory``, ``path``, ``pred_path``, ``agent_pano_path``, ``route_panoids`` or
-  another name of ``PLACES``; or ``actions``, which are replayed in the dataset's world. A place is
+* The walk is ``pred_path``, ``agent_pano_path``, ``trajectory``, ``path``, ``route_panoids`` or
+  another name of ``PLACES``, those that say "predicted" first, as a record may also hold the
+  reference; or ``actions``, which are replayed in the dataset's world. A place is
   ``"viewpoint"``, ``{"viewpoint": ...}`` or ``["viewpoint", heading, elevation]`` (headings are
   not scored); nested lists and objects with a ``path`` (SOON) are flattened in order.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
@@ -47,9 +49,12 @@ NAMES = (
     "path_id",
 )
 PLACES = (
-    *("trajectory", "path", "pred_path", "agent_pano_path", "route_panoids"),
-    *("predicted_path", "pred_trajectory", "traj", "agent_path", "viewpoints"),
+    *("pred_path", "predicted_path", "pred_trajectory", "agent_pano_path"),
+    *("agent_path", "trajectory", "traj", "viewpoints", "path", "route_panoids"),
 )
+"""Names of the walk. Those that can be the reference's as well come last."""
+ANNOTATION_FIELDS = {"instructions", "navigation_text"}
+"""Fields of a dataset's own records, whose path is the reference."""
 OBJECTS = ("predObjId", "pred_objid", "pred_obj_id", "predObjID", "pred_object_id")
 LISTS = (
     *("instances", "predictions", "results", "submission"),
@@ -57,10 +62,13 @@ LISTS = (
 )
 """Names of the list or mapping of records in a file that is one object."""
 PLACE_KEYS = ("path", "viewpoint", "viewpointId", "viewpoint_id", "panoid")
+SCAN_KEYS = ("scan", "scan_id", "scanId")
 """Names of the place, or of the path, in an item of a walk that is an object."""
 SCORES = {"success", "spl", "sr", "distance_to_goal", "path_length"}
 """Fields of files with scores, which are often given in place of those with walks."""
 SOURCES = (*PLACES, "actions")
+ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
+"""A heading or an elevation in a text. Whole numbers may be ids of places."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
@@ -172,10 +180,10 @@ def read(path: Path, dataset: Dataset) -> Predictions:
 
 def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
-    kind = path.suffix
+    kind = path.suffix.lower()
     if kind == ".gz":
-        kind = path.with_suffix("").suffix
-    if kind not in (".json", ".jsonl"):
+        kind = path.with_suffix("").suffix.lower()
+    if kind not in (".json", ".jsonl", ".ndjson"):
         raise DataError(path, "", "must end in .json or .jsonl, optionally with .gz")
     if not path.is_file():
         raise DataError(path, "", "no such file", "name a file with predictions")
@@ -203,16 +211,18 @@ def _is_json(text: bytes) -> bool:
     """True if a text is one value in JSON."""
     try:
         parsed(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
 
 def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, Any]]:
     """Yield the records of a list, of a mapping from ids, or of one inside a named field."""
-    if isinstance(value, dict):
-        names = (split, *LISTS)
-        value = next((value[name] for name in names if name in value), value)
+    # Also one in the other, as {"results": {"predictions": [...]}}.
+    for _ in range(2):
+        if isinstance(value, dict):
+            names = (split, *LISTS)
+            value = next((value[name] for name in names if name in value), value)
     # Dataset files of VLN-CE have this field, and are easily given by mistake.
     if isinstance(value, dict) and isinstance(value.get("episodes"), list):
         problem = "contains episodes, not predictions"
@@ -276,6 +286,9 @@ class _Reader:
             if SCORES & record.keys():
                 remedy = "name a file with walks; scores of other programs are not read"
             raise DataError(self._path, where, problem, remedy)
+        if source in ("path", "route_panoids") and ANNOTATION_FIELDS & record.keys():
+            problem = "is the dataset's own record: its path is the reference"
+            raise DataError(self._path, where, problem, "name the result file")
         if isinstance(value, dict):  # SOON: one path with the object's direction
             value = [value]
         if not isinstance(value, list):
@@ -305,7 +318,11 @@ class _Reader:
             return
         first = position = walk[0]
         if isinstance(first, dict):
+            if any(key in first for key in PLACE_KEYS):
+                return
             position = first.get("position", [*first.values()])
+        if isinstance(position, dict):
+            position = [*position.values()]
         if not isinstance(position, list) or not position:
             return
         if all(isinstance(metres, int | float) for metres in position):
@@ -318,10 +335,13 @@ class _Reader:
 
         Raises ``DataError`` if it names none, or names another scene.
         """
-        name = next(filter(record.__contains__, NAMES), None)
-        if name is None:
+        given = [name for name in NAMES if name in record]
+        if not given:
             problem = f"has none of the fields {', '.join(NAMES)}"
             raise DataError(self._path, where, problem)
+        # A record may also have a running number: the first name that is an episode's counts.
+        known = (name for name in given if str(record[name]) in self._by_id)
+        name = next(known, given[0])
         value = record[name]
         if type(value) not in (str, int) or value == "":
             raise self._error(where, name, f"is not an id: {_short(value)}")
@@ -336,10 +356,11 @@ class _Reader:
             raise self._error(where, name, problem, remedy)
         # A wrong scene means that ids are of another split.
         scene = task.episode.scene
-        scan = record.get("scan", scene)
-        if scan != scene:
-            problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
-            raise self._error(where, "scan", problem)
+        for key in SCAN_KEYS:
+            scan = record.get(key, scene)
+            if scan != scene:
+                problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
+                raise self._error(where, key, problem)
         return task
 
     def _error(
@@ -411,15 +432,23 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
     if isinstance(item, str):
         return [item]
     if isinstance(item, list) and item:
+        # A pose first: its angles may be texts, which are no places.
+        is_pose = bool(item[1:]) and all(map(_is_angle, item[1:]))
+        if isinstance(item[0], str) and is_pose and len(item) <= 3:
+            return item[:1]
         if all(isinstance(part, str) for part in item):
             return item
         if isinstance(item[0], list | dict):
             return _listed_places(path, at, item)
-        is_pose = all(isinstance(part, int | float) for part in item[1:])
-        if isinstance(item[0], str) and is_pose and len(item) <= 3:
-            return item[:1]
     problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
     raise DataError(path, f"{at}, item {number}", problem)
+
+
+def _is_angle(part: Any) -> bool:
+    """True for a number, also in a text: a part of a pose that is not scored."""
+    if isinstance(part, str):
+        return ANGLE.fullmatch(part) is not None
+    return isinstance(part, int | float)
 
 
 def _action(path: Path, at: str, number: int, item: Any) -> Action:

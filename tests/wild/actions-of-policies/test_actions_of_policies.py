@@ -36,7 +36,10 @@ def test_one_number_is_that_number(action: Any) -> None:
     assert plain_answer(action) == 3
 
 
-@pytest.mark.parametrize("action", ["stop", np.str_("stop"), np.array(["stop"])])
+@pytest.mark.parametrize(
+    "action",
+    ["stop", np.str_("stop"), np.array(["stop"]), ["stop"], ("stop",), b"stop"],
+)
 def test_one_text_is_that_text(action: Any) -> None:
     assert plain_answer(action) == "stop"
 

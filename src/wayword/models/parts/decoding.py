@@ -463,7 +463,7 @@ _TYPOGRAPHY = {
     # signs without a width: soft hyphens, marks of direction, joiners of words
     **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"), ""),
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
-    **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2212"), "-"),
     # full-width letters, digits and low lines
     **{0xFEE0 + ord(sign): sign for sign in f"{ascii_letters}{digits}_"},
 }
@@ -478,6 +478,7 @@ _MARKUP: Sequence[tuple[str, _Replacement]] = (
         lambda sign: unescape(sign[0]),
     ),
     (r"<br\s*/?>", "\n"),
+    (r"<!\[CDATA\[([\s\S]{0,4000}?)\]\]>", r"\1"),
     (r"</?(?:b|i|p|em|strong|code|pre|span|div)\b[^<>]{0,80}>", ""),
     # References to sources, of chat pages
     ("\ue200[^\ue201]{0,200}\ue201", ""),

@@ -59,8 +59,8 @@ _FORMS = (
     ),
     # The name in a tag of its own
     (
-        "name>",
-        rf"<{_PREFIX}{_TAG}>\s*<(?:\w+_)?name>\s*{_NAME}\s*</(?:\w+_)?name>"
+        ">",
+        rf"<{_PREFIX}{_TAG}>\s*<(?:\w+_)?(?:name|verb)>\s*{_NAME}\s*</(?:\w+_)?(?:name|verb)>"
         rf"(?P<body>.{{0,4000}}?)</{_PREFIX}(?P=tag)>",
         _TAGGED,
     ),

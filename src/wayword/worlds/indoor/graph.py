@@ -305,7 +305,7 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
 
 def _parse(scan: str, path: Path) -> ViewpointGraph:
     """Return the graph in a connectivity file. Raises ``DataError`` naming the record and field."""
-    records: list[dict[str, Any]] = read_json(path)
+    records: list[dict[str, Any]] = read_json(path, list)
 
     def field(i: int, name: str, kind: type) -> Any:
         """Return a field of a record. Raises ``DataError`` for another type."""
@@ -325,10 +325,12 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
             [(p[3], p[7], p[11]) for p in poses],
             dtype=np.float64,
         ).reshape(-1, 3)
-        rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
+        rows = [bytes(field(i, "unobstructed", list)) for i in included]
+        if {*map(len, rows)} - {len(records)}:
+            raise ValueError(f"rows of {len(records)} viewpoints were expected")
         # Visibility has a column for every viewpoint of the file: those left out are
         # cut away.
-        sees = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))
+        sees = np.frombuffer(b"".join(rows), np.bool_).reshape(-1, len(records))
         free = sees[:, included]
     except (IndexError, TypeError, ValueError) as error:
         raise DataError(
@@ -337,11 +339,19 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
             f"has the wrong shape ({error})",
         ) from error
     ids = tuple(field(i, "image_id", str) for i in included)
+    names = set[str]()
+    for i, name, position in zip(included, ids, positions, strict=True):
+        if name in names:
+            problem = f"repeats viewpoint {name!r}"
+            raise DataError(path, f"record {i}, field 'image_id'", problem)
+        if not np.isfinite(position).all():
+            raise DataError(path, f"record {i}, field 'pose'", "is not finite")
+        names.add(name)
     # Visibility was annotated from one side: an edge exists if either viewpoint sees
-    # the other.
+    # the other. No edge leads from a viewpoint to itself.
     return build(
         scan,
         ids,
         positions,
-        np.argwhere(free | free.T).astype(np.int32),
+        np.argwhere((free | free.T) & ~np.eye(len(ids), dtype=bool)).astype(np.int32),
     )

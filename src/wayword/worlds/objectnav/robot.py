@@ -100,9 +100,15 @@ DEPTH_ENCODINGS = {
 the other ones as drivers send them."""
 SATURATED = {"<u2": 65535, "<i2": 32767}
 """Largest value of a pixel, with which drivers mark one that was not measured."""
+FARTHEST_LEAST = 10.0
+"""Metres: no laser measures nothing below this distance. Its ``range_min`` is in another unit."""
+OVERCHARGED = 1.1
+"""Fraction of a full battery above which a percentage counts to 100: drivers that compute it from
+the voltage send a little more than 1 for a full one."""
 FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
 """Metres: no depth camera (``data``) or laser (``ranges``) of a robot sees so far with half of its
 rays. Centimetres reach a camera's from a view of half a metre on."""
+LETHAL_LEVEL = 100  # of an occupied cell; maps in another scale are refused
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
 # Wait for a frame that measured something: a camera starts with black frames.
@@ -182,6 +188,11 @@ class NothingMeasured(DataError):
     """Raised for a frame without a single distance: covered, too near, or in sunlight."""
 
 
+def number_or_nan(value: Json) -> float:
+    """Return a number; NaN for null, which rosbridge writes in its place."""
+    return math.nan if value is None else float(value)
+
+
 def scan_depth(
     message: Message,
     topic: str,
@@ -200,9 +211,8 @@ def scan_depth(
     117, ``sensor_msgs/LaserScan``. Raises ``DataError``.
     """
     with naming_field(topic, "ranges"):
-        ranges = np.array(
-            [math.nan if r is None else float(r) for r in message["ranges"]]
-        )
+        ranges = np.array([*map(number_or_nan, message["ranges"])])
+    with naming_field(topic, "angle_min, angle_increment, range_min or range_max"):
         first = float(message["angle_min"])
         step = float(message["angle_increment"])
         last = float(message.get("angle_max") or 0.0)
@@ -211,6 +221,11 @@ def scan_depth(
     if not len(ranges):
         raise DataError(topic, "field 'ranges'", "is empty")
     check_unit(ranges, topic, "ranges", "let the driver send metres")
+    if least > FARTHEST_LEAST:
+        problem = f"is {least:g} m: its unit is not the metre"
+        raise DataError(
+            topic, "field 'range_min'", problem, "let the driver send metres"
+        )
     span = abs(step) * (len(ranges) - 1)
     if not math.isfinite(first) or not 0 < span < 2.1 * math.pi + 1e-9:
         problem = (
@@ -225,7 +240,12 @@ def scan_depth(
         raise DataError(topic, "field 'angle_increment'", problem, remedy)
     is_distance = np.isfinite(ranges) & (ranges > 0)
     is_distance &= (ranges >= least) & (ranges <= most)
-    is_free = ranges == np.inf
+    # Some drivers send the largest distance where nothing is in range. Only one such reading may be
+    # real: other drivers send the farthest reading as the largest distance.
+    is_most = ranges == most
+    if is_most.sum() > 1:
+        is_distance &= ~is_most
+    is_free = (ranges == np.inf) | (is_most & ~is_distance)
     if no_return == "free":
         is_too_near = (ranges == -np.inf) | ((ranges > 0) & (ranges < least))
         is_free = ~is_distance & ~is_too_near
@@ -244,11 +264,12 @@ def scan_depth(
     bearings = (angles if flipped else -angles) + turn
     bearings = (bearings + 180.0) % 360.0 - 180.0
     nearest, column_bearings = observation.nearest_per_column(metres, bearings)
+    # What is beyond the laser's own range is unknown, also where it hit nothing.
     return observation.from_laser(
         nearest,
         tuple(column_bearings.tolist()),
         eye,
-        reach,
+        min(reach, most),
     )
 
 
@@ -329,14 +350,21 @@ def floor_map(message: Message, topic: str) -> FloorMap:
     """Convert an ``OccupancyGrid`` to a map of the floor."""
     with naming_field(topic, "data"):
         info = message["info"]
-        data = np.array(message["data"], np.int16).astype(np.uint8)
+        data = np.array(message["data"], np.int16)
+        if not len(data):
+            raise ValueError("the map has no cells yet")
+        if data.min() < -1 or data.max() > LETHAL_LEVEL:
+            found = f"{data.min()} to {data.max()}"
+            raise ValueError(f"cells are {found}, not -1 to {LETHAL_LEVEL}")
         cell = float(info["resolution"])
         origin = info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
-        is_rotated = abs(float(origin["orientation"]["z"])) > 1e-6
+        turn = origin["orientation"]
+        turns = [abs(float(turn.get(axis, 0.0))) for axis in "xyz"]
+        is_rotated = max(turns) > 1e-6
         if not 0 < cell < math.inf or not math.isfinite(x + y) or is_rotated:
             raise ValueError("the grid is rotated, or its cells have no size or place")
-        levels = data.reshape(int(info["height"]), int(info["width"]))
+        levels = data.astype(np.uint8).reshape(int(info["height"]), int(info["width"]))
         return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
 
 
@@ -359,8 +387,8 @@ class Transforms:
                 # ROS 1 writes a slash before a frame's name, tf2 does not.
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
-                    [float(shift[axis]) for axis in "xyz"],
-                    [float(turn[axis]) for axis in "xyzw"],
+                    [number_or_nan(shift[axis]) for axis in "xyz"],
+                    [number_or_nan(turn[axis]) for axis in "xyzw"],
                     received,
                 )
                 length = math.hypot(*entry[2])
@@ -565,12 +593,10 @@ class RosBase:
         elif topic == s.battery:
             share = message.get("percentage")
             # Some drivers send 0 to 100: their first values are above 1.
-            if isinstance(share, int | float) and 1 < share <= 100:
+            if isinstance(share, int | float) and share > OVERCHARGED:
                 self._full_charge = 100
-            if (
-                not isinstance(share, int | float)
-                or not 0 <= share <= self._full_charge
-            ):
+            most = max(OVERCHARGED, self._full_charge)
+            if not isinstance(share, int | float) or not 0 <= share <= most:
                 problem = f"{s.battery}: the percentage must be between 0 and 1, got {share!r}"
                 problem += "; to search without it, leave dataset.battery empty"
             elif (share := share / self._full_charge) < s.least_charge:
@@ -725,6 +751,10 @@ class RosBase:
                 self._cancel_quietly()
                 status = "blocked" if error.args[:1] == (True,) else "silent"
                 reason = f"cancelled after {s.motion:g} s"
+                if status == "silent":
+                    reason += (
+                        f", without feedback: does {action} run, and rosbridge 2.0?"
+                    )
             self._with_retries(self._locate)
         distance = math.dist(start[:2], self._place[:2])
         # A silent robot that moved by more than 5 cm or 3 degrees did receive the goal.

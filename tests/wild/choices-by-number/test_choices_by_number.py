@@ -1,0 +1,47 @@
+"""Numbers of a choice in the forms that models write."""
+
+from __future__ import annotations
+
+from wayword.agents.answers import read_choice, read_pick
+from wayword.core.action import Rejection
+
+NUMBERS = ["0", "1", "2", "3", "7"]
+PREDICTIONS = {
+    "3": ("3", "3.0", "03", "three", "3rd", "the third one", "No. 3", "第3个", "方向3", "３", "٣",
+          "option 3 (not 2)", "3 (the kitchen)", "Direction 3"),
+    "1": ("1st", "one"),
+    "unknown": ("-1", "-3", "−3", "3.5", "37", "3 o'clock", "None of the above"),
+    "several_actions": ("3, 7", "3/7", "3-7"),
+}  # fmt: skip
+OBJECTS = {
+    '{"prediction": 3.0}': "3",
+    '{"prediction": [3]}': "3",
+    '{"prediction": {"direction": 3}}': "3",
+    '{"prediction": -1}': "unknown",
+    '{"prediction": [3, 7]}': "several_actions",
+}
+PICKS = {
+    "Frontier 3": "3",
+    "-1": "unknown",
+    "1. Frontier 3": "several_actions",
+    "Answer: it asks for the nearest\nANSWER: 3": "3",
+}
+
+
+def read(answer: str) -> str:
+    chosen = read_choice(answer, NUMBERS)
+    if isinstance(chosen, Rejection):
+        return chosen.kind
+    return chosen.choice or "stop"
+
+
+def test_a_prediction_is_the_number_in_every_form() -> None:
+    cases = {f"Prediction: {w}": n for n, words in PREDICTIONS.items() for w in words}
+    results = {answer: read(answer) for answer in cases | OBJECTS}
+    assert results == cases | OBJECTS
+
+
+def test_a_pick_is_the_number_in_every_form() -> None:
+    for answer, expected in PICKS.items():
+        picked = read_pick(answer, NUMBERS)
+        assert getattr(picked, "kind", picked) == expected, answer

@@ -1,0 +1,86 @@
+"""Encodings, names and forms of prediction files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.small_house import SmallHouse
+from wayword.core.errors import DataError
+from wayword.metrics import predictions
+
+WALK = ["s", "b", "c"]
+RECORD = {"instr_id": "to_c", "trajectory": WALK}
+LINE = json.dumps(RECORD)
+FILES = {
+    "capitals": ("p.JSON", LINE.encode()),
+    "capitals, zipped": ("p.json.GZ", gzip.compress(LINE.encode())),
+    "ndjson": ("p.ndjson", LINE.encode()),
+    "UTF-16 lines": ("p.jsonl", f"{LINE}\r\n\r\n".encode("utf-16")),
+    "UTF-16 lines in .json": ("p.json", f"{LINE}\n\n".encode("utf-16")),
+    "carriage returns": ("p.jsonl", f"{LINE}\r\r".encode()),
+    "byte order mark and lines": ("p.jsonl", b"\xef\xbb\xbf" + LINE.encode()),
+}
+RECORDS: dict[str, Any] = {
+    "headings as texts": [
+        {"instr_id": "to_c", "trajectory": [[p, "0.5", "-0.25"] for p in WALK]}
+    ],
+    "a running number": [{"id": 0, "episode_id": "to_c", "path": WALK}],
+    "a name that is null": [{"instr_id": None, "id": "to_c", "path": WALK}],
+    "two containers": {"results": {"predictions": [RECORD]}},
+    "positions next to names": [
+        {"instr_id": "to_c",
+         "trajectory": [{"viewpoint_id": p, "position": [0, 0, 0]} for p in WALK]}
+    ],
+}  # fmt: skip
+
+
+def scored(path: Path, content: bytes) -> tuple[float, float]:
+    path.write_bytes(content)
+    house = SmallHouse()
+    (scores,) = predictions.read(path, house).score(house)
+    return scores["sr"], scores["tl"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read(name: str, tmp_path: Path) -> None:
+    file, content = FILES[name]
+    assert scored(tmp_path / file, content) == (1.0, 4.0)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_read(name: str, tmp_path: Path) -> None:
+    content = json.dumps(RECORDS[name]).encode()
+    assert scored(tmp_path / "p.json", content) == (1.0, 4.0)
+
+
+BAD = {
+    "another scan": (
+        json.dumps([{**RECORD, "scan_id": "other"}]),
+        "episode to_c is in small",
+    ),
+    "whole numbers are places": (
+        json.dumps([{"instr_id": "to_c", "trajectory": [["s", "1", "0"]]}]),
+        "'1' is not a place",
+    ),
+    "places of a path": (
+        json.dumps([{"instr_id": "to_c", "path": [{"position": {"x": 0, "y": 0}}]}]),
+        "has positions in metres",
+    ),
+    "deep nesting": (
+        f'[{{"instr_id": "to_c", "path": {"[" * 5000}{"]" * 5000}}}]',
+        "not valid JSON",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mistake_is_one_line(name: str, tmp_path: Path) -> None:
+    text, message = BAD[name]
+    with pytest.raises(DataError, match=message) as error:
+        scored(tmp_path / "p.json", text.encode())
+    assert "\n" not in str(error.value)

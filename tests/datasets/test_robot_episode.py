@@ -93,7 +93,10 @@ def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence()
         s.feedback.details["reason"] for s in trajectory.steps if not s.feedback.ok
     ]
     assert reasons[0].startswith("the connection broke; restored after")
-    assert reasons[1:] == ["Action goal was rejected", "cancelled after 2 s"]
+    assert reasons[1] == "Action goal was rejected"
+    # The bridge says nothing of an action that it does not know: the user needs the two causes.
+    hint = "without feedback: does /spin run, and rosbridge 2.0?"
+    assert reasons[2:] == [f"cancelled after 2 s, {hint}"]
     blocked = [
         note.details["status"] for note in trajectory.notes() if note.kind == "blocked"
     ]

@@ -19,6 +19,8 @@ from wayword.models.servers.batch_forms import (
     Result,
     arguments_of,
     call_of,
+    conversation,
+    declared,
     id_of,
     limit_of,
     lines_of,
@@ -93,32 +95,12 @@ def messages_request(body: Mapping[str, Any]) -> dict[str, Json]:
     params |= {name: body[name] for name in _SAMPLING if name in body}
     if stops := body.get("stop"):
         params["stop_sequences"] = stops
-    # In this API, system messages are a field of their own.
-    rules = [each for each in body["messages"] if each["role"] == "system"]
+    rules, messages = conversation(body, "assistant", "content", _content)
     if rules:
-        params["system"] = [part for each in rules for part in _parts(each["content"])]
-    messages: list[dict[str, Json]] = []
-    for message in body["messages"]:
-        if message["role"] == "system":
-            continue
-        role = "assistant" if message["role"] == "assistant" else "user"
-        content = _content(message)
-        # Results of several calls are one message.
-        if messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += content
-        else:
-            messages.append({"role": role, "content": content})
+        params["system"] = rules
     params["messages"] = messages
-    if tools := body.get("tools"):
-        functions = [tool["function"] for tool in tools]
-        params["tools"] = [
-            {
-                "name": each["name"],
-                "description": each.get("description", ""),
-                "input_schema": each["parameters"],
-            }
-            for each in functions
-        ]
+    if tools := declared(body, "input_schema"):
+        params["tools"] = tools
         choice = body.get("tool_choice")
         if isinstance(choice, Mapping):
             chosen = {"type": "tool", "name": choice["function"]["name"]}
@@ -131,7 +113,7 @@ def messages_request(body: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _content(message: Mapping[str, Any]) -> list[Json]:
-    """Return the content blocks of a message that is no system message."""
+    """Return the content blocks of a message."""
     if message["role"] == "tool":
         result = {"type": "tool_result", "tool_use_id": message["tool_call_id"]}
         return [{**result, "content": message["content"]}]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class Result:
     @property
     def is_failure(self) -> bool:
         """True if the same request may have another result."""
-        return self.status in (NOT_PROCESSED, LOST) or self.status >= 500
+        return self.status < 200 or self.status in (408, 429) or self.status >= 500
 
 
 class BatchServer(Protocol):
@@ -244,6 +244,42 @@ def lines_of(content: bytes) -> Iterator[Json]:
 
 
 # Parts of chat requests, for interfaces of another form.
+
+
+def conversation(
+    body: Mapping[str, Any],
+    role: str,
+    content: str,
+    parts_of: Callable[[Mapping[str, Any]], list[Json]],
+) -> tuple[list[Json], list[dict[str, Json]]]:
+    """Return the parts of the system messages, and the other messages with their parts in a field
+    ``content``. The assistant's role is ``role``, and all others are the user's."""
+    rules: list[Json] = []
+    messages: list[dict[str, Json]] = []
+    for message in body["messages"]:
+        if message["role"] == "system":
+            rules += parts_of(message)
+            continue
+        speaker = role if message["role"] == "assistant" else "user"
+        # Results of several calls are one message.
+        if messages and messages[-1]["role"] == speaker:
+            messages[-1][content] += parts_of(message)
+        else:
+            messages.append({"role": speaker, content: parts_of(message)})
+    return rules, messages
+
+
+def declared(body: Mapping[str, Any], schema: str) -> list[Json]:
+    """Return the tools of a chat request, each with its parameters in a field ``schema``."""
+    functions = [tool["function"] for tool in body.get("tools") or ()]
+    return [
+        {
+            "name": each["name"],
+            "description": each.get("description", ""),
+            schema: each["parameters"],
+        }
+        for each in functions
+    ]
 
 
 def limit_of(body: Mapping[str, Any]) -> int:

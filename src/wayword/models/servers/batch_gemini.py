@@ -18,6 +18,8 @@ from wayword.models.servers.batch_forms import (
     Result,
     arguments_of,
     call_of,
+    conversation,
+    declared,
     limit_of,
     picture_of,
     read_json,
@@ -85,19 +87,7 @@ _INVALID = 3  # code of an invalid argument; all others may be tried again
 
 def content_request(body: Mapping[str, Any]) -> dict[str, Json]:
     """Return a chat request as one of ``generateContent``."""
-    contents: list[dict[str, Json]] = []
-    rules: list[Json] = []
-    for message in body["messages"]:
-        parts = _parts(message)
-        if message["role"] == "system":
-            rules += parts
-            continue
-        role = "model" if message["role"] == "assistant" else "user"
-        # Results of several calls are one message.
-        if contents and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        else:
-            contents.append({"role": role, "parts": parts})
+    rules, contents = conversation(body, "model", "parts", _parts)
     request: dict[str, Json] = {"contents": contents}
     if rules:
         request["systemInstruction"] = {"parts": rules}
@@ -111,17 +101,8 @@ def content_request(body: Mapping[str, Any]) -> dict[str, Json]:
     if schema := mapping(form, "json_schema").get("schema"):
         settings["responseJsonSchema"] = schema
     request["generationConfig"] = settings
-    if tools := body.get("tools"):
-        functions = [tool["function"] for tool in tools]
-        declared = [
-            {
-                "name": each["name"],
-                "description": each.get("description", ""),
-                "parametersJsonSchema": each["parameters"],
-            }
-            for each in functions
-        ]
-        request["tools"] = [{"functionDeclarations": declared}]
+    if tools := declared(body, "parametersJsonSchema"):
+        request["tools"] = [{"functionDeclarations": tools}]
         request["toolConfig"] = {"functionCallingConfig": {"mode": "ANY"}}
     return request
 

@@ -50,6 +50,8 @@ QUIET_S = 2.0
 # Between two looks at a batch: at first, then with a growing pause. Batches take minutes at least.
 POLL_S = 5.0
 LONGEST_POLL_S = 60.0
+# A server that asks for a longer pause has a wrong clock.
+LONGEST_WAIT_S = 3600.0
 
 # A batch that its provider denies for so long is gone. Anthropic's are not found at times, mostly
 # after they were made: https://github.com/anthropics/anthropic-sdk-python/issues/1432
@@ -474,7 +476,8 @@ class BatchConnection(Connection):
                 if not (error.away or error.retryable):
                     raise
                 denied = 0.0
-                await asyncio.sleep(max(pause, error.retry_after or 0.0))
+                wait = min(error.retry_after or 0.0, LONGEST_WAIT_S)
+                await asyncio.sleep(max(pause, wait))
             pause = _longer(pause)
 
 

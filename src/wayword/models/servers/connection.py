@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
 MOST_FILE_BYTES = 1_000_000_000  # of a file of results: 50,000 answers of 20 kB
+_MOST_HEADER = 65536
 MOST_LISTED_BYTES = 16_000_000  # of a list of models: routers have thousands
 
 _DESCRIPTIONS = (
@@ -148,26 +149,9 @@ class Connection:
         data = body
         if body is not None and not isinstance(body, bytes):
             data = json.dumps(body).encode()
-        try:
-            async with asyncio.timeout(self._settings.seconds):
-                async with self._open_session().request(
-                    method,
-                    self._url(route),
-                    data=data,
-                    headers=headers,
-                    # A redirect could send the key to another address.
-                    allow_redirects=False,
-                ) as response:
-                    read_bytes, is_complete = await _read_body(
-                        response, MOST_FILE_BYTES
-                    )
-        except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            seconds = self._settings.seconds
-            failure = model_error(error, self.address, self._proxy, seconds)
-            # The request may have arrived before the connection broke.
-            if not failure.fatal:
-                failure.lost = "cut off"
-            raise failure from None
+        response, read_bytes, is_complete = await self._request(
+            method, route, data, MOST_FILE_BYTES, headers
+        )
         if not is_complete:
             raise ModelError(f"a file of {self.address} is too large", fatal=True)
         if response.status < 300:
@@ -185,6 +169,37 @@ class Connection:
             retry_after=retry_after(response.headers, text),
             lost="cut off" if response.status in _WORKED_CODES else "",
         )
+
+    async def _request(
+        self,
+        method: str,
+        route: str,
+        data: bytes | None,
+        most: int = MOST_BYTES,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[ClientResponse, bytes, bool]:
+        """Return a response, up to ``most`` bytes of its body, and True if these are all. Raises
+        ``ModelError``, with ``lost`` if the request may have arrived."""
+        limit = self._settings.seconds
+        try:
+            async with asyncio.timeout(limit):
+                # A redirect could send prompt and key to another address.
+                async with self._open_session().request(
+                    method,
+                    self._url(route),
+                    data=data,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response:
+                    read_bytes, is_complete = await _read_body(response, most)
+        except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
+            failure = model_error(error, self.address, self._proxy, limit)
+            if isinstance(error, TimeoutError):
+                failure.lost = "time limit"
+            elif not failure.fatal:
+                failure.lost = "cut off"
+            raise failure from None
+        return response, read_bytes, is_complete
 
     async def _billed(
         self,
@@ -233,21 +248,13 @@ class Connection:
         if (clean := paired(text, request.body)) is not request.body:
             text = json.dumps(clean)
         try:
-            async with asyncio.timeout(self._settings.seconds):
-                async with self._open_session().post(
-                    self._url(request.route), data=text.encode(), allow_redirects=False
-                ) as response:
-                    read_bytes, is_complete = await _read_body(response)
-        except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            limit = self._settings.seconds
-            failure = model_error(error, self.address, self._proxy, limit)
-            if isinstance(error, TimeoutError):
-                failure.lost = "time limit"
-            elif not failure.fatal:
-                failure.lost = "cut off"
+            response, read_bytes, is_complete = await self._request(
+                "POST", request.route, text.encode()
+            )
+        except ModelError as failure:
             if failure.lost:  # the server may have received the request
                 failure.billed = self._estimate(request)
-            raise failure from None
+            raise
         status = response.status
         if status < 300 and not is_complete:
             size = f"{MOST_BYTES // 1_000_000} MB"
@@ -409,6 +416,8 @@ class Connection:
             ),
             headers=self._headers,
             timeout=ClientTimeout(),
+            # Gateways add cookies and policies beyond aiohttp's 8 KiB.
+            max_field_size=_MOST_HEADER,
             cookie_jar=DummyCookieJar(),
             proxy=self._proxy or None,
         )

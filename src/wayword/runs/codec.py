@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import errno
 import gzip
 import json
 import math
@@ -504,6 +505,8 @@ _MOST_BYTES = 64 << 20
 _MOST_RATIO = 200
 """A line is at most 64 MiB long, or 200 times its compressed size: recorded prompts repeat
 themselves up to 50 times, a decompression bomb 1,000 times."""
+# Errors of file systems without locks, as Lustre's: https://github.com/tox-dev/filelock/issues/67
+_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 _SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 
@@ -803,8 +806,8 @@ class Appender:
                         # of any file.
                         self._file.seek(1 << 40)
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
-                except OSError:
-                    return False
+                except OSError as error:
+                    return error.errno in _NO_LOCKS
                 return True
         return True
 

@@ -65,13 +65,15 @@ class Tracker:
         elif run_id:
             # Trackio resumes by the name, and two run folders may have the same
             name = f"{name}-{run_id[:6]}"
+        options |= {"project": project_name, "name": name, "config": dict(config)}
         # Trackio's own functions find the run only in the context that opened it.
-        opened = self._library.init(
-            project=project_name,
-            name=name,
-            config=dict(config),
-            **options,
-        )
+        try:
+            opened = self._library.init(**options)
+        except Exception as error:
+            if "deleted" not in str(error) or "id" not in options:
+                raise
+            # W&B never gives the ID of a deleted run again.
+            opened = self._library.init(**options | {"id": f"{run_id}-2"})
         self._library = opened or self._library
 
     def _open_mlflow(

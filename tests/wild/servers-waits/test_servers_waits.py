@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,41 @@ def test_a_wait_is_read(
     headers: dict[str, str], text: str, seconds: float | None
 ) -> None:
     assert retry_after(headers, text, NOW) == (seconds and pytest.approx(seconds))
+
+
+@pytest.mark.parametrize("skew", [-900, 0, 900])
+def test_a_date_is_read_by_the_clock_of_the_server(skew: int) -> None:
+    theirs = time.time() + skew
+    headers = {"Date": formatdate(theirs), "Retry-After": formatdate(theirs + 30)}
+    assert retry_after(headers) == pytest.approx(30.0, abs=1.5)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"RateLimit": '"default";r=0;t=37'}, 37.0),
+        ({"RateLimit": "limit=10, remaining=0, reset=37"}, 37.0),
+        ({"RateLimit": '"default";r=3;t=37'}, None),
+        ({"X-Rate-Limit-Reset": "37", "X-Rate-Limit-Remaining": "0"}, 37.0),
+        ({"RateLimit-Reset": "37", "RateLimit-Remaining": "0"}, 37.0),
+        (
+            {
+                "x-ratelimit-reset-requests-day": "3601.5",
+                "x-ratelimit-remaining-requests-day": "0",
+            },
+            3601.5,
+        ),
+        ({"Retry-After": "PT30S"}, 30.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "1e400"}, None),
+    ],
+)
+def test_a_wait_is_read_from_each_form_of_header(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after(headers, now=NOW) == (seconds and pytest.approx(seconds))
 
 
 def test_a_wrong_key_in_a_list_ends_the_run(tmp_path: Path) -> None:

@@ -79,3 +79,19 @@ def test_names_have_only_the_characters_that_mlflow_takes(
     Means(tracker)(1, 1, {"sr:near": 1.0, "osr@3m": 1.0, "50%": 0.0, "größe (m)": 2.0})
     names = {name.removeprefix("episode/") for name in logged[0] if name[0] == "e"}
     assert names == {"sr/near", "osr3m", "50", "gre m", "episodes"}
+
+
+def test_a_run_that_was_deleted_in_the_tracker_gets_another_id(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids: list[str] = []
+
+    class WandB:
+        def init(self, **options: Any) -> None:
+            ids.append(options["id"])
+            if len(ids) == 1:
+                raise RuntimeError("run r was previously created and deleted")
+
+    monkeypatch.setitem(sys.modules, "wandb", WandB())  # type: ignore[arg-type]
+    Tracker("wandb:walks", "r", {}, pytest.fail, run_id="abc")
+    assert ids == ["abc", "abc-2"]

@@ -298,7 +298,8 @@ class BatchConnection(Connection):
                 self._gather(_Waiting(name, request, row))
             # An earlier session has sent it: this one continues to wait for its batch.
             elif sent.batch not in self._tasks:
-                self._start(sent.batch, partial(self._follow, sent.batch))
+                names = self._kept.names(sent.batch)
+                self._start(sent.batch, names, partial(self._follow, sent.batch))
             try:
                 await arrival
             finally:
@@ -366,15 +367,19 @@ class BatchConnection(Connection):
 
     def _start_batch(self, waiting: Sequence[_Waiting]) -> None:
         batch = secrets.token_hex(8)
-        self._kept.begin(batch, {each.name: each.row for each in waiting})
-        self._start(batch, partial(self._submit, batch, waiting))
+        names = [each.name for each in waiting]
+        self._start(batch, names, partial(self._submit, batch, waiting))
 
-    def _start(self, batch: str, work: Callable[[], Awaitable[None]]) -> None:
-        self._tasks[batch] = asyncio.ensure_future(self._finish(batch, work))
+    def _start(
+        self, batch: str, names: Sequence[str], work: Callable[[], Awaitable[None]]
+    ) -> None:
+        work_done = self._finish(batch, names, work)
+        self._tasks[batch] = asyncio.ensure_future(work_done)
 
-    async def _finish(self, batch: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _finish(
+        self, batch: str, names: Sequence[str], work: Callable[[], Awaitable[None]]
+    ) -> None:
         """Do the work of a batch, and let its requests read the results."""
-        names = self._kept.names(batch)
         failure = None
         try:
             await work()
@@ -382,7 +387,7 @@ class BatchConnection(Connection):
             failure = error
         except Exception as error:  # noqa: BLE001 - no call may wait forever, or be paid twice
             line = redacted(f"{type(error).__name__}: {error}"[:200])
-            line = f"the results of the batch {batch} cannot be read: {line}"
+            line = f"the batch {batch} cannot be stored or read: {line}"
             failure = ModelError(line, fatal=True)
         finally:
             del self._tasks[batch]
@@ -398,6 +403,7 @@ class BatchConnection(Connection):
     async def _submit(self, batch: str, waiting: Sequence[_Waiting]) -> None:
         """Send a batch, and store its results once it has ended."""
         requests = {each.name: each.request for each in waiting}
+        self._kept.begin(batch, {each.name: each.row for each in waiting})
         try:
             job_id = await self._form.submit(self, batch, requests)
         except ModelError as error:

@@ -686,8 +686,12 @@ def retry_after(
     It is in ``retry-after-ms`` or ``retry-after``, else in the text of the error, or in the headers
     of the limits that are reached: a number, a duration, or the moment at which it ends.
     """
-    now = time.time() if now is None else now
     fields = {name.lower(): value for name, value in headers.items()}
+    if now is None:
+        now = time.time()
+        # By the server's clock, from which this machine's may differ.
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
+            now = parsedate_to_datetime(fields["date"]).timestamp()
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         wait = _wait(fields.get(name, ""), now, unit)
         if wait is not None:

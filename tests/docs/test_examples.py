@@ -9,6 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from tools.notebook import NOTEBOOK, PAGE, entered
+
+from helpers.sampling import LONG
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
@@ -30,7 +33,11 @@ def test_an_example_runs_and_shows_something(
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+# The one with a language model takes its time; its page shows what it did.
+PLAYED = NOTEBOOKS if LONG else [path for path in NOTEBOOKS if path != NOTEBOOK]
+
+
+@pytest.mark.parametrize("path", PLAYED, ids=lambda path: path.name)
 def test_a_notebook_runs_in_a_kernel_and_every_cell_shows_something(
     path: Path, tmp_path: Path
 ) -> None:
@@ -50,4 +57,15 @@ def test_a_notebook_runs_in_a_kernel_and_every_cell_shows_something(
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
-    assert [len(nbformat.read(path, as_version=4).cells) for path in NOTEBOOKS] == [15]
+    cells = [len(nbformat.read(path, as_version=4).cells) for path in NOTEBOOKS]
+    assert cells == [15, 15]
+
+
+def test_the_page_of_the_notebook_has_its_code_and_texts() -> None:
+    """``python tools/notebook.py`` writes the page, with what each cell showed."""
+    page = PAGE.read_text(encoding="utf-8")
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        text = cell.source
+        if cell.cell_type == "code":
+            text = entered(text)
+        assert text in page, f"{cell.id}: run tools/notebook.py"

@@ -43,6 +43,10 @@ _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     """Return an instance of ``settings`` for a part, the ``owner``; strings are converted to the
     field's type. Raises ``UsageError`` for unknown keys and invalid values."""
+    if not isinstance(settings, type):
+        raise UsageError(
+            f"{owner}: Settings must be a class with @dataclass(frozen=True), got {settings!r:.60}"
+        )
     if not is_dataclass(settings):
         problem = "must be a dataclass; add @dataclass(frozen=True)"
         raise UsageError(f"{place_of(settings)}: {settings.__qualname__} {problem}")

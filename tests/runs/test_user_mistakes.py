@@ -89,6 +89,7 @@ LINES = {
     **{name: WORLD.splitlines().index(text) + 1 for name, text in {
         "Line": "class Line(World):", "Lines": "class Lines(Dataset):",
         "action_space": "    def action_space(self, actor):",
+        "state": "    def state(self):", "succeeded": "    def succeeded(self, task, trajectory):",
         "step": "    def step(self, actor, action):", "world": "    def world(self, episode):",
         "judged": "        return task.episode.id == f\"to_{trajectory.state['place']}\"",
         "moved": "        self.stopped = action == STOP",
@@ -163,6 +164,22 @@ WORLDS = {
         '(Action("right"), STOP)', '("right", "stop")',
         "line.py:@action_space: action_space must return ActionSpace((Action(…), …)), got Act",
     ),
+    "arguments that are numbers": Mistake(
+        'Action("right")', 'Action("right", (1,))',
+        "line.py:@action_space: arguments of an action must be text, got Action(name='right'",
+    ),
+    "a state that is no mapping": Mistake(
+        'return {"place": self.place}', "return self.place",
+        "line.py:@state: state must return a dict, got ",
+    ),
+    "an instruction that is none": Mistake(
+        'f"Walk to place {number}, then stop."', "None",
+        "line.py:@Lines: Lines: the instruction of 'to_1' must be text, got None",
+    ),
+    "a judge that answers in words": Mistake(
+        """task.episode.id == f"to_{trajectory.state['place']}\"""", '"yes"',
+        "line.py:@succeeded: succeeded must return True, False or None, got 'yes'",
+    ),
     "a step without its action": Mistake(
         "def step(self, actor, action)", "def step(self, action)", "takes 2 positional"
     ),
@@ -228,6 +245,13 @@ AGENTS = {
     "settings that are no dataclass": Mistake(
         "    needs_model", "    class Settings:\n        x = 3\n\n    needs_model",
         "Mine.Settings must be a dataclass; add @dataclass(frozen=True)",
+    ),
+    "settings in a dict": Mistake(
+        "    needs_model", "    Settings = {'x': 3}\n\n    needs_model",
+        "Settings must be a class with @dataclass(frozen=True), got {'x': 3}",
+    ),
+    "an exit": Mistake(
+        "self.left -= 1", "raise SystemExit(3)", "SystemExit: 3 (D/mine.py:@left)"
     ),
     "an illegal action": Mistake(
         "Decision(STOP)", "Decision(Action('jump'))",

@@ -46,7 +46,8 @@ def test_a_run_on_a_file_says_how_to_name_it_and_one_on_a_missing_package_does_n
 ) -> None:
     own = viewer.write_pages(make_run(tmp_path / "own", dataset_checksum="sha256:0"))
     assert "the run's dataset 'hello' is a Python file" in own.notice
-    assert own.notice.endswith("open the run again with --with FILE")
+    way_out = "open the run again with --with FILE (in Python: trusted=[FILE])"
+    assert own.notice.endswith(way_out)
     page = (own.index.parent / "episodes" / "one.html").read_text(encoding="utf-8")
     assert "no dataset" not in page
     assert "--with FILE" in page

@@ -118,7 +118,8 @@ class Toolkit:
             return self.models[role]
         if "main" not in self.models:
             raise UsageError(
-                "this agent needs a language model; choose one with --model"
+                "this agent needs a language model; choose one with --model (needs_model = True in "
+                "its class says so before the run)"
             )
         return self.models["main"].as_role(role)
 

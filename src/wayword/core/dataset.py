@@ -539,6 +539,11 @@ def check_opened(dataset: Any) -> None:
         name = task.episode.id
         if not isinstance(name, str):
             raise UsageError(f"{where}: an episode's id must be text, got {name!r}")
+        text = task.episode.instruction
+        if not isinstance(text, str):
+            raise UsageError(
+                f"{where}: the instruction of {name!r} must be text, got {text!r:.60}"
+            )
         if name in ids:
             raise UsageError(
                 f"{where}: two tasks have the id {name!r}; give each its own"

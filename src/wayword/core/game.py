@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
@@ -176,7 +176,11 @@ class Game:
     def finished(self) -> Trajectory:
         """Return the trajectory with its ending and the world's final state."""
         self.trajectory.ended = self.ended or "step_limit"
-        self.trajectory.state = self.world.state()
+        state = self.world.state()
+        if not isinstance(state, Mapping):
+            where = place_of(type(self.world).state)
+            raise CodeError(f"{where}: state must return a dict, got {state!r:.80}")
+        self.trajectory.state = state
         return self.trajectory
 
     def clone(self) -> Self:
@@ -202,6 +206,10 @@ def _checked(world: World, actor: str) -> ActionSpace:
         where = place_of(type(world).action_space)
         expected = "action_space must return ActionSpace((Action(…), …))"
         raise CodeError(f"{where}: {expected}, got {space!r:.80}")
+    if is_list and not all(isinstance(each, str) for each in listed[0].arguments):
+        where = place_of(type(world).action_space)
+        expected = "arguments of an action must be text"
+        raise CodeError(f"{where}: {expected}, got {listed[0]!r:.80}")
     return space
 
 

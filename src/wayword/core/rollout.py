@@ -94,7 +94,8 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
         raise
     except WaywordError as error:
         play.fail(str(error))
-    except Exception as error:  # noqa: BLE001 - one episode's bug must not end a run of thousands
+    # One episode's bug must not end a run of thousands, nor an exit() in a user's code.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         play.fail(describe(error))
     *earlier, trajectory = play.trials
     trajectory.earlier = earlier

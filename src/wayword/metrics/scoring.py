@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
+from wayword.core.blame import CodeError, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric
@@ -181,7 +182,12 @@ class SuccessScorer(EpisodeScorer):
         success = dataset.succeeded(task, trajectory)
         if success is None:
             return {}
-        return {self._key: float(success)}
+        try:
+            return {self._key: float(success)}
+        except (TypeError, ValueError):
+            where = place_of(type(dataset).succeeded)
+            expected = "succeeded must return True, False or None"
+            raise CodeError(f"{where}: {expected}, got {success!r:.60}") from None
 
 
 def scorer(family: Family | str) -> Scorer:

@@ -370,6 +370,8 @@ def _guarded(plan: Plan, cls: Any, base: Any) -> Any:
 
 Trusted = Sequence[Path]
 """Files and folders that the user named with ``--with``."""
+# The way out of a refusal, on the command line and in Python.
+_NAME_IT = "{} with --with FILE (in Python: trusted=[FILE])"
 
 
 def dataset_of(
@@ -461,13 +463,13 @@ def trusted_part(
     if trusted:
         raise UsageError(
             f"{', '.join(map(str, trusted))} is not the file of the run's {kind} {name!r}, or has "
-            "changed since; give the original file with --with FILE"
+            f"changed since; {_NAME_IT.format('give the original file')}"
         )
     if checksum or _is_file_name(name):
         raise UsageError(
             f"the run's {kind} {name!r} is a Python file or a task file, and no file that you "
-            "have not named is opened; if it is yours and unchanged since the run, open the run "
-            "again with --with FILE"
+            "have not named is opened; if it is yours and unchanged since the run, "
+            + _NAME_IT.format("open the run again")
         )
     raise UsageError(f"no {kind} called {name!r} is installed; install its package")
 
@@ -489,7 +491,7 @@ def _with_files(
             if not own:
                 raise UsageError(
                     f"the setting {group}.{key} is the file {str(named)!r}, and no file that "
-                    "you have not named is opened; if it is yours, name it with --with FILE"
+                    f"you have not named is opened; if it is yours, {_NAME_IT.format('name it')}"
                 )
             values[key] = str(own[0])
     return values

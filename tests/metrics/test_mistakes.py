@@ -109,7 +109,9 @@ def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
         stayed == "Step 1: did not stop at the goal. It ran out of steps at the goal."
     )
     left = on_the_line(at("d"), "goto", at("e"), "ok")
-    assert left == "Step 1: left the goal. It ran out of steps at e."
+    assert left == (
+        "Step 1: walked on from the goal instead of stopping. It ran out of steps at e."
+    )
     unknown = on_the_line(at("a", None), "left", at("a", 270.0), "ok")
     assert unknown == (
         "Step 1: turned left (west) at a; the path goes to b (east). It ran out of steps at a."

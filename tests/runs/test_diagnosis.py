@@ -77,7 +77,7 @@ def test_a_stop_while_the_goal_was_in_reach_is_the_mistake_and_a_detour_is_none(
     assert (back.step, back.departed) == (5, 0), "it came nearer again"
     passed = found(*gold[1:], *gold[-2::-1])
     assert passed.cause == "passed_goal"
-    assert "It was at the goal after step " in passed.text
+    assert "A stop after step " in passed.text
 
 
 def test_a_street_walk_that_reached_the_goal_and_went_on_passed_it() -> None:
@@ -110,6 +110,24 @@ def test_the_step_limit_lost_what_an_expert_could_no_longer_reach(
     assert "an expert then needed" in found.text
     short = played(dataset, task, "agent", *moves[:1], ended="step_limit")
     assert mistake_of(short, dataset, task).limit
+
+
+def test_the_first_sentence_is_about_the_departure_and_a_later_one_about_the_last_chance(
+    house: tuple[Houses, Task],
+) -> None:
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    back = [*gold[1:], *gold[-2::-1]]
+    moves = [Action("goto", (place,)) for place in back]
+    walked = played(dataset, task, "agent", *moves, ended="step_limit")
+    found = mistake_of(walked, dataset, task)
+    head, rest = found.sentences()
+    assert found.departed == len(gold), "the step that left the goal"
+    assert found.departed < found.step
+    assert head == (
+        f"Step {found.departed}: walked on from the goal instead of stopping."
+    )
+    assert f"After step {found.step} it was too late: an expert needed " in rest
 
 
 @pytest.mark.parametrize("one_by_one", [2.0, -1.0])

@@ -47,7 +47,7 @@ def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> 
     page = Page.parse(
         Content(Library([top])).compare(["houses-oracle", "houses-random"])
     )
-    assert "houses-random minus houses-oracle" in page.text
+    assert "houses-random against houses-oracle" in page.text
     heads = [each.text for each in page.all("th", scope="col")]
     assert heads[:4] == ["Metric", "houses-oracle", "houses-random", "Difference"]
     spreads = page.all("path", class_="spread")

@@ -95,7 +95,7 @@ def test_a_game_by_requests_is_recorded_like_any_run(
     turn_of(table, "agent")
     check_safe(Page.parse(ask(server, "/play/1/seat?as=agent")[1]))
     shown = board(server, "1", "agent")
-    (instruction,) = shown.all("p", class_="task")
+    (instruction,) = shown.all("h1", class_="task")
     assert len(instruction.text.split()) > 4
     assert shown.all("svg", class_="map")
     goto = [

@@ -63,9 +63,13 @@ class RunPair:
     @property
     def heading(self) -> str:
         """Number of paired episodes, and the settings that differ between the runs."""
-        text = heading(self.comparison)
-        if self.differ:
-            text += f" The runs differ in: {', '.join(self.differ)}."
+        # By the names on the page: the comparison has the paths of the folders.
+        first, second = self.names
+        text = heading(replace(self.comparison, first=first, second=second))
+        # Of a model its name is enough, next to which its checksum says nothing.
+        named = [each for each in self.differ if each != "model_identity"]
+        if named:
+            text += f" The runs differ in: {', '.join(named).replace('_', ' ')}."
         return text
 
     @property
@@ -87,7 +91,10 @@ class RunPair:
         if math.isnan(gap.low):
             return f"{won} of {pairs}; {change}"
         ends = value_range(line.metric, gap.low, gap.high)
-        return f"{won} of {pairs}; {change} (95%: {ends})"
+        text = f"{won} of {pairs}; {change} (95%: {ends})"
+        if gap.low <= 0 <= gap.high:
+            text += ": no clear difference"
+        return text
 
     @property
     def differences(self) -> Sequence[DifferenceRow]:

@@ -350,6 +350,9 @@ class Document:
                     continue
                 if item:
                     words = item.ended(words, self.trajectory.state, parts)
+            elif " in or on " in words:
+                # Closed is the rule, and most of what is carried cannot be opened.
+                words = words.removesuffix(" (closed)")
             shown.append((words, met, parts))
         return shown[:_MOST_CONDITIONS]
 

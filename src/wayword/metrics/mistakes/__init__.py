@@ -187,6 +187,10 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left}
     fact = Fact("out_of_time", step=step, did=did, more=more, **left)
+    # A reader asks where it went wrong, and only then until when it could be mended.
+    if 0 < why.departed < step:
+        more = [*why.more, Fact("too_late", step=step, **left), more[-1]]
+        fact = Fact("lost", step=why.departed, did=did, more=more)
     return Mistake(step, cause, fact, **marks)
 
 

@@ -36,13 +36,18 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     else:
         departed = walk.departure(last)
     more = []
-    if (reached := evidence.causes.get("passed_goal", 0)) > 1 or walk.was_at_goal:
-        # The cause is the step that left the goal, one after the step that reached it. Without a
-        # dataset it is not known.
-        more.append(Fact("passed_goal", reached=max(reached - 1, 0)))
-    # The step that lost the episode is described on its own.
+    # The cause is the step that left the goal, one after the last from which a stop would have
+    # succeeded. Without a dataset, 0: only the scores tell that the goal was reached.
+    passed = evidence.causes.get("passed_goal")
+    if passed == 0:
+        more.append(Fact("was_at_goal"))
+    elif passed is not None and passed > 1:
+        more.append(Fact("passed_goal", reached=passed - 1))
+    # The step that lost the episode is described on its own. Where it came later than the
+    # departure and was not the end, the departure leads, and the caller says when it was too late.
+    leads = lost is not None and 0 < departed < lost.step < last
     is_lost_there = lost is not None and departed == lost.step
-    if departed and not is_lost_there:
+    if departed and not leads and not is_lost_there:
         was_on_path = walk.places[departed - 1] in gold
         kind = "departed" if was_on_path else "turned_away"
         more.append(Fact(kind, step=departed, did=walk.did(departed)))
@@ -58,7 +63,11 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
 
     # The step that lost the episode, and the end.
     did = None
-    if lost and lost.step:
+    if leads:
+        did = walk.did(departed)
+        if walk.places[departed - 1] not in gold:
+            did = Fact("away", did=did)
+    elif lost and lost.step:
         did = walk.did(lost.step)
     if stopped:
         return Explanation(walk.stop(), more, did, "", departed)
@@ -79,11 +88,6 @@ class _GraphWalk:
         start = next(iter(trajectory.start.values()), {})
         self._poses = [start, *(step.pose for step in trajectory.steps)]
         self.places = [place_of(pose) for pose in self._poses]
-
-    @property
-    def was_at_goal(self) -> bool:
-        """True if the walk is known to have passed the goal, but not when."""
-        return self._evidence.causes.get("passed_goal") == 0
 
     def departure(self, last: int) -> int:
         """Return the step up to ``last`` that left the path for good; 0 if there is none.
@@ -265,4 +269,6 @@ def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
         at += 1
     begin = next((start for start, end in parts if end >= at), parts[-1][0])
     end = min((start for start, _ in parts if start > begin), default=None)
-    return evidence.instruction[begin:end].strip(" .,;")
+    # A part may end in the word that joins it to the next one.
+    text = evidence.instruction[begin:end].strip(" .,;")
+    return text.removesuffix(" then").removesuffix(" and").strip(" .,;")

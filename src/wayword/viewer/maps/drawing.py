@@ -136,6 +136,8 @@ def render(where: Map) -> Html:
         gap = 4.0
         if name in goal:
             gap = 20.0
+        elif where.targets is not None:
+            gap = 16.0  # and of the rings of a game
         elif name in stood:
             gap = 11.0
         letters.append((name, *spots[name], gap))

@@ -181,12 +181,16 @@ def draw_lengths(request: FigureRequest) -> Drawing:
 
 
 def metric_axis(axes: Axes, metric: Metric) -> None:
-    """Label the vertical axis; it starts at 0, and a rate's ends at 100%."""
+    """Label the vertical axis; it starts at 0, and a rate's ends at 100%, or at 50% if all of it is
+    below."""
     axes.set_ylabel(axis_label(metric))
     axes.set_ylim(bottom=0.0)
     if metric.kind == "rate":
-        axes.set_ylim(0.0, 100.0)
-        axes.set_yticks(range(0, 101, 20))
+        top = 100
+        if axes.dataLim.y1 <= 50.0:  # else half of the figure would be empty
+            top = 50
+        axes.set_ylim(0.0, float(top))
+        axes.set_yticks(range(0, top + 1, top // 5))
     faint_grid(axes, "y")
 
 
@@ -289,16 +293,15 @@ def _tokens(row: Row) -> float | None:
 def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
     """Label the axis of dollars or tokens, and leave room around the values ``present``."""
 
-    def text(value: float, position: float) -> str:
-        return f"${value:.3g}" if priced else f"{value:,.0f}"
-
     if priced:
         axes.set_xlabel("Cost per episode (US dollars)")
     else:
         axes.set_xlabel("Tokens per episode")
-    axes.xaxis.set_major_formatter(text)
+        axes.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
     if axes.get_xscale() == "log":
         axes.set_xlim(min(present) / 2, max(present) * 2)
+        if priced:  # powers of ten are mathematics, which is not parsed
+            axes.xaxis.set_major_formatter(lambda value, position: f"{value:g}")
     else:
         axes.set_xlim(0, max(present) * 1.15)
 

@@ -31,8 +31,10 @@
     if (!at) return;
     const pane = at.closest(".instruction");
     const low = at.offsetTop + at.offsetHeight;
-    if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight)
-      pane.scrollTop = at.offsetTop - 4;
+    if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight) {
+      const line = parseFloat(getComputedStyle(pane).lineHeight); // no line is cut in half
+      pane.scrollTop = Math.floor((at.offsetTop + 2) / line) * line;
+    }
   }
 
   function mark(number, whole = false) {
@@ -588,7 +590,7 @@
     const more = makeButton("copy", "… more", () => {
       more.textContent = text.classList.toggle("whole") ? "less" : "… more";
     });
-    (cut ? text : shown).append(more);
+    (cut && box === shown ? text : shown).append(more);
   }
   const named = /^#step-(\d+)$/.exec(location.hash);
   if (named) {

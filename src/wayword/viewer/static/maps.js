@@ -201,6 +201,7 @@ const dotsOf = ([x1, y1, x2, y2]) =>
 
 // Goal objects that lie together have one name and, if left alone, one box.
 const TOGETHER = 26; // pixels between the centers of two marks
+const NAMED = 3; // of a group: a longer label would cross the map, and each mark has its title
 function clusters(parts, places) {
   const found = [];
   parts.forEach((part, n) => {
@@ -238,10 +239,11 @@ function gatherNames(names, k) {
     const along = spread(0) > spread(1) ? 0 : 1; // from left to right, or from top to bottom
     group.sort((a, b) => middle(a, along) - middle(b, along));
     const words = group.map((name) => name.dataset.name.replace("→ ", "")),
-      kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
+      kinds = new Set(words.map((each) => each.replace(/ \d+$/, ""))),
+      more = words.length > NAMED ? " + " + (words.length - NAMED) : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
-      (kinds.size > 1 ? words.join(", ") : [...kinds][0] + " × " + group.length);
+      (kinds.size > 1 ? words.slice(0, NAMED).join(", ") + more : [...kinds][0] + " × " + group.length);
     const own = group.map((name) => boxes[shown.indexOf(name)]),
       edge = (side, most) => most(...own.map((box) => box[side]));
     group[0].dataset.box = [

@@ -176,7 +176,7 @@ class Game:
     def finished(self) -> Trajectory:
         """Return the trajectory with its ending and the world's final state."""
         self.trajectory.ended = self.ended or "step_limit"
-        state = self.world.state()
+        state: Any = self.world.state()  # of a user's world, anything
         if not isinstance(state, Mapping):
             where = place_of(type(self.world).state)
             raise CodeError(f"{where}: state must return a dict, got {state!r:.80}")

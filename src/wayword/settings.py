@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from annotated_types import Ge
 
 from wayword.core.blame import place_of
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 
 Count = Annotated[int, Ge(1)]
@@ -87,7 +88,7 @@ class Checked:
 
 
 @cache
-def _hints(cls: type[Any]) -> Mapping[str, Any]:
+def _hints(cls: type[Any]) -> JsonObject:
     """Types of a class's fields; resolving them takes longer than checking values."""
     return get_type_hints(cls)
 
@@ -134,7 +135,7 @@ _TYPES = {
 """Pydantic's type names -> descriptions in errors."""
 
 
-def _expected(error: Mapping[str, Any]) -> str:
+def _expected(error: JsonObject) -> str:
     """Return the expected value from a pydantic error: ``a whole number``, ``at least 1``."""
     limits = error.get("ctx", {})
     text = str(error["msg"])
@@ -232,7 +233,7 @@ def load_shipped(path: Traversable) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
 
 
-def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merge(below: JsonObject, above: JsonObject) -> dict[str, Any]:
     """Merge two trees; ``above`` wins on conflict."""
     merged = dict(below)
     for key, value in above.items():

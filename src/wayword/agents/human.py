@@ -26,6 +26,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.geometry import Point, unit
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
 from wayword.verbalize.generic import compass
@@ -125,7 +126,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     >>> parse_input("go mi", menu)
     'goto has no choice mi here; choices: fridge_1'
     """
-    words = " ".join(words.split())
+    words = single_line(words)
     if words.isdecimal():
         number = int(words)
         last = len(space.listed)
@@ -261,7 +262,7 @@ NO_UNDO = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HumanSettings:
     """``listed``: maximum choices per verb shown each turn; ``?`` always shows all."""
 

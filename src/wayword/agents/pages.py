@@ -55,7 +55,7 @@ class Prompts:
         for path in paths:
             # A misspelled file would silently have no effect.
             if path.stem not in self._page_of:
-                hint = suggest(path.stem, list(self._page_of))
+                hint = suggest(path.stem, self._page_of)
                 raise UsageError(
                     f"{path}: {home.name} has no prompt of that name; {hint}"
                 )

@@ -76,7 +76,7 @@ class Person(ABC):
         """Handle a turn that some actor has taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Situation:
     """An actor's view at its turn: the text that an agent would read, and the legal actions.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
@@ -20,7 +20,7 @@ from annotated_types import Ge, Le
 from wayword.agents.answers import Reply, replies
 from wayword.agents.pages import Prompts
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import WaywordError
 from wayword.core.model import (
     Completion,
@@ -36,6 +36,7 @@ from wayword.core.model import (
 )
 from wayword.core.sight import Eyes, Mode, PictureView
 from wayword.core.trajectory import HISTORY_DROPPED
+from wayword.core.visible import single_line
 from wayword.models.parts.calling import calls_in, in_words
 
 NotNegative = Annotated[int, Ge(0)]
@@ -43,7 +44,7 @@ NotNegative = Annotated[int, Ge(0)]
 Temperature = Annotated[float, Ge(0.0), Le(10.0)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PromptSettings:
     """Settings of agents that write a prompt at every step.
 
@@ -90,7 +91,7 @@ class StepCount:
 
 def quote_safe(text: str) -> str:
     """Return a text on one line with single quotes, to be put between double quotes."""
-    return " ".join(text.split()).replace('"', "'")
+    return single_line(text).replace('"', "'")
 
 
 def joined(*texts: str, gap: str = "\n\n") -> str:
@@ -251,7 +252,7 @@ class PromptBudget:
     async def ask(
         self,
         prompt: Prompt,
-        schema: Mapping[str, Json] | None,
+        schema: JsonObject | None,
         temperature: float,
         stop: tuple[str, ...] = (),
         role: str = "main",

@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 from wayword.agents.pages import SLOT
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
+from wayword.core.visible import single_line
 from wayword.settings import load_shipped, load_yaml
 
 SOURCE = "source.json"
@@ -31,7 +32,7 @@ SYSTEMS = ("navgpt", "velma", "lgx", "langsuite", "discussnav")
 Texts = dict[str, "Template"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """A released text with slots in the syntax of ``str.format``, and its file and line."""
 
@@ -313,7 +314,7 @@ def _literal(text: str) -> str:
 # The releases. Files, names and slots are in ``released.yaml``; each has a function for the rest.
 
 
-def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
+def _navgpt(clone: Clone, variant: str, release: JsonObject) -> Texts:
     """Return the texts of NavGPT.
 
     The release has one template that contains everything, and sends it as one text.
@@ -344,35 +345,30 @@ def _at_slot(prompt: Template, slot: str) -> tuple[str, str, str]:
     return opening[:start], f"{opening[start:]}{slot}{rest_of_line}", after
 
 
-def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
+def _navgpt_steps(clone: Clone, walk: str, release: JsonObject) -> Texts:
     """Return the observations and the history, which the release's code writes.
 
     At the start, ``walk`` has labels of its own: the initial observation, and a thought
     that the answer continues.
     """
     strings = clone.python(release["sentences"])
+    rows = _texts_of(strings, release["texts"])
     opening = "Initial Observation:"
     thought = next(
         (each for each in walk.splitlines() if "Thought:" in each),
         "Thought:",
     )
-    around = strings.with_slots("feature").fill(feature="{description}")
-    arrived = strings.with_slots("action", "new_feature").fill(
-        action="{viewpoint}",
-        new_feature="{description}",
-    )
-    start = strings.with_slots("obs[0]['viewpoint']", "obs[0]['obs_summary']").fill(
-        **{"obs[0]['viewpoint']": "{viewpoint}", "obs[0]['obs_summary']": "{scene}"}
-    )
-    past = strings["get_history.history"].fill(
-        **{"obs['viewpoint']": "{viewpoint}", "obs['obs_summary']": "{scene}"},
-        angle="{event}",
-    )
-    turned = strings["make_equiv_action.action_description"].fill(
-        turned_angle="{unwrapped}",
-        cur_heading="{start}",
-        new_heading="{end}",
-    )
+    around = rows["around"]
+    arrived = rows["arrived"]
+    start = rows["start"]
+    past = rows["past"]
+    # The released string has both parts: the range, a newline, the caption.
+    scene = rows["scene"]
+    named, _, caption = scene.text.partition("\n")
+    # Several strings have this slot alone: the last is for directions without exits.
+    alone = strings.all_with_slots("direction")
+    lines = {name: rows[name] for name in ("objects_near", "exits")}
+    lines["no_exits"] = alone[-1].fill(direction="{direction}")
     return {
         "first": replace(around, text=f"{opening} {around.text}"),
         "now": replace(arrived, text=f"Observation: {arrived.text}"),
@@ -385,52 +381,15 @@ def _navgpt_steps(clone: Clone, walk: str, release: Mapping[str, Any]) -> Texts:
         ),
         # the agent's class writes an answer directly after "Thought:"
         "past": replace(past, text=f"Observation: {past.text}\nThought:{{answer}}"),
-        "turned": turned,
-        **_navgpt_direction(strings),
+        "turned": rows["turned"],
+        "range": replace(scene, text=named),
+        "caption": replace(scene, text=caption),
+        # Lines of a direction: ours begin and end without a newline.
+        **{k: replace(each, text=each.text.strip("\n")) for k, each in lines.items()},
     }
 
 
-def _navgpt_direction(strings: Strings) -> Texts:
-    """Return the lines on a direction.
-
-    A part follows a newline, and a direction without exits has a text of its own.
-    """
-    scene = strings.with_slots(
-        "direction",
-        "left_right1",
-        "left_right2",
-        "observation_list[idx]",
-    ).fill(
-        direction="{direction}",
-        left_right1="{start}",
-        left_right2="{end}",
-        **{"observation_list[idx]": "{caption}"},
-    )
-    # The released string has both parts: the range, a newline, the caption.
-    named, _, caption = scene.text.partition("\n")
-    objects = strings.with_slots("direction", "object_dict").fill(
-        direction="{direction}",
-        object_dict="{objects}",
-    )
-    exits = strings.with_slots("direction", "candidate_range[idx]").fill(
-        direction="{direction}",
-        **{"candidate_range[idx]": "{exits}"},
-    )
-    # Several strings have this slot alone: the last is for directions without exits.
-    alone = strings.all_with_slots("direction")
-    no_exits = alone[-1].fill(direction="{direction}")
-    texts = {"range": scene, "caption": scene, "objects_near": objects}
-    texts |= {"exits": exits, "no_exits": no_exits}
-    texts = {
-        name: replace(template, text=template.text.strip("\n"))
-        for name, template in texts.items()
-    }
-    texts["range"] = replace(scene, text=named)
-    texts["caption"] = replace(scene, text=caption)
-    return texts
-
-
-def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
+def _velma(clone: Clone, variant: str, release: JsonObject) -> Texts:
     """Return the texts of VELMA.
 
     Text files with the slot ``{}``; the sentences of observations are in a Python file.
@@ -469,7 +428,7 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     }
 
 
-def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
+def _langsuite(clone: Clone, variant: str, release: JsonObject) -> Texts:
     """Return the texts of LangSuitE's strategies, each in a subfolder.
 
     The introduction with its example is the first message, answered by YES; then come
@@ -510,11 +469,15 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     return texts
 
 
-def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
+def _rows(clone: Clone, variant: str, release: JsonObject) -> Texts:
     """Return the texts listed in ``released.yaml``, all from one Python file."""
-    strings = clone.python(release["file"])
+    return _texts_of(clone.python(release["file"]), release["texts"])
+
+
+def _texts_of(strings: Strings, rows: JsonObject) -> Texts:
+    """Return the texts of a Python file by the rows of ``released.yaml``."""
     texts = Texts()
-    for ours, row in release["texts"].items():
+    for ours, row in rows.items():
         slots = row.get("slots", {})
         parts = [strings[name] for name in row.get("at", ())]
         if not parts:
@@ -526,7 +489,7 @@ def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     return texts
 
 
-def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
+def _table(clone: Clone, name: str, table: JsonObject) -> Texts:
     """Return the prompts of a paper's table from a user's YAML file.
 
     All of them must be there, as a row that keeps this project's words would claim the
@@ -538,14 +501,14 @@ def _table(clone: Clone, name: str, table: Mapping[str, Any]) -> Texts:
     try:
         listed = load_yaml(file.text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
+        problem = single_line(error)
         raise DataError(file.path, "", f"is not valid YAML: {problem}") from None
     layout = 'write one text per name: robot: "Find {target} …"'
     if not isinstance(listed, dict):
         raise DataError(file.path, "", "is no list of names with texts", layout)
     for given in listed:
         if given not in table:
-            hint = suggest(str(given), list(table))
+            hint = suggest(str(given), table)
             raise DataError(file.path, str(given), "is no prompt of the table", hint)
     # All at once, so that the user adds them in one go.
     if missing := [each for each in table if each not in listed]:
@@ -588,13 +551,13 @@ def import_prompts(
     """
     releases = _releases()
     if system not in releases:
-        raise UsageError(f"no release {system!r}; {suggest(system, list(releases))}")
+        raise UsageError(f"no release {system!r}; {suggest(system, releases)}")
     variants = releases[system].get("variants", [""])
     # By default the first one of the table.
     variant = variant or variants[0]
     if variant not in variants:
         raise UsageError(
-            f"{system} has no variant {variant!r}; {suggest(variant, list(variants))}"
+            f"{system} has no variant {variant!r}; {suggest(variant, variants)}"
         )
     # An empty folder may be filled; a file or anything else in the way is kept.
     is_empty = out.is_dir() and not any(out.iterdir())
@@ -632,9 +595,9 @@ def import_prompts(
 
 
 @cache
-def _releases() -> Mapping[str, Any]:
+def _releases() -> JsonObject:
     """Return the table of releases; it is read once."""
-    releases: Mapping[str, Any] = load_shipped(Path(__file__).parent / "released.yaml")
+    releases: JsonObject = load_shipped(Path(__file__).parent / "released.yaml")
     return releases
 
 
@@ -653,7 +616,7 @@ def _source_of(folder: Path) -> Path | None:
     return next((each for each in paths if each.is_file()), None)
 
 
-def settings_of(folder: Path) -> Mapping[str, Any]:
+def settings_of(folder: Path) -> JsonObject:
     """Return the settings that imported prompts need; none for other folders.
 
     Such as ``shots=0`` where the text contains an example. Raises ``DataError``.

@@ -5,7 +5,6 @@ Rules and other prose of prompts do not count.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wayword.core.dataset import Dataset, Task
+from wayword.core.files import text_checksum
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -34,7 +34,7 @@ def level_checksums(plan: Plan) -> list[str]:
 def checksums(dataset: Dataset, tasks: Sequence[Task]) -> list[str]:
     """Return 12 hexadecimal digits of the scene, start, goal and instruction of each task."""
     texts = [json.dumps(content(dataset, task)) for task in tasks]
-    return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in texts]
+    return [text_checksum(text, 12) for text in texts]
 
 
 def content(dataset: Dataset, task: Task) -> Any:

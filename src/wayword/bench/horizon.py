@@ -25,7 +25,6 @@ single test; the lower end only if a level beyond it is. Neither needs a shape o
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -38,7 +37,7 @@ HALF = 0.5
 """Success rate that defines the horizon."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """One try at one episode: its level (index), its place (the unit of intervals), the outcome."""
 
@@ -48,7 +47,7 @@ class Attempt:
     success: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Horizon:
     """H50 with its interval; 0 is below the ladder, infinity beyond it.
 
@@ -61,17 +60,6 @@ class Horizon:
     rates: tuple[Interval, ...]
     ceiling: Interval
     is_monotone: bool
-
-
-def level_rates(attempts: Sequence[Attempt], levels: int) -> list[Interval]:
-    """Return the success at each level with its interval, NaN where it was not played."""
-    rates = []
-    for level in range(levels):
-        # Episodes of one place depend on each other, so the place is the unit.
-        tried = [each for each in attempts if each.level == level]
-        won = np.array([each.success for each in tried], dtype=float)
-        rates.append(rate_interval(won, [each.place for each in tried]))
-    return rates
 
 
 def mean_success(attempts: Sequence[Attempt], levels: int) -> Interval:
@@ -105,7 +93,14 @@ def horizon(
     """
     least = [max(HALF, chance) for chance in floor or [0.0] * len(lengths)]
     # Players that guess exceed the floor by chance alone, so it counts next to one half.
-    rates = level_rates(attempts, len(lengths))
+    rates = []
+    counts = []
+    for level in range(len(lengths)):
+        # Episodes of one place depend on each other, so the place is the unit.
+        tried = [each for each in attempts if each.level == level]
+        won = np.array([each.success for each in tried], dtype=float)
+        rates.append(rate_interval(won, [each.place for each in tried]))
+        counts.append(len(tried))
     # Levels that are solved more often than one half, with confidence.
     above = [
         number
@@ -126,13 +121,11 @@ def horizon(
         high = float(length)
     if high == lengths[0]:
         high = 0.0  # every level is below
-    counts = Counter(each.level for each in attempts)
-    tried = [counts[level] for level in range(len(lengths))]
     # The value may fall outside of the interval, which is more reliable.
     value = isotonic_crossing(
         lengths,
         [rate.mean for rate in rates],
-        tried,
+        counts,
         HALF,
     )
     h50 = Interval(min(max(value, low), high), low, high)

@@ -7,7 +7,6 @@ every other command reads it. The card is computed from the runs and kept in ``F
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,8 +51,9 @@ from wayword.bench.sight import (
     sight_rows,
     verdict,
 )
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import reading
+from wayword.core.files import reading, text_checksum
 from wayword.core.shapes import Shapes, check_shape, parse_untrusted
 from wayword.metrics.intervals import (
     ALPHA,
@@ -90,7 +90,7 @@ QUICK_HOPELESS = 0.2
 (one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Track:
     """A ladder: a dataset, its levels' ``lengths``, and the score that means success.
 
@@ -125,7 +125,7 @@ class Track:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bench:
     """A version: its tracks, the agent that plays by default, and the episodes of each level."""
 
@@ -144,7 +144,7 @@ class Bench:
 def open_bench(version: str = VERSIONS[-1]) -> Bench:
     """Return the version of that name. Raises ``UsageError`` for an unknown one."""
     if version not in VERSIONS:
-        raise UsageError(f"no bench {version!r}; {suggest(version, list(VERSIONS))}")
+        raise UsageError(f"no bench {version!r}; {suggest(version, VERSIONS)}")
     file = Path(__file__).parent / f"{version}.yaml"
     tree = load_shipped(file)
     tracks = []
@@ -163,7 +163,7 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contender:
     """A player on a version, with the options of the command.
 
@@ -200,9 +200,7 @@ class Contender:
         named = {track.name: track for track in self.bench.tracks}
         for name in self.tracks:
             if name not in named:
-                raise UsageError(
-                    f"--tracks: no track {name!r}; {suggest(name, list(named))}"
-                )
+                raise UsageError(f"--tracks: no track {name!r}; {suggest(name, named)}")
         tracks = [named[name] for name in self.tracks or named]
         if self.quick:
             tracks = [track.quick() for track in tracks]
@@ -241,7 +239,7 @@ class Contender:
                 ),
             )
 
-    def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _settings(self, dataset: JsonObject) -> JsonObject:
         """Return the player's settings with those of the dataset, over the version's for its
         agent."""
         # The version's settings are for its own agent only.
@@ -290,7 +288,7 @@ class Contender:
             merged = merge(plan.settings, settings)
             yield condition, replace(plan, settings=merged, out=out)
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JsonObject:
         """Return the part of the card that says who played what."""
         return {
             "bench": self.bench.version,
@@ -309,7 +307,7 @@ class Contender:
 
 def _digest(salt: str) -> str:
     """Return the start of a salt's SHA-256, which names a private twin without telling its salt."""
-    return hashlib.sha256(salt.encode()).hexdigest()[:8]
+    return text_checksum(salt, 8)
 
 
 def sample_size(bench: Bench, quick: bool) -> int:
@@ -430,7 +428,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
+def make_card(folder: Path, header: JsonObject) -> JsonObject:
     """Return the card of the runs in a folder, whose ``header`` says what they are of.
 
     Published data count in no number but their own.
@@ -506,7 +504,7 @@ def _date(folder: Path) -> str:
     return max((each[:10] for each in started), default="")
 
 
-def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
+def recorded_entry(folder: Path, header: JsonObject) -> Contender:
     """Return the entry that a card's header describes."""
     names = tuple(header["tracks"])
     return Contender(
@@ -522,7 +520,7 @@ def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Contender:
 
 def recorded_samples(
     entry: Contender,
-    header: Mapping[str, Any],
+    header: JsonObject,
     data: Path | None,
 ) -> dict[Path, Plan]:
     """Return the plan of each run on published data that a card names."""
@@ -536,7 +534,7 @@ def recorded_samples(
     return plans
 
 
-def _horizon(fitted: Horizon, track: Track) -> dict[str, Any]:
+def _horizon(fitted: Horizon, track: Track) -> JsonObject:
     """Return the horizon in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
 
     def bounded(length: float) -> float | str:
@@ -561,7 +559,7 @@ def _level(
     played: Sequence[tuple[int, str, bool, dict[str, float]]],
     level: int,
     length: int,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the success and the cost of a level.
 
     ``episodes`` is 0 where the ladder ended before it.
@@ -587,7 +585,7 @@ def _level(
     return line
 
 
-def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
+def write_card(folder: Path, card: JsonObject) -> Path:
     """Write the card next to its runs."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CARD
@@ -598,7 +596,7 @@ def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_stored(path: Path) -> dict[str, Any]:
+def read_stored(path: Path) -> JsonObject:
     """Return the card in a file as it was written.
 
     Raises ``UsageError`` or ``RecordingError`` for a file that is not a card.
@@ -615,7 +613,7 @@ def read_stored(path: Path) -> dict[str, Any]:
     return card
 
 
-def read_card(folder: Path) -> dict[str, Any]:
+def read_card(folder: Path) -> JsonObject:
     """Return the card of a folder, computed again where its runs are there.
 
     Raises ``UsageError`` or ``RecordingError``.
@@ -635,7 +633,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     return make_card(path.parent, header)
 
 
-def track_heads(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def track_heads(card: JsonObject) -> dict[str, dict[str, Any]]:
     """Return the part of each track of a card that its header has: lengths and unit."""
     heads = {}
     for name, row in card["tracks"].items():
@@ -713,7 +711,7 @@ NO_HORIZON = "no horizon"
 BELOW = "below the ladder"
 
 
-def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(name: str, row: JsonObject) -> tuple[str, ...]:
     """Return a line of the card's table: the horizon, the best level and the success of a track."""
     return (
         name,
@@ -761,7 +759,7 @@ def percents(triple: Sequence[float] | None) -> tuple[str, str]:
     return f"{value:.{digits}f}%", f"[{low:.0f}, {high:.0f}]"
 
 
-def title(card: Mapping[str, Any]) -> str:
+def title(card: JsonObject) -> str:
     """Return the player and the version, in a line."""
     kind = ", quick" if card["quick"] else ""
     twin = ", private twin" if card.get("private") else ""
@@ -769,7 +767,7 @@ def title(card: Mapping[str, Any]) -> str:
     return f"{player} on bench {card['bench']}{kind}{twin}"
 
 
-def render(card: Mapping[str, Any], form: str = "rich") -> str:
+def render(card: JsonObject, form: str = "rich") -> str:
     """Return the card as text: ``rich``, ``json``, ``markdown`` or ``latex``."""
     if form == "json":
         return json.dumps(card, indent=2, allow_nan=False)
@@ -820,7 +818,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     return "\n".join(lines)
 
 
-def sight_lines(card: Mapping[str, Any]) -> list[str]:
+def sight_lines(card: JsonObject) -> list[str]:
     """Return the conditions of sight of a card as lines, and what they say of the model."""
     rows = card.get("sight", ())
     lines = [""] if rows else []
@@ -835,7 +833,7 @@ def sight_lines(card: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def real_line(row: Mapping[str, Any]) -> str:
+def real_line(row: JsonObject) -> str:
     """Return a published dataset of a card as a line.
 
     The split and its numbers, and the files that are missing.
@@ -856,7 +854,7 @@ def real_line(row: Mapping[str, Any]) -> str:
     return line
 
 
-def sample_count(row: Mapping[str, Any]) -> str:
+def sample_count(row: JsonObject) -> str:
     """Return the episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
     if row["episodes"] == row["sample"]:
         return str(row["sample"])
@@ -866,7 +864,7 @@ def sample_count(row: Mapping[str, Any]) -> str:
 _BAR = 24  # characters of the bar of a level that is solved completely
 
 
-def _bar(level: Mapping[str, Any], quick: bool) -> str:
+def _bar(level: JsonObject, quick: bool) -> str:
     """Return a level of a ladder as a line of text, with a bar for its success."""
     if not level["episodes"]:
         highest = QUICK_HOPELESS if quick else HOPELESS
@@ -883,7 +881,7 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrackDifference:
     """The second player's success less the first's on the episodes of a track, or of a published
     split, that both tried, in a number of ``places``. ``holm`` and ``difference`` are corrected for
@@ -966,7 +964,7 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
     return _differences(found)
 
 
-def _real_splits(card: Mapping[str, Any]) -> set[str]:
+def _real_splits(card: JsonObject) -> set[str]:
     """Return the published splits of which a card has episodes."""
     return {row["dataset"] for row in card.get("real", ()) if row["episodes"]}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from wayword.core.episode import JsonObject
 from wayword.metrics.intervals import Interval
 from wayword.runs.record import RunFolder
 
@@ -47,13 +48,13 @@ def place(episode: str) -> str:
     return episode.partition("_")[0]
 
 
-def cost(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def cost(scores: Sequence[Mapping[str, float]]) -> JsonObject:
     """Return the tokens and dollars of episodes."""
     tokens = total(scores, "prompt_tokens") + total(scores, "completion_tokens")
     return {"tokens": int(tokens), "dollars": round(total(scores, "cost"), 6)}
 
 
-def dollars_text(row: Mapping[str, Any]) -> str:
+def dollars_text(row: JsonObject) -> str:
     """Return the dollars of a row or card as text: ``$0.42``.
 
     Tokens without dollars have no known price.
@@ -63,7 +64,7 @@ def dollars_text(row: Mapping[str, Any]) -> str:
     return f"${row['dollars']:.2f}"
 
 
-def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def effort(scores: Sequence[Mapping[str, float]]) -> JsonObject:
     """Return the cost of episodes, their seconds, and the share of steps that were rejections."""
     # At least one step, as runs may have none.
     rejected = total(scores, "rejections") / max(1.0, total(scores, "steps"))

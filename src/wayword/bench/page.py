@@ -17,6 +17,7 @@ from wayword.bench import ladders
 from wayword.bench.outcomes import place
 from wayword.bench.sight import verdict
 from wayword.bench.verify import UNPROVEN, check_card
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import reading
 from wayword.runs.record import RunFolder, is_run
@@ -31,7 +32,7 @@ LEFT = 34
 FOOT = 22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Curve:
     """Success over length, in pixels.
 
@@ -47,7 +48,7 @@ class Curve:
     h50: float | None
 
 
-def curve(track: Mapping[str, Any]) -> Curve:
+def curve(track: JsonObject) -> Curve:
     """Return the curve of a track of a card; length is on a log axis."""
     # Levels that were not played have no success.
     levels = [level for level in track["levels"] if level["episodes"]]
@@ -80,7 +81,7 @@ def curve(track: Mapping[str, Any]) -> Curve:
     )
 
 
-def write_card_page(folder: Path, card: Mapping[str, Any]) -> Path:
+def write_card_page(folder: Path, card: JsonObject) -> Path:
     """Write ``card.html`` next to a card, and return its path.
 
     Also the page of the first episode lost at each level, where its run is there.
@@ -104,7 +105,7 @@ def write_card_page(folder: Path, card: Mapping[str, Any]) -> Path:
 
 
 def _card_page(
-    card: Mapping[str, Any],
+    card: JsonObject,
     links: Mapping[tuple[str, int], str],
     unverified: str = "",
     unchecked: Sequence[str] = (),
@@ -261,7 +262,7 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
             members[number]["rank"] = rank
 
 
-def _cells(card: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _cells(card: JsonObject) -> dict[str, dict[str, Any]]:
     """Return each track's horizon and success as texts, and the horizon as a number to sort by.
 
     The rank is set later, 0 for a card that is not ranked.

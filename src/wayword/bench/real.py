@@ -20,6 +20,7 @@ from wayword.bench.checksums import checksums
 from wayword.bench.outcomes import effort, results, triple
 from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Clusters
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.metrics.intervals import RATE, mean_intervals, rate_interval
 from wayword.metrics.summary import plural
@@ -36,7 +37,7 @@ ROW_HEAD = ("dataset", "named", "missing")
 """The fields of a row that do not come from its run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RealSet:
     """A published dataset next to a ``track``.
 
@@ -137,7 +138,7 @@ def absence(plan: Plan, complete: bool = False) -> str:
 def real_rows(
     folder: Path,
     sets: Sequence[RealSet],
-    heads: Sequence[Mapping[str, Any]],
+    heads: Sequence[JsonObject],
     size: int,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a card: success with its interval over clusters, and the effort.
@@ -157,7 +158,7 @@ def real_rows(
 def _numbers(
     real: RealSet,
     played: Sequence[tuple[str, bool, Mapping[str, float]]],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the numbers of a row: success, the dataset's other metric, and the effort."""
     if not played:
         return {"episodes": 0}

@@ -21,6 +21,7 @@ from wayword.bench.real import REAL, absence
 from wayword.bench.sight import SIGHT
 from wayword.core import registry
 from wayword.core.dataset import task_id
+from wayword.core.episode import JsonObject
 from wayword.core.errors import WaywordError
 from wayword.runs.config import difference
 from wayword.runs.identity import dataset_settings, split_name
@@ -41,7 +42,7 @@ class Unverified(Exception):
     """The reason why a card is not verified."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verified:
     """The result of a check.
 
@@ -53,7 +54,7 @@ class Verified:
     unchecked: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Check:
     """The card that is checked, what the user gave, and the runs seen so far."""
 
@@ -194,7 +195,7 @@ class _Check:
                 raise Unverified(f"{where}: {problem}")
         return path
 
-    def _expected(self, plan: Plan) -> dict[str, Any]:
+    def _expected(self, plan: Plan) -> JsonObject:
         """Return the part of a run's identity that follows from the plan."""
         dataset = open_dataset(plan)
         models = {"main": plan.model} if plan.model else {}
@@ -240,7 +241,7 @@ def _choice_problem(plan: Plan, run: RecordedRun) -> str:
 
 def check_card(
     folder: Path,
-    card: Mapping[str, Any],
+    card: JsonObject,
     data: Path | None = None,
     salts: Sequence[str] = (),
     trusted: Trusted = (),

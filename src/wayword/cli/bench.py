@@ -28,6 +28,7 @@ from wayword.cli.running import (
     print_notices,
     tier_settings,
 )
+from wayword.core.episode import JsonObject
 
 if TYPE_CHECKING:
     from wayword.bench.ladders import Contender, Track
@@ -223,7 +224,7 @@ def _tracks(entry: Contender, data: Path | None) -> list[Track]:
 
 def _samples(
     entry: Contender,
-    options: Mapping[str, Any],
+    options: JsonObject,
 ) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
     """Return the sample of published data next to each track, and the heads of the card's rows.
 
@@ -250,7 +251,7 @@ def _samples(
 
 
 def _sight(
-    entry: Contender, tracks: Sequence[Track], options: Mapping[str, Any]
+    entry: Contender, tracks: Sequence[Track], options: JsonObject
 ) -> dict[str, Sequence[tuple[str, Plan]]]:
     """Return the conditions of sight of each track that can be played in them.
 

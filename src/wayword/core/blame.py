@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.visible import single_line
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -39,7 +40,7 @@ def describe(error: BaseException) -> str:
     own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
     # A library below the user's code is no help; the last line of the user's folder is.
     files = [frame for frame in own if "site-packages" not in frame.filename]
-    text = " ".join(str(error).split())
+    text = single_line(error)
     if "'coroutine' object" in text:
         text += "; write `await` before the call"
     problem = f"{type(error).__name__}: {text}"

@@ -11,7 +11,6 @@ True
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 import threading
@@ -37,7 +36,7 @@ from wayword.core.agent import Demonstration
 from wayword.core.blame import describe, place_of
 from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import Memo, source_checksum
+from wayword.core.files import Memo, source_checksum, text_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
 from wayword.core.sight import EyesSettings, Painter
@@ -272,7 +271,7 @@ class Dataset(ABC):
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
             raise UsageError(
-                f"{name} has no split {split!r}; {suggest(split, list(self.splits))}"
+                f"{name} has no split {split!r}; {suggest(split, self.splits)}"
             )
         # Tasks of a set length get turns in proportion to it.
         if length := getattr(self.settings, "length", 0):
@@ -429,7 +428,7 @@ class Dataset(ABC):
         # These determine the solutions
         text = source_checksum("core", "worlds", "datasets")
         key = f"{kind.__module__} {kind.__qualname__} {decided_by} {text}"
-        return Memo(f"expert-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
+        return Memo(f"expert-{text_checksum(key, 16)}")
 
     def _length(self, task: Task) -> int | None:
         """Return the number of actions of a task's solution; None if it has none."""

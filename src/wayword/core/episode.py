@@ -12,6 +12,8 @@ from typing import Any, TypedDict
 
 Json = Any
 """A value made of dict, list, str, int, float, bool and None."""
+JsonObject = Mapping[str, Json]
+"""Values by key: a record, a configuration, an observation or a pose as JSON has it."""
 
 
 @dataclass(frozen=True)

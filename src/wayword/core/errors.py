@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
+
+from wayword.core.visible import single_line
 
 if TYPE_CHECKING:
     from wayword.core.model import Usage
@@ -108,7 +110,7 @@ def remedy_of(error: OSError, default: str = "") -> str:
 def limit_problem(error: Exception) -> str | None:
     """Return the problem and remedy of an error that a limit of this process has caused, else
     None."""
-    text = " ".join(str(error).split())
+    text = single_line(error)
     if "can't start new thread" in text:
         return (
             "no more threads can be started; raise the limit of processes (ulimit -u)"
@@ -118,7 +120,7 @@ def limit_problem(error: Exception) -> str | None:
     return None
 
 
-def suggest(name: str, options: list[str]) -> str:
+def suggest(name: str, options: Collection[str]) -> str:
     """Return ``did you mean 'x'?`` for a misspelled or partial name, else a list of the options."""
     from difflib import get_close_matches
     from textwrap import shorten
@@ -171,7 +173,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise UsageError(f"{what}: {remedy}") from None
     except ImportError as error:
         # The package is there but cannot be loaded: often a system library is missing.
-        problem = " ".join(str(error).split())[:200]
+        problem = single_line(error, 200)
         packages = [
             package
             for name, package in _DEB_PACKAGES.items()

@@ -16,13 +16,14 @@ import stat
 import tempfile
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
 
 
@@ -86,7 +87,7 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
     try:
         lines = [f"{sha256(path)}  {path.name}\n" for path in sources]
         # 16 digits are enough to tell files apart, and keep names short.
-        key = _sha256("".join(lines))[:16]
+        key = text_checksum("".join(lines), 16)
     except OSError:
         return make()  # raises an error that describes the problem
     stored = cache_folder() / "read" / f"{name}-{key}.json"
@@ -121,7 +122,7 @@ class Memo:
                 text = self._path.read_text(encoding="ascii", errors="replace")
             for line in text.splitlines():
                 entry, _, check = line.rpartition(" ")
-                if entry and check == _sha256(entry)[:8]:
+                if entry and check == text_checksum(entry, 8):
                     # A dash stands for "no number", which is an answer, too.
                     key, _, number = entry.partition(" ")
                     self._cached[int(key, 16)] = None if number == "-" else int(number)
@@ -129,7 +130,7 @@ class Memo:
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
         """Return the number of a key (any text); ``make`` computes it if it is not cached."""
         # The key itself is not stored: it may be long, and only has to be found again.
-        digest = _sha256(key)[:16]
+        digest = text_checksum(key, 16)
         # A third of the text's memory; there may be a million of them.
         hashed = int(digest, 16)
         if hashed not in self._cached:
@@ -138,7 +139,7 @@ class Memo:
             if self._path is not None:
                 entry = f"{digest} {'-' if number is None else number}"
                 # Leading line break: the partial line of a killed process spoils no other line.
-                line = f"\n{entry} {_sha256(entry)[:8]}\n".encode()
+                line = f"\n{entry} {text_checksum(entry, 8)}\n".encode()
                 with suppress(OSError):
                     self._path.parent.mkdir(parents=True, exist_ok=True)
                     with self._path.open("ab", buffering=0) as file:
@@ -146,9 +147,10 @@ class Memo:
         return self._cached[hashed]
 
 
-def _sha256(text: str) -> str:
-    """Return the checksum of a text; unpaired surrogates are kept."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+def text_checksum(text: str, digits: int = 64) -> str:
+    """Return the SHA-256 of a text, or its first hex digits; unpaired surrogates are kept."""
+    encoded = text.encode(errors="surrogatepass")
+    return hashlib.sha256(encoded).hexdigest()[:digits]
 
 
 @cache
@@ -456,7 +458,7 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
         raise DataError(path or what, where, problem, remedy) from error
 
 
-def _file_in(frames: Sequence[Mapping[str, Any]]) -> Path | None:
+def _file_in(frames: Sequence[JsonObject]) -> Path | None:
     """Return the first local variable that is the path of a file."""
     # From the innermost frame: the file being read is closest to the error.
     for variables in frames:
@@ -466,7 +468,7 @@ def _file_in(frames: Sequence[Mapping[str, Any]]) -> Path | None:
     return None
 
 
-def _record_in(frames: Sequence[Mapping[str, Any]]) -> str:
+def _record_in(frames: Sequence[JsonObject]) -> str:
     """Return the record that was read: the innermost number, else the innermost name, else ""."""
     # Numbers before names, as they are exact.
     for variables in frames:

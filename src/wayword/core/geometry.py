@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Point = tuple[float, float]
 """x (east), y (north)"""
 Segment = tuple[Point, Point]
@@ -248,6 +249,13 @@ def bounding_box(points: Iterable[Point]) -> Box:
     return min(xs), min(ys), max(xs), max(ys)
 
 
+def box_around(x: float, y: float, width: float, depth: float) -> Box:
+    """Return the box of a width (east) and a depth (north) around its center."""
+    half_width = width / 2
+    half_depth = depth / 2
+    return x - half_width, y - half_depth, x + half_width, y + half_depth
+
+
 def box_corners(box: Box) -> tuple[Point, Point, Point, Point]:
     """Return the corners of a box, counterclockwise from the south-west."""
     west, south, east, north = box
@@ -345,12 +353,12 @@ def grid_index(x: float, origin: float, spacing: float) -> int:
 
 
 def grid_lookup(
-    cells: NDArray[np.bool_],
+    cells: Bools,
     x: Floats,
     y: Floats,
     origin: Point,
     spacing: float,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return values (N,) of the ``cells`` (H, W) nearest to N points, False outside the grid."""
     # The same rule as ``grid_index``, for arrays.
     i = np.floor((x - origin[0]) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)

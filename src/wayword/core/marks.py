@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.geometry import Bools
+
 FONT = (
     ("###", "# #", "# #", "# #", "###"),
     (" # ", "## ", " # ", " # ", "###"),
@@ -82,9 +84,7 @@ def _label(number: int, rows: int, columns: int) -> NDArray[np.uint8]:
     return label
 
 
-def _place(
-    mask: NDArray[np.bool_], size: tuple[int, int], taken: NDArray[np.bool_]
-) -> tuple[int, int]:
+def _place(mask: Bools, size: tuple[int, int], taken: Bools) -> tuple[int, int]:
     """Return the top left corner of a label (rows, columns) near the middle of an object, where it
     covers no other label if there is room."""
     rows, columns = np.nonzero(mask)

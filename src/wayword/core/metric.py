@@ -36,5 +36,5 @@ def find(metrics: Iterable[Metric], key: str) -> Metric:
     """Return the metric with that key. Raises ``UsageError`` with a suggestion if unknown."""
     by_key = {metric.key: metric for metric in metrics}
     if key not in by_key:
-        raise UsageError(f"no metric is called {key!r}; {suggest(key, list(by_key))}")
+        raise UsageError(f"no metric is called {key!r}; {suggest(key, by_key)}")
     return by_key[key]

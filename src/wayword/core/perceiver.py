@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
+from wayword.core.geometry import Floats
 from wayword.core.model import Image
 
 Picture = NDArray[np.uint8]
 """(rows, columns, 3), red-green-blue."""
-Floats = NDArray[np.float64]
 
 _OfPlaces = Literal["perceive", "picture", "score", "detect", "ground"]
 _OfPictures = Literal["captions", "boxes", "find", "tags", "depths"]

@@ -109,7 +109,7 @@ def listing(kind: str = "") -> str:
     # Singular and plural are both accepted, as people type either.
     kinds = [each for each in KINDS if kind in ("", each, plurals[each])]
     if not kinds:
-        raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
+        raise UsageError(f"unknown kind {kind!r}; {suggest(kind, plurals.values())}")
     blocks = []
     for each in kinds:
         rows = [plurals[each]]

@@ -17,10 +17,10 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError
 
-Shapes = Mapping[str, Json]
+Shapes = JsonObject
 _TYPES: Mapping[type, tuple[str, tuple[type, ...]]] = {
     str: ("text", (str,)),
     bool: ("true or false", (bool,)),
@@ -77,7 +77,7 @@ def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
             raise RecordingError(f"{path}: field {field!r} {problem}")
 
 
-def with_defaults(content: Mapping[str, Json], shapes: Shapes, within: str = "") -> Any:
+def with_defaults(content: JsonObject, shapes: Shapes, within: str = "") -> Any:
     """A copy of a mapping, at ``within`` in its table, with the table's examples for fields that
     are missing or None. Numbers have no default."""
     # A copy: the content that was read stays as it was.

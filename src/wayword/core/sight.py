@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.core.geometry import relative
+from wayword.core.geometry import Floats, relative
 from wayword.core.marks import Mark, draw_marks
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
@@ -103,7 +103,7 @@ class Frame:
     for the building. A map seen from above has no ``depth``: it is inf everywhere."""
 
     color: NDArray[np.uint8]
-    depth: NDArray[np.float64]
+    depth: Floats
     ids: NDArray[np.int32]
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.perceiver import Percept
 from wayword.core.world import Feedback, Observation
@@ -147,7 +147,7 @@ class Trajectory:
             if isinstance(s.decision, Decision)
         ]
 
-    def visited(self, actor: str) -> list[Mapping[str, Json]]:
+    def visited(self, actor: str) -> list[JsonObject]:
         """Return the actor's poses: the start, then one entry per step."""
         return [self.start[actor], *(step.pose for step in self.of(actor))]
 
@@ -167,7 +167,7 @@ class Trajectory:
                 yield from step.notes
             yield from trial.closing_notes
 
-    def noted(self, kind: str) -> list[Mapping[str, Json]]:
+    def noted(self, kind: str) -> list[JsonObject]:
         """Return the details of every note of that kind, in order."""
         return [note.details for note in self.notes() if note.kind == kind]
 

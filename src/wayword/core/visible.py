@@ -24,3 +24,8 @@ def visible(text: str) -> str:
         return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
 
     return _HIDDEN.sub(shown, text)
+
+
+def single_line(text: object, most: int | None = None) -> str:
+    """Return a text, or an error's, in one line of at most ``most`` characters."""
+    return " ".join(str(text).split())[:most]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 
 FamilyPart = Literal["verbalizer", "scorer", "map"]
 
@@ -119,10 +119,10 @@ class World(ABC):
     def done(self, actor: str) -> bool:
         """True if the actor has stopped."""
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return the actor's true place and heading. Recorded after every step: keep it small."""
         return {}
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the complete true state. Recorded once, when the episode ends."""
         return {}

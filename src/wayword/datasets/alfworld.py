@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files as package_files
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from wayword.core.action import STOP
 from wayword.core.dataset import (
@@ -22,7 +21,7 @@ from wayword.core.dataset import (
     Task,
     listed,
 )
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_bytes, require_data
 from wayword.core.game import ActionPlan
@@ -166,7 +165,7 @@ class Alfworld(Dataset):
         kind = name.partition("-")[0]
         return _task_of(name, kind, instruction, name.partition("/")[0])
 
-    def _read(self, path: Path) -> Mapping[str, Any]:
+    def _read(self, path: Path) -> JsonObject:
         """A game's file. Raises ``DataError`` if it is none."""
         try:
             game = json.loads(read_bytes(path))
@@ -184,15 +183,18 @@ class Alfworld(Dataset):
     # Generated games.
 
     @cached_property
-    def _generated(self) -> list[tuple[Task, Mapping[str, Any]]]:
+    def _generated(self) -> list[tuple[Task, JsonObject]]:
         """Games of generated homes, the types in turn.
 
         Household tasks are drawn until ``episodes`` of them fit: each has the type whose turn it
         is, and a game in ALFWorld's domain. Raises ``UsageError`` after ``_MOST_DRAWN`` draws for
         each episode.
         """
-        domain, grammar = _package_texts()
-        games: list[tuple[Task, Mapping[str, Any]]] = []
+        # The package's planning domain and grammar.
+        folder = package_files("alfworld").joinpath("data")
+        domain = (folder / "alfred.pddl").read_text(encoding="utf-8")
+        grammar = (folder / "alfred.twl2").read_text(encoding="utf-8")
+        games: list[tuple[Task, JsonObject]] = []
         required = self.settings.episodes
         draws = required * _MOST_DRAWN
         settings = Household.Settings(episodes=draws, seed=self.settings.seed)
@@ -231,7 +233,7 @@ class Alfworld(Dataset):
             )
         return games
 
-    def _game(self, name: str) -> Mapping[str, Any]:
+    def _game(self, name: str) -> JsonObject:
         """The content of a game's file."""
         if self.split != GENERATED:
             return self._read(self._paths[name])
@@ -242,14 +244,6 @@ def _task_of(name: str, kind: str, instruction: str, scene: str) -> Task:
     """A game as a task; its start is in its file."""
     episode = Episode(name, instruction, scene, {"game": name})
     return Task(episode, GameReference(name, kind))
-
-
-def _package_texts() -> tuple[str, str]:
-    """The package's planning domain and grammar."""
-    folder = package_files("alfworld").joinpath("data")
-    domain = (folder / "alfred.pddl").read_text(encoding="utf-8")
-    grammar = (folder / "alfred.twl2").read_text(encoding="utf-8")
-    return domain, grammar
 
 
 def _version(package: str) -> str:

@@ -261,8 +261,6 @@ def count_motions(corners: Sequence[Point], heading: float) -> int:
         count += math.ceil(abs(relative(ahead, heading)) / TURN - 1e-9)
         if other != corners[-1]:
             count += math.ceil(math.dist(one, other) / STEP - 1e-9)
-        else:
-            count += 0
         heading = ahead
     return count
 

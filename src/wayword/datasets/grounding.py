@@ -142,7 +142,7 @@ class GroundingSettings(Checked):
             # Minigrid checks the other names
             if name in MISSING_LEVELS or not name.isalnum():
                 raise UsageError(
-                    f"minigrid has no level {name!r}; {suggest(name, list(LEVELS))}"
+                    f"minigrid has no level {name!r}; {suggest(name, LEVELS)}"
                 )
 
     def level_names(self) -> tuple[str, ...]:

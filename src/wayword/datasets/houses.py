@@ -44,7 +44,7 @@ TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 """Turn -> its wordings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Style:
     """Style of an instruction: probabilities of optional parts, and how clauses are joined;
     ``terse`` omits the name of the current room and needless adjectives."""

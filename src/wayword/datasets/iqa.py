@@ -445,7 +445,7 @@ class Questions:
         rng = Random(f"{question.key}/things")
         kind = type_name(question.item)
         place = type_name(question.place)
-        draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
+        draft = Arrangement(room.home, room.home.scene.by_id())
 
         # All small objects at likely places, except surplus ones of the requested type.
         present_ids, added_ids = _asked_ids(room, question)
@@ -470,7 +470,7 @@ class Questions:
         return draft.scene()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Kitchen:
     """A kitchen: its home without the small objects, and the furniture they may be in or on."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from annotated_types import Ge, Le
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cached_json, find, read_json, require_data
+from wayword.core.files import cached_json, find, read_json, require_data, text_checksum
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -370,7 +369,7 @@ class FloorPairs(HouseholdPairs):
             return found
 
         # The key has all that the rooms depend on, and a version of the drawing.
-        kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
+        kinds = text_checksum("/".join(self._kinds), 8)
         key = f"teach-3-{self._split}-{self._settings.seed}-{kinds}"
         rooms = cached_json(key, self.files.values(), find_rooms)
         return {kind: (room, cause) for kind, (room, cause) in rooms.items()}
@@ -475,7 +474,7 @@ def _floor_pair(
 
     def check_reach(drawn: drawing.DrawnTask) -> None:
         """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
-        objects = {o.id: o for o in drawn.scene.objects}
+        objects = drawn.scene.by_id()
         handled = {order.object for order in drawn.plan}
         handled |= {order.other for order in drawn.plan if order.other}
         for name in handled:
@@ -518,7 +517,7 @@ class MaHouseholdSettings(homes.HomesSettings):
         super().__post_init__()
         from_json(self.commander, self.make_body())
         if self.task and self.task not in teach.definitions():
-            hint = suggest(self.task, list(teach.definitions()))
+            hint = suggest(self.task, teach.definitions())
             raise UsageError(f"ma_household: unknown task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:

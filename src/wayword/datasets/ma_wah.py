@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, cast
 from annotated_types import Ge, Gt, Le
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import cached_json, find, read_field, read_json, require_data
 from wayword.datasets.procedural.homes import episodes as homes
@@ -281,7 +281,7 @@ class PublishedHomes(ABC):
         draft: Arrangement,
         kind: str,
         places: Places,
-        starts: Mapping[str, Json],
+        starts: JsonObject,
         causes: Counter[str],
     ) -> homes.Case | None:
         """Build the episode of a goal; None if it cannot be played.
@@ -338,7 +338,7 @@ class PublishedHomes(ABC):
         return homes.Case(Task(episode, reference), home.home, scene)
 
     @cached_property
-    def _survey(self) -> Mapping[str, Any]:
+    def _survey(self) -> JsonObject:
         """``playable``: id, kind and number of each episode; ``omissions``: counts by reason.
 
         The first call builds all episodes; later runs on the same files reuse the
@@ -440,7 +440,7 @@ class LoggedEpisodes(PublishedHomes):
         for predicate in virtualhome.predicates(goals):
             node = int(predicate.place) if predicate.place.isdigit() else -1
             places[predicate] = home.object_of(node)
-        draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+        draft = Arrangement(home.home, home.home.scene.by_id())
         rng = Random(name)
         kind = str(record.get("task_name", ""))
 
@@ -510,7 +510,7 @@ class DrawnGoals(PublishedHomes):
         for attempt in range(PLACEMENT_TRIES):
             rng = Random(f"{self.settings.seed}/{number}/{attempt}")
             tried = Counter[str]()
-            draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+            draft = Arrangement(home.home, home.home.scene.by_id())
             for predicate in predicates:
                 if predicate.relation != "sit":
                     lay_out_type(
@@ -547,8 +547,8 @@ def lay_out_type(
     draft: Arrangement,
     predicate: virtualhome.Predicate,
     places: Places,
-    rules: Mapping[str, Json],
-    sizes: Mapping[str, Json],
+    rules: JsonObject,
+    sizes: JsonObject,
 ) -> None:
     """Remove all objects of a type that hold no others, then place the required number again, and
     up to ``MOST_EXTRA`` more, in or on furniture of the class ``hiding``.

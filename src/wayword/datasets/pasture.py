@@ -21,10 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Extra
+from wayword.core.episode import Episode, Extra, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find_any, read_field, read_json
 from wayword.core.geometry import Point
@@ -223,7 +222,7 @@ class Pasture(Robothor):
         return template
 
     @cached_property
-    def _templates(self) -> Mapping[str, Any]:
+    def _templates(self) -> JsonObject:
         """Published descriptions by scene; none without the file."""
         return dict(read_json(self._template)) if self._template else {}
 
@@ -256,7 +255,7 @@ class Pasture(Robothor):
             for n, record in records
         }
 
-    def _target(self, scene: str, number: int, record: Mapping[str, Any]) -> str:
+    def _target(self, scene: str, number: int, record: JsonObject) -> str:
         """Return the id of the target that a record asks for. Raises ``DataError``."""
         path = self._scenes[scene]
         where = f"record {number}"

@@ -34,7 +34,7 @@ Rate = Annotated[float, Ge(0), Le(1)]
 _table: Callable[[str], Table[tuple[str, ...]]] = partial(Table, "perturbations")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Perturbations:
     """Rates from 0 to 1, drawn by ``seed``.
 

@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Ge
 
 from wayword.core.dataset import Clusters, DrawnTasks, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines, require_data
 from wayword.core.geometry import Point, path_length
@@ -91,10 +91,10 @@ class Procthor(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene)))
 
     @cached_property
-    def _houses(self) -> tuple[Path, list[Mapping[str, Any]]]:
+    def _houses(self) -> tuple[Path, list[JsonObject]]:
         """Path and records of all houses. Raises ``DataError`` naming the line."""
         path = find(self.folder, f"{self.split}.jsonl")
-        houses: list[Mapping[str, Any]] = []
+        houses: list[JsonObject] = []
         for number, record in read_json_lines(path):
             if not isinstance(record, dict):
                 raise DataError(
@@ -186,7 +186,7 @@ DEFAULT_SIZE = (0.2, 0.2, 0.2)
 FLOOR_LEVEL = 0.05
 
 
-def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
+def scene_of(path: Path, name: str, house: JsonObject) -> Scene:
     """Build a house's scene with all doors open.
 
     ``path`` and ``name``, the house's id, are for error messages; ``house`` is a line of the file,
@@ -264,7 +264,7 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
     return builder.build()
 
 
-def _point(raw: Mapping[str, Any]) -> Point:
+def _point(raw: JsonObject) -> Point:
     """Return a point on the floor: AI2-THOR's y axis points up."""
     return float(raw["x"]), float(raw["z"])
 

@@ -27,7 +27,7 @@ from wayword.core.dataset import (
     Training,
     listed,
 )
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, JsonObject, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
     NUMBER,
@@ -70,7 +70,7 @@ PER_SCAN = {
 VIEW_STEP = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class R2RSettings:
     """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
     ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``. ``sample_seed`` draws
@@ -384,7 +384,7 @@ class R2R(SolvableWalks):
         self,
         path: Path,
         where: str,
-        record: Mapping[str, Any],
+        record: JsonObject,
     ) -> None:
         """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph.
 
@@ -423,7 +423,7 @@ def _path_id(task: Task) -> str:
     return task.episode.id.rsplit("_", 1)[0]
 
 
-def _instructions(path: Path, where: str, record: Any) -> dict[str, Any]:
+def _instructions(path: Path, where: str, record: Any) -> JsonObject:
     """Return the instructions of a record by episode id, in NavGPT's format or in R2R's own.
 
     Raises ``DataError`` if it has neither.
@@ -522,7 +522,7 @@ class R4R(R2R):
     annotation_files = ("R4R_{}.json",)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RxRSettings(R2RSettings):
     """R2R's settings, and ``language``: English (India and US), Hindi or Telugu; empty for all."""
 

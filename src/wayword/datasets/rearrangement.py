@@ -239,7 +239,7 @@ def _move_object(
 SPLITS = ("2021_train", "2021_val", "2021_test")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PivotPose:
     """An object's pivot (metres) and heading (degrees)."""
 
@@ -247,7 +247,7 @@ class PivotPose:
     heading: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shuffle:
     """A published episode.
 
@@ -299,7 +299,7 @@ Cause = Literal["", "nothing_displaced", "unknown_object", "target_on_nothing_kn
 metadata; a target is neither on the floor nor in or on any object with a published box."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JudgedStart:
     """An episode in a text world.
 
@@ -619,7 +619,7 @@ class PublishedEpisodes:
         }
         # Furniture and names are those of the published scene, built once per room.
         room = ithor.scene(self._folder, shuffled.scene)
-        objects = {o.id: o for o in room.objects}
+        objects = room.by_id()
 
         def spot(goal: Restored) -> str:
             """Return the target spot of an object on long furniture, else empty."""
@@ -650,7 +650,7 @@ class PublishedEpisodes:
 def describe_changes(rng: Random, scene: Scene, goals: Sequence[Restored]) -> str:
     """Describe the goals, each object by its name in a world where all objects are named."""
     names = names_of(scene.objects)
-    objects = {o.id: o for o in scene.objects}
+    objects = scene.by_id()
     lines = []
     for goal in goals:
         item = objects[goal.object]

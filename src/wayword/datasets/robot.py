@@ -14,6 +14,7 @@ from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
+from wayword.core.visible import single_line
 from wayword.settings import FileName, make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
@@ -45,9 +46,7 @@ class RobotSettings(RosSettings):
     @property
     def targets(self) -> list[str]:
         """Targets of the search, one per episode."""
-        return [
-            " ".join(text.split()) for text in self.target.split("|") if text.strip()
-        ]
+        return [single_line(text) for text in self.target.split("|") if text.strip()]
 
 
 class RobotTasks(SolvableSearches):

@@ -44,7 +44,7 @@ SPLITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StreetSettings:
     """``transition``: transition function for actions (``modified``, ``original``, ``paper``).
 

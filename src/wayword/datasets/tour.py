@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from wayword.core.dataset import INDEPENDENT, SolvableWalks, Task
-from wayword.core.episode import Episode, PathReference
+from wayword.core.episode import Episode, JsonObject, PathReference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import NUMBER, read_field, read_json
 from wayword.core.geometry import absolute
@@ -47,7 +47,7 @@ PIXELS = 480
 """Height and width of the views given to agents."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TourSettings:
     """``folder`` contains ``tour.json``, ``pictures/`` and, for text agents, ``seen/``."""
 
@@ -109,9 +109,9 @@ class Tour(SolvableWalks):
         return read_json(self._path)
 
     @cached_property
-    def places(self) -> Mapping[str, Mapping[str, Any]]:
+    def places(self) -> Mapping[str, JsonObject]:
         """Place -> its record in ``tour.json``. Raises ``DataError``."""
-        places: Mapping[str, Any] = read_field(
+        places: JsonObject = read_field(
             self._path,
             "tour",
             self._tour,
@@ -182,7 +182,7 @@ class TourPerceiver(Perceiver):
 
     name = "tour"
 
-    def __init__(self, folder: Path, places: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, folder: Path, places: Mapping[str, JsonObject]) -> None:
         self._folder = folder
         self._places = places
         captions = folder / "seen"

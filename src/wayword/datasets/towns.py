@@ -51,7 +51,7 @@ CORNER_SIDE_SHARE = 0.7
 PASSED_SHARE = 0.55
 
 
-@dataclass(slots=True)
+@dataclass
 class TownInstruction:
     """An instruction and the landmarks it names, in order.
 

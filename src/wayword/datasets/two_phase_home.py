@@ -13,13 +13,12 @@ from random import Random
 
 from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.geometry import box_corners
+from wayword.core.geometry import Point, box_corners
 from wayword.datasets.apartments import GOAL_RADIUS, search_task
 from wayword.datasets.two_phase import QUESTIONS
 from wayword.settings import Checked
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import SceneBuilder, type_name
-from wayword.worlds.household.scene import Point
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
@@ -42,7 +41,7 @@ CORNERS: Mapping[str, Point] = {
 """Room -> its south-west corner; the hallway lies between y = 0 and ``HALL``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Piece:
     """An object: its offset from the room's middle, east and away from the hallway, and its box
     (width, depth, underside, height), all in metres. ``on``: the piece that it lies on."""

@@ -26,7 +26,7 @@ from pydantic import InstanceOf
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image, Message
 from wayword.core.recording import Log
@@ -223,7 +223,7 @@ class Environment:
         self,
         seed: int | None = None,
         episode: str | int | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
     ) -> tuple[Json, Info]:
         """Begin an episode: by id or number from 0, else drawn if seeded, else the next.
         ``options``: settings of the dataset for a newly generated scene, such as ``rooms``."""
@@ -233,7 +233,7 @@ class Environment:
         self,
         seed: int | None,
         episode: str | int | None,
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
     ) -> TaskGame:
         """The game that :meth:`reset` would begin."""
         # Settings and seed; a seed also restarts the generator of later draws.
@@ -268,7 +268,7 @@ class Environment:
         self._next = number + self._stride
         return TaskGame(self.dataset, self.tasks[number], self.max_steps)
 
-    def _draw_new(self, settings: Mapping[str, Any]) -> TaskGame:
+    def _draw_new(self, settings: JsonObject) -> TaskGame:
         """Draw an episode in a new scene. Raises ``UsageError`` if the dataset generates none."""
         name = self.options.name
         is_drawn = isinstance(self.dataset.tasks, DrawnTasks)
@@ -448,7 +448,7 @@ class Environment:
         actors = game.world.actors
         options = self.options
         if options.actor and options.actor not in actors:
-            hint = suggest(options.actor, list(actors))
+            hint = suggest(options.actor, actors)
             raise UsageError(f"no actor is called {options.actor!r}; {hint}")
         self.actor = options.actor or actors[0]
         self._seat_others(game)

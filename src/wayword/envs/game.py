@@ -39,7 +39,7 @@ def check_include(names: Sequence[str]) -> tuple[str, ...]:
         )
     for name in names:
         if name not in OPTIONAL_INFOS:
-            known = suggest(str(name), list(OPTIONAL_INFOS))
+            known = suggest(str(name), OPTIONAL_INFOS)
             raise UsageError(f"include: unknown field {name!r}; {known}")
     return tuple(names)
 

@@ -40,6 +40,7 @@ from wayword import _register_gymnasium
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, missing
+from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
@@ -233,7 +234,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         shown, info = self._shown(observation, info)
         return shown, reward, terminated, truncated, info
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> Bools:
         """The mask of legal numbers, for ``MaskablePPO`` of sb3-contrib."""
         return menu_mask(len(self._legal_actions())).astype(np.bool_)
 

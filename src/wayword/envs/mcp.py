@@ -30,6 +30,7 @@ from wayword.agents.answers import ARGUMENT_FIELDS
 from wayword.agents.legal import FLAT_ARGUMENTS, REMARKS, in_order
 from wayword.core.agent import Agent
 from wayword.core.dataset import task_id
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.model import Image
 from wayword.envs.environment import Environment
@@ -102,7 +103,7 @@ def tool_text(value: Any) -> str:
     return json.dumps(value)
 
 
-def _object_text(value: Mapping[str, Any]) -> str:
+def _object_text(value: JsonObject) -> str:
     """The text of an object with an action, or with a single value."""
     # The only value of an object is the argument, whatever its key.
     if len(value) <= 1:
@@ -133,7 +134,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def one_argument(tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def one_argument(tool: str, given: JsonObject) -> dict[str, Any]:
     """The argument of a tool under the name of its parameter. Clients also leave it out, call it
     otherwise, add a reason, or put the arguments of an action next to its verb.
 
@@ -190,16 +191,16 @@ class Outside(Agent):
 
 class AssistantSession:
     """State behind the tools: an environment, one episode at a time, recorded in a run folder that
-    can be resumed. ``player`` is the name in tables. Raises ``RecordingError``."""
+    can be resumed. Raises ``RecordingError``."""
 
     def __init__(
         self,
         env: Environment,
         out: Path | str,
-        player: str = "assistant",
     ) -> None:
         options = env.options
         base = env.options.plan
+        player = "assistant"  # its name in tables
         settings = OutsideSettings(
             options.view,
             options.actions,

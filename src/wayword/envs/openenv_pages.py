@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from wayword.core.dataset import Task
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, read_object
 from wayword.core.model import image_parts
@@ -44,7 +44,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 
 
-def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
+def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
     """Begin an episode by ``seed``, ``episode_id`` or ``index``; ``options`` make a new scene."""
     # All keys are optional, so each is checked where it is given.
     keys = ("include", "seed", "options")
@@ -64,7 +64,7 @@ def reset(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
     return _result(env, observation, info, None, False)
 
 
-def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
+def step(env: Environment, action: JsonObject) -> dict[str, Json]:
     """Play ``text``, or entry ``index`` of a menu."""
     answer = action.get("text", action.get("index"))
     if not isinstance(answer, str | int):
@@ -81,7 +81,7 @@ def step(env: Environment, action: Mapping[str, Json]) -> dict[str, Json]:
     )
 
 
-def state(env: Environment, data: Mapping[str, Json]) -> dict[str, Json]:
+def state(env: Environment, data: JsonObject) -> dict[str, Json]:
     """The current episode and its step count."""
     game = env.game
     return {
@@ -254,7 +254,7 @@ class Pages:
 
         return guarded
 
-    async def _play(self, message: str, data: Mapping[str, Json]) -> dict[str, Json]:
+    async def _play(self, message: str, data: JsonObject) -> dict[str, Json]:
         """Send a message to the session of all HTTP requests."""
         _, compute = MESSAGES[message]
         # One message at a time, in order of arrival.
@@ -426,7 +426,7 @@ async def _body(request: Request) -> dict[str, Json]:
     return await read_object(request.stream(), MAX_BYTES)
 
 
-def _readable(result: Mapping[str, Any]) -> str:
+def _readable(result: JsonObject) -> str:
     """What a model reads of a result: the observation's text, or the whole result."""
     # A model reads the observation's text; other results as JSON.
     text = result.get("observation", {}).get("text")
@@ -435,7 +435,7 @@ def _readable(result: Mapping[str, Any]) -> str:
     return json.dumps(result, ensure_ascii=False)
 
 
-def _mcp_images(result: Mapping[str, Any]) -> list[dict[str, Json]]:
+def _mcp_images(result: JsonObject) -> list[dict[str, Json]]:
     """The pictures of a result as content of the Model Context Protocol."""
     content: list[dict[str, Json]] = []
     for part in result.get("observation", {}).get("images", ()):

@@ -87,9 +87,7 @@ def parse_reward(
     # A name is one of the presets.
     if isinstance(spec, str):
         if spec not in PRESETS:
-            raise UsageError(
-                f"no reward is called {spec!r}; {suggest(spec, list(PRESETS))}"
-            )
+            raise UsageError(f"no reward is called {spec!r}; {suggest(spec, PRESETS)}")
         return Reward(dict(PRESETS[spec]), discount)
     if not isinstance(spec, Mapping):
         raise UsageError(
@@ -99,7 +97,7 @@ def parse_reward(
     for name, weight in spec.items():
         if name not in TERMS:
             raise UsageError(
-                f"no reward term is called {name!r}; {suggest(name, list(TERMS))}"
+                f"no reward term is called {name!r}; {suggest(name, TERMS)}"
             )
         # NaN compares false with everything, so it is tested by name.
         if not isinstance(weight, int | float) or not math.isfinite(weight):

@@ -12,7 +12,7 @@ import random
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -31,7 +31,7 @@ from wayword.agents.strategies.strategy import (
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.recording import Log
@@ -257,7 +257,7 @@ REJECTED_LOGPROB = -1e9
 """Log-probability of the options that the policy did not choose."""
 
 
-@dataclass(slots=True)
+@dataclass
 class PolicyQuestion:
     """A question to the policy; ``options`` to choose from, if any."""
 
@@ -343,7 +343,7 @@ class AgentPrompts(ActorView):
         self,
         agent: str,
         actor: str,
-        settings: Mapping[str, Any],
+        settings: JsonObject,
         seed: int,
         loop: Background,
     ) -> None:

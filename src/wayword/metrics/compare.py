@@ -25,14 +25,14 @@ from itertools import combinations
 
 import numpy as np
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError
+from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.metrics import scoring, summary
 from wayword.metrics.intervals import (
     ALPHA,
     FEWEST,
-    Floats,
     Interval,
     MeanEstimate,
     estimates,
@@ -63,7 +63,7 @@ SECONDARY = "secondary"
 """Families of tests."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricDifference:
     """A metric over the ``n`` episodes that have it in both runs. In ``wins``, the second run is
     better (higher, for a metric without a better direction), in ``losses`` worse.
@@ -96,7 +96,7 @@ class MetricDifference:
         return self.estimate.detectable(self.alpha)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
 
@@ -443,7 +443,7 @@ def _to_csv(results: Sequence[Comparison]) -> str:
     return csv_text(records, "metric")
 
 
-def _line_json(line: MetricDifference) -> dict[str, Json]:
+def _line_json(line: MetricDifference) -> JsonObject:
     """Return the numbers of a line."""
     gap = line.difference
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.recorded import as_mapping
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
@@ -17,7 +18,7 @@ Condition = tuple[str, int, int]
 """A goal condition: its words, how many of its parts hold, and how many there are."""
 
 
-def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
+def conditions(reference: Any, state: JsonObject) -> list[Condition]:
     """Return the goal conditions of an episode with their final states; empty if unknown.
 
     In the order of the reference's goals.
@@ -45,7 +46,7 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
         return []
 
 
-def answer_given(state: Mapping[str, Any]) -> str:
+def answer_given(state: JsonObject) -> str:
     """Return the answer that an actor gave, by the final state, or empty."""
     actors = map(as_mapping, as_mapping(state.get("actors")).values())
     return next((str(actor["answer"]) for actor in actors if actor.get("answer")), "")
@@ -63,7 +64,7 @@ def goal_ids(goal: Any) -> list[str]:
     return ids
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
     objects, their room (empty if there are several), their ids, True if they can be picked up,
@@ -98,7 +99,7 @@ class Sought:
         hands = max(body.inventory_capacity for body in bodies)
         return Sought(kinds(ids), names, room, ids, small, hands, points)
 
-    def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
+    def ended(self, words: str, state: JsonObject, parts: int = 1) -> str:
         """Return an unmet condition with where its object came to be.
 
         Its final place, or the number of such objects: ``kettle: sink basin, kitchen →
@@ -110,7 +111,7 @@ class Sought:
         if number > 1 and parts == 1 and moved:
             choice = "either" if number == 2 else "any"
             return f"{name} ({choice} of {number}) → {target}"
-        placed: Mapping[str, Any] = {}
+        placed: JsonObject = {}
         if number == 1:
             placed = as_mapping(as_mapping(state.get("objects")).get(self.ids[0]))
         where = []

@@ -15,12 +15,12 @@ final state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wayword.core.action import STOP, Decision
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
@@ -93,7 +93,7 @@ class HouseholdScorer(EpisodeScorer):
 
 def score_state(
     reference: HouseholdReference,
-    state: Mapping[str, Json],
+    state: JsonObject,
 ) -> dict[str, float]:
     """Return the scores of a final state, without path weights.
 
@@ -113,9 +113,9 @@ def score_state(
     return scores
 
 
-def has_stopped(state: Mapping[str, Json]) -> bool:
+def has_stopped(state: JsonObject) -> bool:
     """True if an actor ended the task: a house that was merely left as requested is no success."""
-    actors: Mapping[str, Json] = state.get("actors", {})
+    actors: JsonObject = state.get("actors", {})
     return any(bool(record.get("stopped")) for record in actors.values())
 
 
@@ -133,7 +133,7 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
             if stops or not step.feedback.ok:
                 failed += 1
     if trajectory.state:
-        actors: Mapping[str, Json] = trajectory.state.get("actors", {})
+        actors: JsonObject = trajectory.state.get("actors", {})
     else:
         actors = {}
     counted = [
@@ -142,7 +142,7 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
     return failed + sum(int(record["low_level"]) for record in counted)
 
 
-def answer_is_right(state: Mapping[str, Json], right: str) -> float:
+def answer_is_right(state: JsonObject, right: str) -> float:
     """Return 1 if an actor stopped with the right answer, else 0."""
 
     def normalize(answer: str) -> str:
@@ -159,7 +159,7 @@ def answer_is_right(state: Mapping[str, Json], right: str) -> float:
 
 def rearranged(
     reference: RearrangementReference,
-    state: Mapping[str, Json],
+    state: JsonObject,
 ) -> dict[str, float]:
     """Return ``sr_strict``, ``misplaced`` and ``fixed_strict``; no state counts as unchanged."""
     displaced = reference.parts()

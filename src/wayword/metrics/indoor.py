@@ -20,10 +20,11 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
+from wayword.core.geometry import Floats
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions, paths
-from wayword.metrics.paths import Alignment, Floats, Paths
+from wayword.metrics.paths import Alignment, Paths
 from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph

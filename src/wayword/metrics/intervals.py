@@ -35,9 +35,8 @@ from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from wayword.core.geometry import Floats
 
 ALPHA = 0.05  # level of tests; intervals have that of 1 - ALPHA
 FEWEST = 40

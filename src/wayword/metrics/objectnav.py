@@ -24,12 +24,11 @@ of a random stop).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
@@ -179,7 +178,7 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
 
 
 def stopped_at(
-    state: Mapping[str, Json],
+    state: JsonObject,
     targets: frozenset[str],
     max_distance: float,
 ) -> bool:

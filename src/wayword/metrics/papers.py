@@ -38,7 +38,7 @@ _ARROWS = {"higher": r"$\uparrow$", "lower": r"$\downarrow$", None: ""}
 def preset_metrics(preset: str) -> Sequence[str]:
     """Return the keys of a preset's metrics. Raises ``UsageError`` for an unknown preset."""
     if preset not in PRESETS:
-        raise UsageError(f"--preset {preset}: {suggest(preset, list(PRESETS))}")
+        raise UsageError(f"--preset {preset}: {suggest(preset, PRESETS)}")
     return PRESETS[preset]
 
 

@@ -19,13 +19,13 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.geometry import Floats
 from wayword.worlds.indoor import SUCCESS_METRES
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Paths:
     """Paths one after the other: all their ``places``, and ``lengths`` (B,), none of them 0.
 
@@ -75,7 +75,7 @@ def join(paths: Sequence[Sequence[int]]) -> Paths:
     return Paths(places, lengths)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Alignment:
     """Distances (metres) from which the path metrics of a batch are computed.
 

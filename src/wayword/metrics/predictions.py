@@ -76,7 +76,7 @@ Walk = list[str] | Trajectory
 """The places of a walk; a trajectory where actions were replayed or an object is sought."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Predictions:
     """A prediction file matched with a split of ``of`` episodes.
 
@@ -349,7 +349,7 @@ class _Reader:
         if task is None:
             hint = ""
             if len(self._by_id) < 50:  # among thousands, a similar id is no help
-                hint = suggest(str(value), list(self._by_id))
+                hint = suggest(str(value), self._by_id)
             split = self._dataset.split or "the split"
             problem = f"{_short(value)} is not an episode of {split}"
             remedy = hint or "name its split with --on"

@@ -33,7 +33,7 @@ def length_in(unit: str, length: float) -> str:
     return count(round(length), unit.removesuffix("s"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GoalProgress:
     """The distance from success at the start and after each step.
 

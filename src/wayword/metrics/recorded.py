@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.verbalize.generic import COMPASS
 
 SPOKEN = ("chat", "ask")
 """Actions whose argument is a message."""
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> JsonObject:
     """Return an observation's fields; one read from a run folder is already a mapping."""
     if isinstance(value, Mapping):
         return value
@@ -21,7 +22,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
     return {"observation": value}
 
 
-def listed(observed: Any, name: str) -> list[Mapping[str, Any]]:
+def listed(observed: Any, name: str) -> list[JsonObject]:
     """Return the items of a list in an observation; empty if it has no such list."""
     items = as_mapping(observed).get(name)
     if isinstance(items, list | tuple):
@@ -54,7 +55,7 @@ def point_of(pose: Any) -> tuple[float, float] | None:
     return None if x is None or y is None else (x, y)
 
 
-def objects_in(held: Mapping[str, Any]) -> list[str]:
+def objects_in(held: JsonObject) -> list[str]:
     """Return the names of listed objects, each once; empty in worlds without objects."""
     names = []
     for each in listed(held, "objects") or listed(held, "shown"):

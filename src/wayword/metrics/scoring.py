@@ -115,7 +115,7 @@ class WalkScorer(PlaceScorer, Protocol):
         """Return the metrics of the walk of each task, in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """Score of an episode as if it ended now: ``met`` of ``parts`` goal conditions hold, and the
     remaining ``distance`` is in ``unit``: ``m`` or ``links`` (None if the family has none)."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.geometry import relative
 from wayword.core.trajectory import STATE, Trajectory
 from wayword.metrics import definitions
@@ -76,7 +76,7 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """An agent's statement of its ``heading``, ``holding`` or ``place``, and the truth."""
 
@@ -87,8 +87,8 @@ class Claim:
 
 
 def claims(
-    stated: Mapping[str, Json],
-    where: Mapping[str, Json],
+    stated: JsonObject,
+    where: JsonObject,
     observation: Any,
 ) -> Iterator[Claim]:
     """Yield the claims in a note that can be checked. ``where`` and ``observation`` are the actor's

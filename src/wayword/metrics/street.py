@@ -24,11 +24,11 @@ from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
+from wayword.core.geometry import Floats
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
@@ -188,7 +188,7 @@ def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
     return [step for step in pairwise(path) if step[0] in graph.junctions]
 
 
-def dtw(costs: NDArray[np.float64]) -> float:
+def dtw(costs: Floats) -> float:
     """Return the minimum total cost (integers or inf) of a monotone alignment of rows and columns.
 
     Within a row, reaching a cell from the left adds the costs in between: with prefix sums this is

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
 from wayword.metrics.intervals import (
     FEWEST,
     POSITIVE,
     RATE,
-    Floats,
     Interval,
     mean_intervals,
     rate_interval,
@@ -78,7 +78,7 @@ class Scores:
         return pairs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """A run in a table.
 

@@ -23,7 +23,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.core.visible import visible
@@ -199,9 +199,7 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 def write_as(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
     """Return the content in a format. Raises ``UsageError`` for an unknown one."""
     if form not in writers:
-        raise UsageError(
-            f"unknown table format {form!r}; {suggest(form, list(writers))}"
-        )
+        raise UsageError(f"unknown table format {form!r}; {suggest(form, writers)}")
     return writers[form](content)
 
 
@@ -484,7 +482,7 @@ def latex_number(text: str) -> str:
 _FORMULAS = ("=", "+", "-", "@", "\t")
 
 
-def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
+def csv_text(records: Sequence[JsonObject], first: str = "run") -> str:
     """Return CSV with one line per record and a column for every key; ``first`` comes first. A text
     that a spreadsheet would compute gets an apostrophe: it may be of another person's run."""
     out = io.StringIO()

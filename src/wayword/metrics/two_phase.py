@@ -6,11 +6,10 @@ to the hallway, phase 2 if it goes from there to a room without the target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
@@ -55,7 +54,7 @@ class TwoPhaseScorer(EpisodeScorer):
         return None if phases is None else Standing(phases[1], sum(phases), 2)
 
 
-def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
+def _phases(task: Task, state: JsonObject) -> tuple[bool, bool] | None:
     """Return True for each passed phase; None for a reference of another family."""
     if not isinstance(task.reference, TwoPhaseReference):
         return None

@@ -34,7 +34,7 @@ Share = Annotated[float, Ge(0.0), Le(1.0)]
 TEMPERATURE = 0.7  # minimum for samples that are compared: at 0 they would all be equal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CascadeSettings:
     """Settings of ``cascade:``.
 

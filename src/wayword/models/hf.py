@@ -21,6 +21,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import ModelError, UsageError, install_command, needing
 from wayword.core.model import (
     Choice,
@@ -32,10 +33,11 @@ from wayword.core.model import (
     Usage,
     user,
 )
+from wayword.core.visible import single_line
 from wayword.models.parts import decoding
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HfSettings:
     """Settings of ``hf:``.
 
@@ -65,7 +67,7 @@ class HfSettings:
             )
 
 
-@dataclass(slots=True)
+@dataclass
 class _Job:
     """A completion request waiting for a batch."""
 
@@ -241,7 +243,7 @@ class HfModel(Model):
                 # Merged, as a separate adapter would slow down every token.
                 network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
             except (OSError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
-                reason = " ".join(str(error).split())[:200]
+                reason = single_line(error, 200)
                 raise UsageError(
                     f"{adapter}: the adapter cannot be read: {reason}"
                 ) from None
@@ -272,7 +274,7 @@ class HfModel(Model):
                 **options,
             )
         except (OSError, ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:200]
+            reason = single_line(error, 200)
             raise UsageError(
                 f"{self.name}: the weights cannot be read: {reason}"
             ) from None
@@ -380,7 +382,7 @@ class HfModel(Model):
             answers.append(answer)
         return answers
 
-    def _generation_options(self, sampling: Sampling, start: int) -> dict[str, Any]:
+    def _generation_options(self, sampling: Sampling, start: int) -> JsonObject:
         """Return the arguments of ``generate`` for samples that start at token ``start``.
 
         They override sampling defaults that come with the weights, which would change

@@ -28,6 +28,7 @@ from wayword.core.model import (
     estimated_tokens,
 )
 from wayword.core.secrets import redacted
+from wayword.core.visible import single_line
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts import decoding
 from wayword.models.servers.answers import upward
@@ -41,7 +42,7 @@ _FREE = ("ratelimit", "connecterror", "overloaded", "badrequest")
 """Substrings of provider exceptions raised before a request is processed, so not billed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InspectSettings:
     """Settings of ``inspect:``.
 
@@ -75,7 +76,7 @@ class InspectModel(Model):
             remedy = f"{install_command('inspect')}, and install the provider's package"
             raise UsageError(f"{self.name}: {redacted(str(error))}; {remedy}") from None
         except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
-            line = " ".join(redacted(str(error)).split())
+            line = single_line(redacted(str(error)))
             raise UsageError(f"{self.name}: {line[:300]}") from None
 
     Settings = InspectSettings
@@ -175,7 +176,7 @@ class InspectModel(Model):
             return await self._model.generate(messages, config=config)
         except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
             name = type(error).__name__
-            text = " ".join(redacted(str(error)).split())
+            text = single_line(redacted(str(error)))
             is_fatal = any(part in name.lower() for part in _FATAL)
             is_free = is_fatal or any(part in name.lower() for part in _FREE)
             gave_up = getattr(error, "status_code", 0) in GAVE_UP_CODES

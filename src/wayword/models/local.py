@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import llamacpp_form, longest, split_thought
@@ -29,7 +29,7 @@ from wayword.models.servers.answers import logprobs
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocalSettings(EngineSettings):
     """Settings of ``local:``.
 
@@ -203,7 +203,7 @@ def _prompt_text(engine: Engine, prompt: Prompt) -> str:
     )
 
 
-def _payload(sampling: Sampling) -> dict[str, Json]:
+def _payload(sampling: Sampling) -> JsonObject:
     """Return llama.cpp's request fields. Its top-k and min-p filters are switched off: they would
     change the model's distribution."""
     payload: dict[str, Json] = {

@@ -79,7 +79,7 @@ _UNREADABLE = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class _Bill:
     """Tokens of all requests of one call, including failed ones."""
 

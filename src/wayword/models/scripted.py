@@ -11,12 +11,12 @@ import json
 import math
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, ModelError, UsageError, suggest
 from wayword.core.files import read_json_lines, sha256
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
@@ -28,7 +28,7 @@ Answers = Callable[[Prompt, Sampling], Answer | Awaitable[Answer]]
 _NOISE = "qwertzuiop asdfghjkl yxcvbnm 0123456789 []{}()<>:;,.!? \n\t\"'\\/äöü…"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScriptedSettings:
     """Settings of ``scripted:``.
 
@@ -178,9 +178,9 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
 
 
 def smallest(
-    schema: Mapping[str, Json],
+    schema: JsonObject,
     rng: random.Random | None = None,
-    root: Mapping[str, Json] = {},
+    root: JsonObject | None = None,
 ) -> Json:
     """Return a small value that the schema allows, with the first or a random enumerated value.
 

@@ -42,7 +42,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 AtLeastZero = Annotated[float, Ge(0)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Quality:
     """Error model of a simulated detector.
 
@@ -303,7 +303,7 @@ def fits(phrase: str, obj: Shown) -> bool:
     return _unbroken(phrase) in (_unbroken(obj.words), _unbroken(obj.kind))
 
 
-def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
+def caption(detections: Sequence[Detection]) -> str:
     """Return a caption for one direction from its detected objects, the largest first.
 
     >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
@@ -311,7 +311,8 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
     """
     # By width: what fills the view is what a person would mention.
     ranked = sorted(detections, key=lambda detection: -detection.width)
-    names = list(dict.fromkeys(detection.name for detection in ranked))[:max_names]
+    # Four at most: a caption is a sentence.
+    names = list(dict.fromkeys(detection.name for detection in ranked))[:4]
     phrases = []
     for name in names:
         article = "an" if name[0] in "aeiou" else "a"
@@ -360,9 +361,7 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
             )
         return EyeDetector(name)
     if name not in PRESETS:
-        raise UsageError(
-            f"no detector is called {name!r}; {suggest(name, list(PRESETS))}"
-        )
+        raise UsageError(f"no detector is called {name!r}; {suggest(name, PRESETS)}")
     # Sorted, so that equal detectors have equal names in records.
     quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
     suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))

@@ -12,7 +12,6 @@ Source: VELMA (Schumann et al. 2023), section 5.2, equation 3, and appendix D (t
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -26,10 +25,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, needing
-from wayword.core.files import NUMBER, keep, read_field, read_json_lines
+from wayword.core.files import NUMBER, keep, read_field, read_json_lines, text_checksum
+from wayword.core.geometry import Floats
 from wayword.core.perceiver import Perceiver
 
 TAU = 3.5  # threshold in standard deviations above the mean, from VELMA
@@ -39,7 +39,7 @@ FRONT = "the front view of a vehicle"
 REAR = "the rear view of a vehicle"
 _MIN_DEVIATION = 1e-9  # smaller deviations are rounding errors and count as zero
 
-Scores = NDArray[np.float64]
+Scores = Floats
 """Scores (L, V) of landmarks in views."""
 Standard = tuple[float, float]
 """Mean and deviation of a landmark's scores over the training area."""
@@ -56,7 +56,7 @@ class StandardizedScorer(Perceiver, ABC):
     identity: str = ""
 
     def __init__(self, folder: Path | None = None) -> None:
-        digest = hashlib.sha256(self.identity.encode()).hexdigest()[:20]
+        digest = text_checksum(self.identity, 20)
         self._file = folder / f"standards-{digest}.json" if folder else None
         self._cached_standards: dict[str, Standard] | None = None
         self._unknown: set[str] = set()
@@ -327,7 +327,7 @@ class FeatureArchive(StandardizedScorer):
         return standards
 
     @cached_property
-    def _images(self) -> Mapping[str, Any]:
+    def _images(self) -> JsonObject:
         """Return the features of the pictures. Raises ``DataError`` unless the folder has one such
         file."""
         files = sorted(self._folder.glob("images_*.pickle"))
@@ -368,7 +368,7 @@ class _Arrays(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not an array or tensor")
 
 
-def _load_features(path: Path) -> Mapping[str, Any]:
+def _load_features(path: Path) -> JsonObject:
     """Return the features in a pickle of arrays. Raises ``DataError`` for anything else in it."""
     try:
         with path.open("rb") as file:

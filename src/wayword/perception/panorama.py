@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from wayword.core.errors import DataError, UsageError, needing, suggest
+from wayword.core.geometry import Floats
 from wayword.core.model import Image
-from wayword.core.perceiver import Floats, Picture
+from wayword.core.perceiver import Picture
 
 FACES = ("up", "north", "east", "south", "west", "down")
 """A skybox's faces in Matterport3D's order, which numbers them 0 to 5."""
@@ -228,7 +229,7 @@ def _interpolate(
 # section III-C; VELMA (Schumann et al. 2023), section 5.2; MatterSim's 36 views of 30°.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ViewLayout:
     """``headings`` (degrees from north, or from the front) times ``elevations``, top first.
 
@@ -265,9 +266,7 @@ LAYOUTS: dict[str, ViewLayout] = {
 def layout(name: str) -> ViewLayout:
     """Return the layout with that name. Raises ``UsageError``."""
     if name not in LAYOUTS:
-        raise UsageError(
-            f"no layout is called {name!r}; {suggest(name, list(LAYOUTS))}"
-        )
+        raise UsageError(f"no layout is called {name!r}; {suggest(name, LAYOUTS)}")
     return LAYOUTS[name]
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json, reading
 from wayword.core.geometry import absolute, bearings, relative, sector
@@ -142,7 +143,7 @@ def pack_sightings(folder: Path) -> Sightings:
             )
         return [sightings_of(group) for group in groups]
 
-    def sightings_of(group: Mapping[str, Any]) -> list[Sighting]:
+    def sightings_of(group: JsonObject) -> list[Sighting]:
         """Return the objects of a sector in file order."""
         # The distance is null if the depth was unknown.
         return [
@@ -193,7 +194,7 @@ def reverie_sightings(
     return find_objects
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordedSettings:
     """``folder``: observation files in NavGPT's layout, as ``wayword perceive`` writes them."""
 

@@ -51,7 +51,7 @@ class SurveyedView:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class Memory:
     """Disk cache by content. ``requests`` counts the pictures passed to a network."""
 
@@ -121,7 +121,7 @@ class Views:
         return self._cut_views[number]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surveyor:
     """Runs networks on the views of a layout; each network is optional."""
 

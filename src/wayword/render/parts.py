@@ -11,7 +11,6 @@ paints of adjectives.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -24,9 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.render.raster import DIGITS, Floats, Mesh, dot
+from wayword.core.episode import JsonObject
+from wayword.core.files import text_checksum
+from wayword.core.geometry import Floats, Point
+from wayword.render.raster import DIGITS, Mesh, dot
 
-Point = tuple[float, float]
 Paint = tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]
 """Colors of a paint, and how far each extends along the three axes (metres, 0: all the way)."""
 
@@ -89,7 +90,7 @@ def _text(file: str) -> str:
 
 
 @cache
-def _tables(file: str = PARTS) -> Mapping[str, Mapping[str, Any]]:
+def _tables(file: str = PARTS) -> Mapping[str, JsonObject]:
     """Return the tables of a file by name, parsed once."""
     return tomllib.loads(_text(file))
 
@@ -101,7 +102,7 @@ def checksum(*files: str) -> str:
     Part of the identity of a run with pictures: it changes with what they show.
     """
     texts = [_text(file) for file in files or (PARTS,)]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
+    return text_checksum("".join(texts), 12)
 
 
 def kind_of(name: str, kind: str) -> Kind:

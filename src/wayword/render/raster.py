@@ -26,9 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.geometry import Floats
 from wayword.core.sight import Frame
-
-Floats = NDArray[np.float64]
 
 NEAR = 0.05
 """Distance in metres within which nothing is drawn, so that no division is by 0."""

@@ -23,6 +23,7 @@ from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
 from wayword.core.blame import describe
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
+from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.model import Model
 from wayword.core.recording import Continued
@@ -114,7 +115,7 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
 
 def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the content of ``run.json``: the run's identity, and information for readers.
 
     The identity decides which run it is; all else, such as versions and times, is for readers.
@@ -206,7 +207,7 @@ class Moves:
         return episodes
 
 
-def _move(step: Step) -> dict[str, Any]:
+def _move(step: Step) -> JsonObject:
     """Return a step in the file: who did what, and where it began and ended."""
     action = str(getattr(step.decision, "action", ""))
     if isinstance(step.decision, Rejection):
@@ -280,7 +281,7 @@ class Reporter:
             state["dollars"] = account.dollars
             state["max_dollars"] = account.max_dollars
         # At the end, no episode is in progress.
-        episodes: Mapping[str, Any] = {"episodes": []}
+        episodes: JsonObject = {"episodes": []}
         if not over:
             episodes = self._remote or {"episodes": self.moves.current()}
         # Renamed, so that readers never see half a file.
@@ -324,7 +325,7 @@ QUIET = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class ActiveRun:
     """A run in progress: its parts, its folder, and the counts for progress and notices.
 

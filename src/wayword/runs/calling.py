@@ -19,6 +19,7 @@ from wayword.core import registry
 from wayword.core.agent import Agent
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
 from wayword.models.parts.opening import use_model
@@ -110,7 +111,7 @@ async def run_async(
         return await running.run_async(plan, on_progress, person)
 
 
-def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
+def _plan(agent: Any, on: Any, model: Any, options: JsonObject) -> Plan:
     """Return the plan of a call. Raises ``UsageError`` for an argument of another type, and for an
     unknown option, with a suggestion.
 
@@ -173,7 +174,7 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     )
 
 
-def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:
+def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, JsonObject]:
     """Name of an agent or dataset; of an instance also its settings."""
     option = "on" if kind == "dataset" else kind
     base = Dataset if kind == "dataset" else Agent

@@ -33,7 +33,7 @@ from statistics import fmean
 from typing import Any
 
 from wayword.core.action import Rejection
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Choice, Image, user
 from wayword.core.trajectory import Trajectory
@@ -64,7 +64,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 ILLEGAL = -1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallSettings:
     """Settings of an export of calls: ``--set by=spl --set least=0.8``.
 
@@ -120,7 +120,7 @@ def export_calls(
             # The outcome of an episode is that of all its answers.
             metric = settings.by or success_of(run.config)
             if metric not in record.scores:
-                hint = suggest(metric, list(record.scores))
+                hint = suggest(metric, record.scores)
                 raise UsageError(
                     f"{run.path}: the episodes have no metric {metric!r}; {hint}"
                 )
@@ -251,5 +251,5 @@ def _digest(messages: Sequence[Json]) -> bytes:
     return hashlib.sha256(json.dumps(messages).encode()).digest()
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
+def _line(row: JsonObject) -> bytes:
     return (escaped(json.dumps(row, ensure_ascii=False)) + "\n").encode()

@@ -10,7 +10,7 @@ from typing import Any
 from wayword.core.agent import Agent, Toolkit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentParts:
     """The class and checked settings of a plan's agent; ``others`` are the agents in ``actors``,
     which are the dataset's actors; empty if the plan names no actor."""

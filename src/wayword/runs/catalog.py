@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from wayword.core import registry
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, WaywordError
 from wayword.core.files import NEEDS_DATA, SOURCES, collecting_bad_records
 from wayword.runs.config import Checksums
@@ -56,7 +55,7 @@ def data_listing(folder: Path | None) -> str:
 def data_check(
     on: str,
     folder: Path | None,
-    settings: Mapping[str, Any],
+    settings: JsonObject,
 ) -> tuple[str, bool]:
     """Check every record of a split; ``settings`` are those of ``--set``, as for a run.
 

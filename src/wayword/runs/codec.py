@@ -51,7 +51,7 @@ import numpy as np
 
 from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, remedy_of
 from wayword.core.files import open_regular
 from wayword.core.perceiver import Percept, Sector, Sighting
@@ -880,7 +880,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.close(folder)
 
 
-def trajectory_in(path: Path, number: int, record: Mapping[str, Json]) -> Trajectory:
+def trajectory_in(path: Path, number: int, record: JsonObject) -> Trajectory:
     """Return the trajectory of a record. Raises ``RecordingError``, which names the record."""
     try:
         return from_json(record["trajectory"])

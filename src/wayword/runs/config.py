@@ -15,9 +15,9 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.dataset import FIRST_WORDING, INDEPENDENT, Clusters
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, RecordingError, UsageError
-from wayword.core.files import cache_folder, keep, read_regular, sha256
+from wayword.core.files import cache_folder, keep, read_regular, sha256, text_checksum
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.core.shapes import (
@@ -113,7 +113,7 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     Empty for no pictures. Scans have gigabytes of pictures, so the checksums of
     unchanged files are cached.
     """
-    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
+    name = text_checksum(str(folder.absolute()), _SHORT)
     memory = cache_folder() / "checksums" / f"{name}.json"
     cached = dict[FileState, str]()
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
@@ -141,7 +141,7 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
 SESSIONS = "sessions.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """A session of a run: a command that played some of its episodes.
 
@@ -300,7 +300,7 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
     return totals, prices, number
 
 
-def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Price]:
+def _prices(path: Path, number: int, entries: JsonObject) -> dict[str, Price]:
     """Return the prices of a line. Raises ``RecordingError`` that names it."""
     try:
         return {name: make(Price, entry, name) for name, entry in entries.items()}
@@ -310,7 +310,7 @@ def _prices(path: Path, number: int, entries: Mapping[str, Any]) -> dict[str, Pr
         ) from None
 
 
-def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
+def _number(path: Path, number: int, line: JsonObject, field: str) -> float:
     """Return the value of a numeric field, 0 if it is missing.
 
     Raises ``RecordingError`` unless it is finite and at least 0.
@@ -388,7 +388,7 @@ SHAPES: Shapes = {
 """Every field of ``run.json`` that is read, with an example of its type."""
 
 
-def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
+def prepared(config: JsonObject) -> dict[str, Json]:
     """Return the content of ``run.json`` for a run's ``config``.
 
     Raises ``RecordingError`` without an ``identity``, and if a value contains a secret
@@ -488,7 +488,7 @@ def complete(run: Path, content: dict[str, Json]) -> dict[str, Any]:
     return config
 
 
-def require(run: Path, content: Mapping[str, Any], *fields: str) -> None:
+def require(run: Path, content: JsonObject, *fields: str) -> None:
     """Raise ``RecordingError`` if ``run.json`` or its identity lacks one of these fields."""
     for field in fields:
         if content.get(field) is None and content["identity"].get(field) is None:
@@ -527,8 +527,8 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
 
 
 def moved_servers(
-    recorded: Mapping[str, Json],
-    current: Mapping[str, Json],
+    recorded: JsonObject,
+    current: JsonObject,
 ) -> list[str]:
     """Return notices of models on this machine that were at another address before.
 
@@ -552,8 +552,8 @@ ABSENT = "(absent)"
 
 
 def difference(
-    recorded: Mapping[str, Json],
-    current: Mapping[str, Json],
+    recorded: JsonObject,
+    current: JsonObject,
 ) -> tuple[str, Json, Json] | None:
     """Return dotted name and both values of the first field in which the identities differ.
 
@@ -609,7 +609,7 @@ def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+def caveats_of(config: JsonObject) -> tuple[str, ...]:
     """Return the caveats of a run's results, including the episodes left out of the split."""
     caveats: tuple[str, ...] = tuple(config["caveats"])
     if counts := config["left_out"]:
@@ -618,7 +618,7 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     return caveats
 
 
-def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
+def metrics_of(config: JsonObject) -> tuple[Metric, ...]:
     """Return the metrics recorded in a run, so that tables need no installed family.
 
     Raises ``RecordingError`` if the field is malformed.
@@ -635,7 +635,7 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
         ) from None
 
 
-def clusters_of(config: Mapping[str, Any]) -> Clusters:
+def clusters_of(config: JsonObject) -> Clusters:
     """Return the clusters of a run's episodes.
 
     The present definition of a shipped dataset, as runs recorded before it have none;
@@ -657,11 +657,11 @@ def clusters_of(config: Mapping[str, Any]) -> Clusters:
         ) from None
 
 
-def success_of(config: Mapping[str, Any]) -> str:
+def success_of(config: JsonObject) -> str:
     """Return the key of the metric that defines success in a run."""
     return str(config["success"] or scoring.success_of(config["family"]))
 
 
-def step_limit(config: Mapping[str, Any]) -> int | None:
+def step_limit(config: JsonObject) -> int | None:
     """Return the most steps of an actor in a run; None if it is not known."""
     return max(0, config["identity"].get("max_steps") or 0) or None

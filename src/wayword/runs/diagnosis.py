@@ -203,7 +203,7 @@ def replayed(
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Episode:
     """A recorded episode that experts may take over."""
 
@@ -438,7 +438,7 @@ def find_lost(
 # Advice beside each step.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Advice:
     """The expert's action at a step (from 1).
 
@@ -517,7 +517,7 @@ def advise(
         yield Advice(number, advised.words, advised.same, as_good)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Advised:
     """The next action of an expert's plan (None at its end), its words, and True if the
     agent took it or the one along the gold path.

@@ -33,6 +33,7 @@ from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.game import Game
 from wayword.core.model import Completion, Image, Message
@@ -58,7 +59,7 @@ OnEpisode = Callable[[int, int], None]
 """Called after each episode with the number of processed episodes and their total."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Export:
     """Options of an export.
 
@@ -78,7 +79,7 @@ class Export:
     trusted: Sequence[Path] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class Card:
     """Summary of an export: its content, and what was left out and why."""
 
@@ -720,7 +721,7 @@ def _step_rows(run: RecordedRun, options: Export) -> Iterator[dict[str, Any]]:
         yield {**about, **row_of(step)}
 
 
-def row_of(step: Step) -> dict[str, Any]:
+def row_of(step: Step) -> JsonObject:
     """Return a step as a row of a table: texts, numbers, and JSON as text."""
     decision = step.decision
     action = ""

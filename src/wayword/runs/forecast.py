@@ -35,6 +35,7 @@ from typing import Any
 
 from wayword.agents.answers import ARGUMENT
 from wayword.core.dataset import Task, task_id
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.model import (
@@ -84,7 +85,7 @@ _LARGE = 100.0
 REHEARSED = 6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Forecast:
     """Estimated usage and cost of a run.
 
@@ -749,7 +750,7 @@ _SPEAKS = ("chat", "ask")
 _STOPS = re.compile(r"\bstop\b|\"arrived\": true|\bfinish", re.IGNORECASE)
 
 
-def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
+def _profile(name: str, settings: JsonObject) -> Profile:
     """Return the profile of a model, with the thinking budget from its settings.
 
     Only models behind the OpenAI interface have one; others get the default.
@@ -770,7 +771,7 @@ def _profile(name: str, settings: Mapping[str, Any]) -> Profile:
     return replace(profile, thinking=int(thinking))
 
 
-@dataclass(slots=True)
+@dataclass
 class Rehearsal(Model):
     """A model that gives random legal answers, with the name and window of the real one.
 
@@ -834,9 +835,9 @@ class Rehearsal(Model):
 
 
 def _filled(
-    schema: Mapping[str, Any],
+    schema: JsonObject,
     rng: random.Random,
-    root: Mapping[str, Any],
+    root: JsonObject,
     words: int,
 ) -> Any:
     """Return a random value that matches the schema, with free texts of up to ``words`` words.

@@ -218,7 +218,8 @@ def export_harbor(
             file = out / name / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
-        _copy_player(out / name / "solution" / "solve.py")
+        player = files("wayword.runs").joinpath("harbor_player.py").read_bytes()
+        (out / name / "solution" / "solve.py").write_bytes(player)
         for script in ("solution/solve.sh", "tests/test.sh"):
             (out / name / script).chmod(0o755)
         # A line break or a bar in an episode's name would break the table.
@@ -336,12 +337,6 @@ def _quoted(value: str | Sequence[str]) -> str:
     for character in "\x7f\x85\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
     return written
-
-
-def _copy_player(path: Path) -> None:
-    """Copy the reference solution's program."""
-    source = files("wayword.runs").joinpath("harbor_player.py")
-    path.write_bytes(source.read_bytes())
 
 
 def _write_readme(out: Path, worlds: Iterable[_World], summary: Summary) -> None:

@@ -6,7 +6,6 @@ of it by their content, never by their path.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
@@ -20,6 +19,8 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.dataset import FIRST_WORDING, Dataset
+from wayword.core.episode import JsonObject
+from wayword.core.files import text_checksum
 from wayword.core.model import Model
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
@@ -36,7 +37,7 @@ def identity(
     agent: AgentParts,
     models: Mapping[str, Model],
     checksum: str,
-) -> dict[str, Any]:
+) -> JsonObject:
     """All settings that determine a run's behavior; ``checksum`` is that of the dataset's files.
 
     Concurrency, budgets, cache and number of episodes may change when a run is resumed. Files and
@@ -85,7 +86,7 @@ def identity(
     return fields
 
 
-def dataset_settings(plan: Plan, dataset: Dataset) -> dict[str, Any]:
+def dataset_settings(plan: Plan, dataset: Dataset) -> JsonObject:
     """A dataset's settings as a run's identity has them."""
     # Settings with their defaults, which a later version may change.
     cls: Any = type(dataset)
@@ -96,7 +97,7 @@ def dataset_settings(plan: Plan, dataset: Dataset) -> dict[str, Any]:
     return settings
 
 
-def agents_identity(agent: AgentParts) -> dict[str, Any]:
+def agents_identity(agent: AgentParts) -> JsonObject:
     """The agents' entries in a run's identity. Custom prompts are identified by their text."""
     settings = asdict(agent.settings)
     # Shipped prompts belong to the version of the package.
@@ -119,7 +120,7 @@ def agents_identity(agent: AgentParts) -> dict[str, Any]:
     return entry
 
 
-def _perceiver_identity(plan: Plan) -> dict[str, Any]:
+def _perceiver_identity(plan: Plan) -> JsonObject:
     """The entry of the perceiver that replaces the dataset's; empty if there is none."""
     name, group = plan.perceiver()
     if not name:
@@ -154,7 +155,7 @@ def source_checksum(kind: registry.Kind, name: str) -> str:
                 each for each in vars(base).values() if isinstance(each, FunctionType)
             ]
             content += [_content(function.__code__) for function in functions]
-        return hashlib.sha256(repr(content).encode()).hexdigest()
+        return text_checksum(repr(content))
     if not registry.is_path(name):
         return ""
     # A folder counts with all its files, and a file with its content.
@@ -183,7 +184,7 @@ def _content(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names
 
 
-def _files_checksum(settings: Mapping[str, Any], except_: str = "") -> str:
+def _files_checksum(settings: JsonObject, except_: str = "") -> str:
     """Checksum of all files and folders named in settings; empty if there are none.
 
     Results depend on the content of VELMA's ``scores_file`` or a folder of pictures, not its path.
@@ -214,7 +215,7 @@ def _files(top: Path) -> list[Path]:
     return []
 
 
-def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
+def run_folder(plan: Plan, identity: JsonObject) -> Path:
     """The default run folder. Equal identities get the same folder, so that a run resumes; with
     and without a limit, unless the plan states an order."""
     named = {**identity, "shuffle": plan.shuffle}
@@ -222,7 +223,7 @@ def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
         named["first"] = True
     # The readable part of the name may be the same for two runs; the digest is not.
     text = json.dumps(named, sort_keys=True, default=str)
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = text_checksum(text)
     parts = [Path(plan.agent).stem]
     parts += [f"{actor}.{Path(name).stem}" for actor, name in plan.actors.items()]
     parts += [plan.on, plan.model.rpartition("/")[2], digest[:8]]
@@ -247,7 +248,7 @@ def shown_split(plan: Plan, dataset: Dataset) -> str:
     return ", ".join([name, *(f"{key}={rate:g}" for key, rate in rates.items())])
 
 
-def cast_of(identity: Mapping[str, Any]) -> str:
+def cast_of(identity: JsonObject) -> str:
     """The agents of a run, for tables: ``team, follower: human``."""
     named = [f"{actor}: {part['agent']}" for actor, part in identity["actors"].items()]
     return ", ".join([identity["agent"], *named])

@@ -25,14 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.files import cache_folder, keep, open_regular
+from wayword.core.geometry import Bools, Floats
 from wayword.core.model import Choice
 from wayword.core.trajectory import Trajectory
-from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
 from wayword.runs import codec
 
@@ -51,7 +50,7 @@ _Layout = tuple[str, tuple[tuple[str, bool], ...]]
 """How an episode ended, and its metrics: name, True if an integer. Most records share one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A finished episode without its trajectory.
 
@@ -367,13 +366,13 @@ class Index:
         with self._lock:
             return np.array(self._columns.get(key) or [math.nan] * len(self))
 
-    def not_a_number(self, key: str) -> NDArray[np.bool_]:
+    def not_a_number(self, key: str) -> Bools:
         """Return True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
             # Missing and NaN look the same in a column; the layout tells them apart.
             has_key = [key in dict(metrics) for _, metrics in self._layouts]
             present = np.array(has_key, bool)[np.array(self._layout)]
-            nan: NDArray[np.bool_] = np.isnan(self.column(key)) & present
+            nan: Bools = np.isnan(self.column(key)) & present
             return nan
 
     def scores(self) -> Scores:
@@ -389,15 +388,15 @@ class Index:
     def find(
         self,
         ended: str = "",
-        ranges: Iterable[tuple[str, float, float, bool]] = (),
+        ranges: Iterable[tuple[str, float, float]] = (),
         among: Iterable[str] | None = None,
         sort: str = "",
         down: bool = False,
     ) -> list[int]:
         """Return the numbers of the episodes that match all filters, sorted by ``id`` or a metric.
 
-        ``ranges`` are (key, low, high, True if the range contains ``high``); a missing
-        score is in none. ``among`` are ids. ``sort`` is ``id``, a metric, or empty for
+        ``ranges`` are (key, low, high), both ends included; a missing score is in none.
+        ``among`` are ids. ``sort`` is ``id``, a metric, or empty for
         the order in which episodes ended; ``down`` reverses it, save that episodes
         without the metric stay last.
         """
@@ -407,13 +406,9 @@ class Index:
             if ended:
                 endings = np.array([each == ended for each, _ in self._layouts])
                 matches &= endings[np.array(self._layout)]
-            for key, low, high, inclusive in ranges:
+            for key, low, high in ranges:
                 column = self.column(key)
-                matches &= column >= low
-                if inclusive:
-                    matches &= column <= high
-                else:
-                    matches &= column < high
+                matches &= (column >= low) & (column <= high)
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)

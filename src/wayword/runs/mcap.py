@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import needing
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.export import OnEpisode, records, require_new, row_of
@@ -74,7 +75,7 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
 def messages(
     step: Step,
     stamp: Mapping[str, int],
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
+) -> Iterator[tuple[str, str, JsonObject]]:
     """Yield topic, schema name and content of each message of a step.
 
     ``stamp`` is the time since the start of the episode, in whole seconds and nanoseconds. A step

@@ -24,7 +24,7 @@ from wayword.core import registry
 from wayword.core.agent import Agent, check_family
 from wayword.core.blame import describe
 from wayword.core.dataset import FIRST_WORDING, Dataset, DrawnTasks, Task, check_opened
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import reading
 from wayword.core.model import Model
@@ -70,7 +70,7 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     others: dict[str, AgentParts] = {}
     for actor in named:
         if actor not in actors:
-            hint = suggest(actor, list(actors))
+            hint = suggest(actor, actors)
             raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
         name = plan.actors.get(actor, plan.agent)
         overrides = groups.get(actor, {})
@@ -104,9 +104,7 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     return agents
 
 
-def _parts(
-    plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]
-) -> AgentParts:
+def _parts(plan: Plan, dataset: Dataset, name: str, settings: JsonObject) -> AgentParts:
     """Return an agent's class and settings, with the defaults for its model.
 
     Raises ``UsageError`` for an agent that does not play the dataset, or cannot see its
@@ -144,7 +142,7 @@ def takes_a_person(plan: Plan) -> bool:
 
 # Models.
 
-Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
+Choices = Mapping[str, tuple[str, JsonObject]]
 """Name and settings of the model of each role."""
 
 
@@ -156,7 +154,7 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
     ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its main model.
     Raises ``UsageError`` for a role that no agent has.
     """
-    chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    chosen: dict[str, tuple[str, JsonObject]] = {}
     if plan.model:
         chosen["main"] = plan.model, plan.group("model")
     elif settings := plan.group("model"):
@@ -409,7 +407,7 @@ def _refuse_robot(episode: object) -> NoReturn:
 
 
 def plan_of(
-    identity: Mapping[str, Any],
+    identity: JsonObject,
     data: Path | None,
     trusted: Trusted,
 ) -> Plan:
@@ -475,7 +473,7 @@ def trusted_part(
 
 
 def _with_files(
-    cls: type[Any], settings: Mapping[str, Json], group: str, trusted: Trusted
+    cls: type[Any], settings: JsonObject, group: str, trusted: Trusted
 ) -> dict[str, Json]:
     """Return settings with the user's files in place of those that they name.
 

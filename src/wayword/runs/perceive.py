@@ -30,6 +30,7 @@ from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
 from wayword.core.model import Model, Sampling, user
 from wayword.core.perceiver import Picture
+from wayword.core.visible import single_line
 from wayword.datasets.tour import Tour, TourSettings
 from wayword.models.middleware.cache import AnswerCache
 from wayword.perception import panorama
@@ -53,7 +54,7 @@ Objects = dict[str, dict[str, float | None]]
 """Heading (degrees) and distance (metres) of each object, by label."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Perceiving:
     """Pictures, the networks that describe them, and the output folder.
 
@@ -89,7 +90,7 @@ class Perceiving:
             raise UsageError(f"perceive: batch must be at least 1, got {self.batch}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PerceiveResult:
     """Counts of a survey; ``computed`` counts network outputs that were not cached."""
 
@@ -275,7 +276,7 @@ class Describer:
     async def _direction(self, captions: Sequence[str], labels: Sequence[str]) -> str:
         """Return the text of a direction: captions, shortened by a model if long."""
         texts = list(
-            dict.fromkeys(" ".join(text.split()) for text in captions if text.strip())
+            dict.fromkeys(single_line(text) for text in captions if text.strip())
         )
         if not texts and labels:
             texts = [f"There is {', '.join(labels)}."]
@@ -289,7 +290,7 @@ class Describer:
         messages = [user(self._prompts.fill(prompt, captions=captions))]
         sampling = Sampling(max_tokens=120, stop=("\n\n",))
         text = (await model.complete(messages, sampling)).text
-        return " ".join(text.split())[:MAX_TEXT]
+        return single_line(text, MAX_TEXT)
 
 
 def sheet(

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.sight import EyesSettings
 from wayword.datasets.perturbed import Perturbations
@@ -58,7 +59,7 @@ AtOnce = Annotated[int, Ge(1), Le(10_000)]
 """Number of concurrent episodes or processes; limited because each allocates memory at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """A run: an agent, a dataset and a model.
 
@@ -171,14 +172,14 @@ class Plan:
         """The split in ``on``; empty means the dataset's first split."""
         return self.on.partition(":")[2]
 
-    def group(self, name: str) -> Mapping[str, Any]:
+    def group(self, name: str) -> JsonObject:
         """Return the settings of a group. Raises ``UsageError`` if it is no group."""
         settings = self.settings.get(name, {})
         if not isinstance(settings, Mapping):
             raise UsageError(f"--set {name}={settings}: write {name}.KEY=VALUE")
         return settings
 
-    def perceiver(self) -> tuple[str, Mapping[str, Any]]:
+    def perceiver(self) -> tuple[str, JsonObject]:
         """Name or file and settings of the perceiver that replaces the dataset's; empty if none.
         Set by ``perceiver=NAME``, or ``perceiver.name=NAME`` and ``perceiver.KEY=VALUE``."""
         # A copy, from which the name is taken out.
@@ -238,7 +239,7 @@ def named_group(value: Any) -> dict[str, Any]:
     return {"name": value}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunRecipe(Plan):
     """The options of ``wayword run``: a plan, the ``sweep`` and ``seeds`` that turn it into several
     runs, and ``track``, an experiment tracker."""
@@ -277,7 +278,7 @@ def agents_of(pairs: Sequence[str]) -> dict[str, str]:
     return agents
 
 
-def read_config(path: Path | None) -> Mapping[str, Any]:
+def read_config(path: Path | None) -> JsonObject:
     """The settings in a YAML file. Raises ``UsageError``."""
     if path is None:
         return {}
@@ -333,9 +334,9 @@ def read_recipe(path: Path) -> RunRecipe:
         raise UsageError(f"{path}: {error}") from None
 
 
-def expand_keys(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def expand_keys(settings: JsonObject) -> JsonObject:
     """``{"model.threads": 2}`` -> ``{"model": {"threads": 2}}``."""
-    tree: Mapping[str, Any] = {}
+    tree: JsonObject = {}
     for key, value in settings.items():
         # From the last part of the key outwards.
         for part in reversed(str(key).split(".")):

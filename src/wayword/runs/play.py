@@ -24,7 +24,7 @@ EXPERTS = ("expert", "oracle", "gold")
 """Agents that use the ground truth, in order of preference for comparison."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlayedGame:
     """An episode played by a person. ``scores`` is None if it was not finished. ``best`` are the
     scores of the agent ``expert``, and ``path`` its trajectory; None if no expert can play it."""
@@ -46,7 +46,7 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
     actors = open_dataset(plan).tasks[0].episode.actors
     me = actor or actors[0]
     if me not in actors:
-        hint = suggest(me, list(actors))
+        hint = suggest(me, actors)
         raise UsageError(f"{plan.dataset_name} has no actor {me!r}; {hint}")
     if len(actors) > 1 and not others:
         rest = ", ".join(name for name in actors if name != me)

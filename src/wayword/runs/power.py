@@ -35,7 +35,7 @@ ASSUMED = (0.0, 0.3, 0.5, 0.7)
 """Correlations of success between two agents, without runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunPairVariance:
     """Two runs on ``shared`` episodes: their correlation of success, and the standard error of the
     mean difference of one episode, so that n episodes have it divided by the root of n. The

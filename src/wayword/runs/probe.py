@@ -52,7 +52,7 @@ QUESTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Crop:
     """An object cut out of a picture: its ``kind``, its ``pixels``, the ``options`` to choose from
     in order, and the ``image``."""
@@ -63,7 +63,7 @@ class Crop:
     image: Image
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answered:
     """A crop's kind and pixels, the ``answer``, empty for none of the options, and if it is
     right."""
@@ -77,7 +77,7 @@ class Answered:
         return self.answer == self.kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Probing:
     """What to ask of which model. Raises ``UsageError`` where it is used with a dataset that draws
     no pictures, or that does not know its objects' kinds."""

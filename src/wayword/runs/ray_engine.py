@@ -24,6 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import (
     BudgetExhausted,
     DataError,
@@ -35,6 +36,7 @@ from wayword.core.errors import (
 )
 from wayword.core.rollout import Outcome, first_error, rollout
 from wayword.core.trajectory import Step
+from wayword.core.visible import single_line
 from wayword.models.middleware.budget import EPISODE, Account, Call
 from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import Limiter
@@ -305,7 +307,7 @@ class _Driver:
         except self._ray.exceptions.RayTaskError as error:
             self._stop(error)
         except self._ray.exceptions.RayError as error:
-            line = " ".join(str(error).split())[:300]
+            line = single_line(error, 300)
             raise UsageError(
                 f"--engine ray: processes die repeatedly: {line}"
             ) from None
@@ -428,7 +430,7 @@ class Bank(Account):
     def __init__(
         self,
         run: str,
-        budget: Mapping[str, Any],
+        budget: JsonObject,
         ended: Sequence[float],
         turns: int,
         per_minute: float,
@@ -519,7 +521,7 @@ class Player:
     """
 
     def __init__(
-        self, seat: int, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]
+        self, seat: int, plan: Plan, folder: str, bank: Any, identity: JsonObject
     ) -> None:
         with suppress(OSError):  # another machine may not have the folder
             os.chdir(folder)

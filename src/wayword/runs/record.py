@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from wayword.core import registry
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import read_regular
 from wayword.core.trajectory import Trajectory
@@ -30,7 +30,7 @@ LOCK = ".lock"
 """File that names the writing process. The lock itself is on ``episodes.jsonl.gz``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EpisodeRecord:
     """A finished episode: its metrics (rates between 0 and 1) and its trajectory.
 
@@ -51,7 +51,7 @@ class EpisodeRecord:
         return registry.render_html(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FailedEpisode:
     """An episode that failed: the reason, and the trajectory up to the failure, if any.
 
@@ -124,7 +124,7 @@ class RecordedRun:
     def __init__(self, path: Path | str) -> None:
         self.path = remote.local(Path(path))
         self._config = configs.read_config(self.path)
-        self.config: Mapping[str, Any] = configs.complete(self.path, self._config)
+        self.config: JsonObject = configs.complete(self.path, self._config)
         """Content of ``run.json``, with defaults for missing fields."""
         self._episodes = self.path / EPISODES
         self._failures = self.path / FAILURES
@@ -212,7 +212,7 @@ class RecordedRun:
         trajectory = codec.trajectory_in(self._episodes, number, record)
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
-    def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
+    def _failure(self, number: int, raw: JsonObject) -> FailedEpisode:
         """Return the failed episode of a line."""
         # A failure before the world was ready has no trajectory.
         trajectory = None
@@ -252,7 +252,7 @@ class RunFolder(RecordedRun):
                 )
 
     @staticmethod
-    def open(path: Path | str, config: Mapping[str, Any]) -> RunFolder:
+    def open(path: Path | str, config: JsonObject) -> RunFolder:
         """Create the folder, or resume the run in it.
 
         ``config["identity"]`` identifies the run: if any value differs, it is another run. The rest
@@ -432,7 +432,7 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
 _SHARD = "shard"  # the only field of the identity in which shards differ
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Merged:
     """A merged run folder, its number of episodes, and notices for the user."""
 
@@ -594,9 +594,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     known = run.index.tried()
     for name in episodes:
         if name not in known:
-            raise UsageError(
-                f"{path}: has no episode {name!r}; {suggest(name, [*known])}"
-            )
+            raise UsageError(f"{path}: has no episode {name!r}; {suggest(name, known)}")
     # The records are moved to another file, under the lock of the run.
     removed = 0
     try:
@@ -606,20 +604,20 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
             opened.callback(lines.close)
             if not lines.lock():
                 raise RecordingError(f"{path}: a process is writing to this run folder")
-            kept = codec.Appender(path / DROPPED)
-            opened.callback(kept.close)
+            dropped = codec.Appender(path / DROPPED)
+            opened.callback(dropped.close)
             for file in (EPISODES, FAILURES):
-                removed += _without(path / file, names, kept)
+                removed += _move(path / file, names, dropped)
     except OSError as error:
         raise codec.unusable(path, error, "give a writable folder") from error
     return removed
 
 
-def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
-    """Rewrite a file without the records of these episodes, and return how many it had.
+def _move(path: Path, names: Collection[str], dropped: codec.Appender) -> int:
+    """Move the records of these episodes to another file, and return how many there were.
 
-    They are appended to ``kept`` before the file is replaced, so that a crash between
-    the two leaves them in both.
+    They are appended to ``dropped`` before the file without them replaces the old one, so
+    that a crash between the two leaves them in both.
     """
     if not path.is_file():
         return 0
@@ -632,7 +630,7 @@ def _without(path: Path, names: Collection[str], kept: codec.Appender) -> int:
             raw = source.read(line.size)
             record = codec.parsed(path, line.number, line.line)
             if record.get("episode") in names:
-                kept.append(raw)
+                dropped.append(raw)
                 removed += 1
             else:
                 target.write(raw)

@@ -14,7 +14,6 @@ machine, concatenate the segments in their working copy.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections.abc import Iterator
@@ -22,7 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wayword.core.errors import RecordingError, UsageError, needing
-from wayword.core.files import cache_folder
+from wayword.core.files import cache_folder, text_checksum
+from wayword.core.visible import single_line
 from wayword.runs.codec import read_members
 from wayword.runs.config import BATCHES
 from wayword.runs.index import EPISODES, FAILURES
@@ -111,9 +111,7 @@ class Store:
             ) from None
         # Names of files are joined with one slash.
         self._root = str(root).rstrip("/")
-        self.copy = (
-            cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
-        )
+        self.copy = cache_folder() / "remote" / text_checksum(url, 16)
         # Bytes of each growing file that are in the store.
         self._sent = dict.fromkeys(GROWING, 0)
         # What was uploaded last, to send small files only if they changed.
@@ -276,5 +274,5 @@ class Store:
 
     def _unreachable(self, error: Exception) -> RecordingError:
         """Return the error of a store that cannot be reached."""
-        problem = " ".join(str(error).split())[:200] or type(error).__name__
+        problem = single_line(error, 200) or type(error).__name__
         return RecordingError(f"{self.url}: {problem}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wayword.core.dataset import INDEPENDENT, Clusters, Dataset, Task, of_ids
-from wayword.core.episode import PathReference
+from wayword.core.episode import JsonObject, PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
 from wayword.core.metric import Metric
@@ -39,7 +39,7 @@ from wayword.runs.remote import url_of
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """Text for stdout, and notices for the user."""
 
@@ -195,6 +195,16 @@ def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
     return list(groups.values())
 
 
+def _groups_at(
+    paths: Sequence[Path],
+    cluster: str,
+    data: Path | None,
+) -> list[list[_ScoredRun]]:
+    """Read the runs at these paths, and group those that differ only in their seeds."""
+    runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
+    return _seed_groups(runs)
+
+
 def _pooled_scores(
     runs: Sequence[_ScoredRun],
 ) -> Iterator[tuple[str, dict[str, float]]]:
@@ -227,11 +237,10 @@ def pooled_rows(
     """Return the rows of the runs at these paths; those that differ only in their seeds
     share one.
     """
-    runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
-    return [_row(group) for group in _seed_groups(runs)]
+    return [_row(group) for group in _groups_at(paths, cluster, data)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowsByLength:
     """Rows of runs by range of lengths (``"4 to 6"``), in order, each with the whole run's row.
 
@@ -252,10 +261,9 @@ def rows_by_length(
 
     Raises ``UsageError`` for a split without reference lengths.
     """
-    runs = [_scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
     rows = []
     unit = ""
-    for group in _seed_groups(runs):
+    for group in _groups_at(paths, cluster, data):
         dataset = dataset_of(group[0].run, data, trusted)
         unit = unit or length_unit(dataset.tasks[0])
         parts: dict[str, list[_ScoredRun]] = {}
@@ -398,7 +406,7 @@ def _by_length(
     return _labeled(whole, {each: labels[each] for each in lengths})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compared:
     """A comparison of two runs by episode, and the fields in which their identities differ."""
 
@@ -451,8 +459,8 @@ def _compared(
 
 
 def differing_fields(
-    one: Mapping[str, Any],
-    two: Mapping[str, Any],
+    one: JsonObject,
+    two: JsonObject,
 ) -> tuple[str, ...]:
     """Return the fields in which the identities of two runs differ, by their ``run.json``."""
     old = one["identity"]
@@ -491,11 +499,7 @@ def comparisons(
     """
     groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
-        scored = [
-            _scored_run(RunFolder.read(folder), cluster, data)
-            for folder in run_folders([path])
-        ]
-        within = _seed_groups(scored)
+        within = _groups_at([path], cluster, data)
         for each in within:
             # A single group is named as the user wrote it, not by one seed.
             folder = each[0].run.path
@@ -754,7 +758,7 @@ def _sample(run: _ScoredRun, played: int) -> str:
     return "random"
 
 
-def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
+def _settings(identity: JsonObject, pooled: bool) -> dict[str, str]:
     """Return all settings of a run by their names in ``--set``; ``pooled`` runs without seeds."""
     settings = dict(identity["settings"])
     groups = {f"actors.{k}": v["settings"] for k, v in identity["actors"].items()}

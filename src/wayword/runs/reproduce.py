@@ -10,7 +10,6 @@ that reproduces it, or the reason why there is none (``absent``).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -26,8 +25,9 @@ import numpy as np
 
 from wayword.agents.released import describe_folder, settings_of
 from wayword.core import registry
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import text_checksum
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.models.middleware.prices import load_prices
@@ -54,7 +54,7 @@ STAND_IN = "played"
 OUR_WORDS = "this project's own prompts"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecipeData:
     """Data for a row: a split, with settings of the dataset and of the agent.
 
@@ -71,7 +71,7 @@ class RecipeData:
     expert: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecipeRow:
     """A row of a published table, with the run that reproduces it.
 
@@ -117,7 +117,7 @@ class RecipeRow:
         return tuple(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recipe:
     """A published table or figure.
 
@@ -138,7 +138,7 @@ class Recipe:
         return tuple(row for row in self.rows if not row.absent)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecipeOptions(Plan):
     """The user's options for a recipe: those of a plan, for all of its rows.
 
@@ -169,7 +169,7 @@ class RecipeOptions(Plan):
         return self.prompts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prepared:
     """A row with its plans, one per seed, and its differences to the paper.
 
@@ -466,7 +466,7 @@ def _plan(
     return plan
 
 
-def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _share(settings: JsonObject, name: str) -> JsonObject:
     """Return the user's settings that an agent accepts; a table may have several agents."""
     cls = registry.load("agent", name)
     # Settings of the dataset are for every agent.
@@ -507,7 +507,7 @@ def _folder(plan: Plan) -> str:
         key.append(plan.remember)
     text = json.dumps(key, sort_keys=True, default=str)
     # The name alone would not tell two settings apart.
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = text_checksum(text)
     # Readable parts first; the digest makes the name unique.
     parts = (plan.agent, plan.on, plan.model.rpartition("/")[2])
     name = "-".join(part for part in parts if part)
@@ -521,7 +521,7 @@ STEP_MS = "step_ms"
 """Milliseconds per step: a column of recipes that is not a metric of any family."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReproducedRow:
     """A row of the result: our and the ``published`` results by metric, rates in percent.
 

@@ -28,8 +28,10 @@ from wayword.agents.pages import Prompts
 from wayword.core.action import Decision
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.episode import JsonObject
 from wayword.core.errors import BudgetExhausted, RecordingError, UsageError
 from wayword.core.files import read_regular
+from wayword.core.geometry import Point
 from wayword.core.model import Model, Prompt, Sampling, Usage, user
 from wayword.core.shapes import (
     Shapes,
@@ -38,6 +40,7 @@ from wayword.core.shapes import (
     with_defaults,
 )
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import single_line
 from wayword.metrics.intervals import mean_intervals
 from wayword.models.middleware.budget import Account
 from wayword.runs.codec import unusable, write_atomically
@@ -51,7 +54,6 @@ from wayword.worlds.indoor.world import IndoorWorld
 
 FILE = "retold.json"
 """Name of the results in a run folder."""
-Point = tuple[float, float]
 SUMMARY_START = "The scene from the viewpoint is "  # of recorded summaries
 MOST_TOKENS = 2_000  # of an answer: some hundred places
 # Metres of a drawn place from the origin; buildings are far smaller
@@ -73,7 +75,7 @@ SHAPES: Shapes = {
     "episodes.*.completion_tokens": 0,
 }
 """Every field of the results that is read, with an example of its type."""
-SCHEMA: Mapping[str, Any] = {
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "thought": {"type": "string"},
@@ -87,7 +89,7 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Move:
     """A move of a walk: its turn in words, heading in words, length (meters), the place that it
     leads to, and the thought before it."""
@@ -99,7 +101,7 @@ class Move:
     thought: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Walk:
     """A recorded walk. ``places``: true coordinates in meters, east and north of the start, which
     is the first one."""
@@ -117,7 +119,7 @@ class Walk:
         return sum(math.dist(start, end) for start, end in pairs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retold:
     """A walk in the words of a model.
 
@@ -141,7 +143,7 @@ class Retold:
     completion_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retelling:
     """A run to tell again: its folder, the model with its settings, and ``episodes``, by default
     all. ``data`` is the folder of published data; ``max_tokens`` and ``max_dollars`` are the
@@ -316,7 +318,7 @@ class Teller:
             task.episode.id,
             task.episode.scene,
             task.episode.instruction,
-            " ".join(written.split()),
+            single_line(written),
             walk.places,
             prompt_tokens=written_usage.prompt + drawn_usage.prompt,
             completion_tokens=written_usage.completion + drawn_usage.completion,
@@ -337,7 +339,7 @@ class Teller:
         )
 
     async def _answer(
-        self, prompt: Prompt, schema: Mapping[str, Any] | None
+        self, prompt: Prompt, schema: JsonObject | None
     ) -> tuple[str, Usage]:
         sampling = Sampling(max_tokens=MOST_TOKENS, json_schema=schema)
         completion = await self._model.complete(prompt, sampling)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import UsageError
 from wayword.settings import make
 from wayword.worlds.objectnav.robot import RosBase, RosSettings
@@ -21,7 +20,7 @@ LEAST_HEIGHT = 0.4
 LEAST_DISTANCE = 3.0
 
 
-def inspect(settings: Mapping[str, Any]) -> str:
+def inspect(settings: JsonObject) -> str:
     """Return what a robot sends: its pose, how much depth measures, and its picture's size.
 
     Connects, cancels all goals, and sends nothing else. Raises ``UsageError`` for a wrong setting,

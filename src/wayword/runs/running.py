@@ -8,7 +8,6 @@ print(result.path, result.outcome.finished)
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,9 @@ from wayword.agents.person import (
 from wayword.core.agent import Shared
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
+from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError
+from wayword.core.files import text_checksum
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
@@ -78,7 +79,7 @@ from wayword.settings import merge
 _EXPECTED = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Continuation:
     """The recorded steps that a run starts with, and the identity of the run that recorded them.
     ``step`` counts from 1 and is the first one that the new agent decides."""
@@ -146,7 +147,7 @@ class Continuation:
         """The steps to replay, by episode id. Actors played by the same agent with the same
         settings as in the recorded run also get the recorded answers."""
 
-        def agent_of(identity: Mapping[str, Any]) -> str:
+        def agent_of(identity: JsonObject) -> str:
             """Return the part of an identity that names the agent."""
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
             return json.dumps(
@@ -167,7 +168,7 @@ class Continuation:
         )
         return {self.episode: Continued(self.steps, same)}
 
-    def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def marked(self, config: JsonObject) -> JsonObject:
         """The new run's config, with the replayed steps in its identity and as a caveat."""
         # The steps taken are part of the identity: what follows depends on them.
         taken = [
@@ -178,7 +179,7 @@ class Continuation:
             ]
             for step in self.steps
         ]
-        before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
+        before = text_checksum(json.dumps(taken), 16)
         continues = {"episode": self.episode, "step": self.step, "before": before}
         caveat = f"continues {self.run.name}: episode {self.episode} from the start"
         # A caveat, as the score is not the new agent's alone.
@@ -313,7 +314,7 @@ async def run_async(
             await model.aclose()
 
 
-def _redo(path: Path, config: Mapping[str, Any], episodes: Sequence[str]) -> int:
+def _redo(path: Path, config: JsonObject, episodes: Sequence[str]) -> int:
     """Drop the records of episodes, and return their number. Raises ``UsageError`` without a run,
     and the errors of a folder with another one."""
     if not is_run(path):

@@ -10,7 +10,6 @@ seeds (short: ``--seeds 3``), and ``--sweep detector_seed=…`` the errors of si
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError
+from wayword.core.files import text_checksum
 from wayword.metrics import accounting
 from wayword.metrics.intervals import Interval
 from wayword.runs.codec import unusable
@@ -134,7 +134,7 @@ FIELDS = ("on", "model", SEED)
 """Keys of ``--sweep`` that are fields of a plan rather than settings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variant:
     """A run of a sweep."""
 
@@ -186,7 +186,7 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         [plan.agent, plan.on, plan.model, plan.settings, *sweeps],
         default=str,
     )
-    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    digest = text_checksum(content, 8)
     folder_name = f"sweep-{Path(plan.agent).stem}"
     if "on" not in values:
         folder_name += f"-{plan.on.replace(':', '-')}"

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
+from wayword.core.episode import JsonObject
 from wayword.core.loopback import of_domain
 from wayword.core.model import Prompt, Usage
 from wayword.models.middleware.prices import Price
@@ -77,7 +77,7 @@ def _common(one: str, other: str) -> int:
     return low
 
 
-def offers(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+def offers(name: str, settings: JsonObject) -> tuple[str, ...]:
     """Return the ways to pay that a model's provider is known to offer, besides the standard."""
     if not name.startswith("openai:"):
         return ()

@@ -7,7 +7,6 @@ server, a folder, offline). A failing tracker never ends a run.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -16,9 +15,11 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, install_command, suggest
+from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
+from wayword.core.visible import single_line
 from wayword.runs import codec
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
@@ -41,7 +42,7 @@ class Tracker:
         self,
         spec: str,
         name: str,
-        config: Mapping[str, Json],
+        config: JsonObject,
         notify: Callable[[str], None],
         run_id: str = "",
     ) -> None:
@@ -80,7 +81,7 @@ class Tracker:
         self,
         project: str,
         name: str,
-        config: Mapping[str, Json],
+        config: JsonObject,
         run_id: str,
     ) -> None:
         """Resume the run with this tag, or start one. Parameters of a run cannot change."""
@@ -184,7 +185,7 @@ def check_tracker(spec: str) -> None:
     if kind not in EXTRAS or not project:
         hint = "the project is missing"
         if kind not in EXTRAS:
-            hint = suggest(kind, list(EXTRAS))
+            hint = suggest(kind, EXTRAS)
         raise UsageError(
             f"--track {spec}: write KIND:PROJECT, for example trackio:houses; {hint}"
         )
@@ -198,7 +199,7 @@ def check_tracker(spec: str) -> None:
 def open_tracker(
     spec: str,
     name: str,
-    config: Mapping[str, Json],
+    config: JsonObject,
     notify: Callable[[str], None],
     run_id: str = "",
 ) -> Tracker:
@@ -215,7 +216,7 @@ def open_tracker(
         return Tracker(spec, name, clean, notify, run_id)
     except Exception as error:
         line = redacted(f"--track {spec}: {type(error).__name__}: {error}")
-        line = " ".join(line.split()).rstrip(".")
+        line = single_line(line).rstrip(".")
         remedy = "to play without the tracker, leave --track out"
         raise UsageError(f"{line}; {remedy}") from error
 
@@ -246,7 +247,7 @@ class TrackedProgress:
         name = (plan.out or run.path).name
         # The time of the start tells a run that was deleted and begun again from a resumed one.
         key = json.dumps([config["identity"], config.get("started")], sort_keys=True)
-        run_id = hashlib.sha256(key.encode()).hexdigest()[:16]
+        run_id = text_checksum(key, 16)
         described: dict[str, Json] = {"dataset": plan.on}
         described |= {key: getattr(plan, key) for key in ("agent", "model", "seed")}
         described["settings"] = json.dumps(plan.settings, default=str)

@@ -14,7 +14,7 @@ Everything else comes from whoever played, and ``UNPROVEN`` lists it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from wayword.agents.person import with_answerer
 from wayword.core import registry
 from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task, of_ids, task_id
+from wayword.core.episode import JsonObject
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game
 from wayword.core.sight import Eyes
@@ -185,7 +186,7 @@ def recorded_answers(trajectory: Trajectory) -> Answerer | None:
 class _Replay:
     """Replays the episodes of a run under its limit of steps and trials."""
 
-    def __init__(self, dataset: Dataset, identity: Mapping[str, Any]) -> None:
+    def __init__(self, dataset: Dataset, identity: JsonObject) -> None:
         self._dataset = dataset
         self._judge = scoring.judge(dataset)
         self._limit = identity.get("max_steps") or dataset.max_steps
@@ -320,8 +321,8 @@ def _why_final(trial: Trajectory) -> str:
 
 def _first_difference(
     label: str,
-    actual: Mapping[str, Any],
-    recorded: Mapping[str, Any],
+    actual: JsonObject,
+    recorded: JsonObject,
 ) -> str:
     """Return the first field that differs, with both values."""
     actual = plain(actual)

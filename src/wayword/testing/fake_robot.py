@@ -360,12 +360,9 @@ def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
         builder.add_face(front[::-1], WALL_PAINT)
     for item in surfaces_of(scene).objects:
         number = builder.add_name(item.type.replace("_", " "))
-        low = (item.x - item.width / 2, item.y - item.depth / 2, item.bottom)
-        high = (
-            item.x + item.width / 2,
-            item.y + item.depth / 2,
-            item.bottom + item.height,
-        )
+        west, south, east, north = item.box
+        low = (west, south, item.bottom)
+        high = (east, north, item.bottom + item.height)
         for face in box_faces(low, high):
             builder.add_face(face, WALL_PAINT, number)
     return builder.mesh(), builder.names

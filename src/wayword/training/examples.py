@@ -28,7 +28,7 @@ from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task, Walkable
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, JsonObject, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
@@ -114,7 +114,7 @@ class Guide:
 # Agents never see any of this; it makes labels for training only.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClauseEnds:
     """Clauses along a path: for each, the index of the place where it ends and the next begins."""
 
@@ -229,7 +229,7 @@ def align_by_turns(
     return ClauseEnds(tuple(all_ends))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextChoice:
     """A decision in the text: at offset ``at`` is ``taken``, which should be ``label``. Both
     include the space before them. ``taken`` is empty if the agent only ranked the options."""
@@ -239,7 +239,7 @@ class TextChoice:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Example:
     """An episode as text."""
 
@@ -286,7 +286,7 @@ class _Chooser(Model):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LabeledQuestion:
     """An agent's question, and the options that were taken and that were best ("" for none)."""
 
@@ -429,7 +429,7 @@ class ExampleMaker:
     def __init__(
         self,
         agent: str,
-        settings: Mapping[str, Any],
+        settings: JsonObject,
         source: str,
         dataset: Dataset,
         *,

@@ -17,6 +17,7 @@ from textwrap import shorten
 from wayword.core.action import Action
 from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, ViewPart, compass
 from wayword.worlds.indoor.graph import Neighbor
@@ -270,7 +271,7 @@ def short_caption(caption: str, mentioned: Set[str] = frozenset()) -> str:
     'a chair and a table in the middle of a room, doorways to the kitchen'
     """
     # Captions open with the same words; what differs comes after.
-    text = _OPENING.sub("", " ".join(caption.split()).rstrip("."))
+    text = _OPENING.sub("", single_line(caption).rstrip("."))
     if len(text) <= SHORT_CAPTION:
         return text
     beginning = text[: SHORT_CAPTION + 1]

@@ -43,6 +43,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wayword.core import registry
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, binding, is_loopback, read_object
 from wayword.core.secrets import redacted
@@ -351,7 +352,7 @@ class _Site:
         """Stream the version and state of a game, which tell the page to reload its board."""
         table = self._table(request)
 
-        def look() -> dict[str, Any]:
+        def look() -> JsonObject:
             return {
                 "version": table.version,
                 "state": table.state,

@@ -7,11 +7,12 @@ words, DiscussNav's decomposition and published sub-instructions are a list belo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from wayword.core.episode import JsonObject
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 
 _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
@@ -25,7 +26,7 @@ class Followed(NamedTuple):
     done: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clauses:
     """Clauses of an instruction from a recipe's notes, and the clause followed at each step.
 
@@ -124,7 +125,7 @@ class Clauses:
         return number
 
 
-def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
+def _last(notes: Sequence[Note], kind: str) -> JsonObject:
     """Return the details of the last note of a kind; empty if there is none."""
     for note in reversed(notes):
         if note.kind == kind:

@@ -11,11 +11,9 @@ from functools import partial
 from itertools import zip_longest
 from urllib.parse import quote
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wayword.core.dataset import Task
 from wayword.core.errors import WaywordError
+from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import accounting
@@ -33,7 +31,7 @@ from wayword.viewer.markup import Html, page, render
 
 DifferenceRow = tuple[Metric, Sequence[tuple[str, str]], str]
 """A row of differences: the metric, labeled cells, and a class for the color or none."""
-Columns = Mapping[str, NDArray[np.float64]]
+Columns = Mapping[str, Floats]
 """Scores by metric, an array (N,) each."""
 LISTED = 200
 """Episodes of a list."""
@@ -42,7 +40,7 @@ _CAUSES = 3  # of a failure that are listed
 _LONGEST = 100_000  # characters of prompts that are compared
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunPair:
     """Two compared runs: their names and slugs, and each run's scores by metric.
 
@@ -206,7 +204,7 @@ def compare_page(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Flip:
     """An episode that only one of two runs solved: both walks as a small map.
 

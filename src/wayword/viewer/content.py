@@ -24,11 +24,12 @@ import numpy as np
 
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import DrawnTasks, of_ids
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, WaywordError
+from wayword.core.geometry import Point
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.visible import escaped, visible
+from wayword.core.visible import escaped, single_line, visible
 from wayword.core.world import Feedback
 from wayword.metrics.mistakes.wording import YOU
 from wayword.metrics.recorded import as_mapping, listed
@@ -51,7 +52,7 @@ from wayword.viewer.library import (
     slug,
 )
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.content import Map, Point
+from wayword.viewer.maps.content import Map
 from wayword.viewer.markup import Html, Letters, page, render
 from wayword.viewer.play import GameEnd
 
@@ -86,7 +87,7 @@ class Content:
         self.data = data
         self._trusted = trusted
         self._sources: Cache[Sources] = Cache(3)
-        self._tables: Cache[Mapping[str, Any]] = Cache(24)
+        self._tables: Cache[JsonObject] = Cache(24)
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
         self._pairs = Pairs(runs, self.tasks, self._soon)
         self._pages: Cache[str] = Cache(4)
@@ -393,7 +394,7 @@ class Content:
         pace = ""
         total = 0
         alive = False
-        active: Sequence[Mapping[str, Any]] = ()
+        active: Sequence[JsonObject] = ()
         if progress:
             pace = progress.pace
             total = progress.total
@@ -556,7 +557,8 @@ class Content:
                 model = identity["models"].get("main", "")
                 player = f"{cast_of(identity)} {model}".strip()
                 if player == "human":
-                    player = "you, earlier"
+                    player = "you, earlier"  # the reader is a player of this game
+                # A rate: of one episode, 0 or 1.
                 solved = rows.scored(episode)[rows.success] > 0.5
                 others[player, solved] = None
         return list(others)
@@ -629,7 +631,7 @@ def readable(part: str) -> Iterator[None]:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # One line, whatever the library below put into its message.
-        reason = " ".join(str(error).split())
+        reason = single_line(error)
         problem = f"no {part}, because the record cannot be replayed: {reason[:80]}"
         raise RecordingError(problem) from error
 
@@ -668,7 +670,7 @@ def _lines_of(drawn: Map | Html | None) -> list[list[Point]]:
 _LATEST = 12  # latest moves that are listed
 
 
-def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
+def _moves_part(now: JsonObject, sources: Sources) -> Html:
     """Return a running episode's map and its latest moves, the last one first.
 
     ``now`` is the episode's entry in the progress that the run wrote. It lists the
@@ -694,7 +696,7 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
     return maps.letters_of(sources, walk).over(part)
 
 
-def _walk_of(now: Mapping[str, Any]) -> Trajectory:
+def _walk_of(now: JsonObject) -> Trajectory:
     """Return a running episode's trajectory so far, from the start of each actor's first move."""
     start: dict[str, Any] = {}
     steps = []
@@ -719,7 +721,7 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
     return Trajectory(episode, start, steps)
 
 
-def _data_key(config: Mapping[str, Any]) -> str:
+def _data_key(config: JsonObject) -> str:
     """Return a text that is equal for runs on the same data with the same perceiver.
 
     ``config`` is a run's ``config.json``. Runs with the same key share an opened
@@ -738,7 +740,7 @@ def _data_key(config: Mapping[str, Any]) -> str:
     return json.dumps(values, sort_keys=True, default=str)
 
 
-def _means(rows: Rows) -> Mapping[str, Any]:
+def _means(rows: Rows) -> JsonObject:
     """Return the fast part of the run's row: means. Empty before the first episode ends.
 
     Has the form of a row of ``wayword table``, without the intervals, which take long.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.episode import Episode, PathReference
+from wayword.core.episode import Episode, JsonObject, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
@@ -30,7 +30,7 @@ Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Sources:
     """Data that a dataset adds to a run: what its pages show beyond the record.
 
@@ -88,7 +88,7 @@ class Sources:
         return {str(actor): str(text) for actor, text in given.items()}
 
     def causes(
-        self, episode_id: str, written: Mapping[str, Any], scores: Mapping[str, float]
+        self, episode_id: str, written: JsonObject, scores: Mapping[str, float]
     ) -> dict[str, int]:
         """Find the causes of failure of a recorded episode, each with its first step (from 1).
 

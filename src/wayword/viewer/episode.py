@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.metric import Metric
 from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE
 from wayword.metrics import accounting
@@ -25,7 +25,7 @@ from wayword.runs.codec import restore
 from wayword.viewer import figures
 from wayword.viewer.markup import Html, Letters, page, render, template_function
 
-Written = Mapping[str, Any]
+Written = JsonObject
 """A part of a trajectory as a run folder holds it."""
 
 
@@ -43,7 +43,7 @@ class Links(NamedTuple):
 
 
 def episode_page(
-    document: Mapping[str, Json],
+    document: JsonObject,
     metrics: Sequence[Metric],
     run: str,
     links: Links,
@@ -109,7 +109,7 @@ CURVE = 34
 """Height of the curve in the drawing of time, which is 1000 units wide."""
 
 
-def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
+def curve_of(progress: JsonObject, steps: int) -> tuple[str, str]:
     """Return the points of the curve of progress as an SVG polyline, and its title.
 
     ``progress`` is that of a document, with a value before each of the ``steps`` and
@@ -150,7 +150,7 @@ _MARGIN = (
 _MOST_PLACES = 1_000  # a file from elsewhere may have any number
 
 
-def sketch_of(retold: Mapping[str, Any]) -> tuple[str, str, str]:
+def sketch_of(retold: JsonObject) -> tuple[str, str, str]:
     """Return the size of a drawing, and the points of the true and the drawn walk on it.
 
     ``retold`` has both walks as (east, north) in metres, in the same order. Seen from

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wayword.core.episode import JsonObject
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
 from wayword.metrics import accounting
@@ -170,7 +171,7 @@ def probability(logprob: float) -> float:
 
 
 @template_function
-def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
+def ranked_options(choice: JsonObject) -> list[tuple[str, float]]:
     """Return a choice's options and their probabilities, the best first.
 
     They need not sum to one: options may share their beginning.
@@ -201,7 +202,7 @@ def spaced(key: object) -> str:
 
 
 @template_function
-def named_values(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def named_values(mapping: JsonObject) -> list[tuple[str, Any]]:
     """Return the items of a mapping that have a value."""
     # Zero and no are values, an empty list or mapping is none.
     empty: tuple[Any, ...] = (None, "", [], (), {})
@@ -275,7 +276,7 @@ def number(value: float, name: str) -> str:
 
 
 @template_function
-def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def filled_keys(rows: Sequence[JsonObject]) -> list[str]:
     """Return the columns of a table that are not empty, or a no, in every row."""
     empty: tuple[Any, ...] = ("", None, [])
     keys: dict[str, bool] = {}
@@ -375,7 +376,7 @@ _LEVEL = 6.0
 """Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
 
 
-def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
+def free_rays(depth: JsonObject) -> list[tuple[float, float]]:
     """Return (bearing in degrees, free metres) of each column of a recorded depth image.
 
     The free distance is that at the height of the eye, where walls and furniture count

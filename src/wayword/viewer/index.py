@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
+from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.core.visible import visible
 from wayword.metrics import accounting
@@ -84,12 +84,12 @@ class Overview:
         return standing(self.rows)[2]
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> JsonObject:
         """The run's ``config.json``."""
         return self.rows.run.config
 
     @cached_property
-    def columns(self) -> Mapping[str, NDArray[np.float64]]:
+    def columns(self) -> Mapping[str, Floats]:
         """Scores by metric, an array (N,) each."""
         return self.rows.columns()
 
@@ -143,7 +143,7 @@ def metrics_part(run: Overview) -> Html:
     if not run.row:
         return render("metrics.html", run=run, large=[], cards=[])
     # By key: the metric, its row of the table, and its interval in words
-    cards: dict[str, tuple[Metric, Mapping[str, Any], str]] = {}
+    cards: dict[str, tuple[Metric, JsonObject, str]] = {}
     for metric in run.rows.metrics:
         row = run.row["metrics"].get(metric.key)
         if row is None:
@@ -161,7 +161,7 @@ def metrics_part(run: Overview) -> Html:
     return render("metrics.html", run=run, large=large, cards=[*cards.values()])
 
 
-def headline(row: Mapping[str, Any], success: str) -> list[str]:
+def headline(row: JsonObject, success: str) -> list[str]:
     """Return the keys of success, efficiency, steps and cost in a run's row.
 
     Always four, so that the cards of runs line up; a key is empty if the row lacks it.
@@ -296,7 +296,7 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     return visible(text), numbers, scene
 
 
-def _settings(run: Overview) -> dict[str, Any]:
+def _settings(run: Overview) -> JsonObject:
     """Return the run's configuration: settings, versions and files, long ones by their titles."""
     identity = run.config["identity"]
     config = run.config
@@ -338,7 +338,7 @@ HeadlineFigure = tuple[Metric | None, float | None]
 """A metric and its mean; None for one that the run does not have."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunCard:
     """A row of the home page: a run folder with its status and headline figures.
 
@@ -360,13 +360,13 @@ class RunCard:
     figures: Sequence[HeadlineFigure] = ((None, None),) * 4
 
 
-def line_of(card: RunCard, each: NamedRun) -> str:
+def line_of(card: RunCard, run: NamedRun) -> str:
     """Return a run's card as a line for the terminal.
 
     ``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)``
     """
     if card.notice:
-        return f"{card.notice}  {each.path}"
+        return f"{card.notice}  {run.path}"
     metric, mean = card.figures[0]
     score = ""
     if metric:
@@ -375,4 +375,4 @@ def line_of(card: RunCard, each: NamedRun) -> str:
     count = f"{card.done}/{card.of}"
     parts = (card.agent, card.model, card.dataset)
     what = ", ".join(filter(None, parts))
-    return f"{card.status:<9} {count:>11}  {score:<16}  {each.path}  ({what})"
+    return f"{card.status:<9} {count:>11}  {score:<16}  {run.path}  ({what})"

@@ -8,7 +8,6 @@ rows.run.record("17_0")                # one whole episode, read from its place 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -23,10 +22,11 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.files import process_runs, read_regular
+from wayword.core.files import process_runs, read_regular, text_checksum
+from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.core.shapes import parse_untrusted
 from wayword.metrics import scoring
@@ -45,7 +45,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
 _MAX_ROWS = 400_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
     """Row of a run's table. A failed episode has no scores and gives the reason in ``error``."""
 
@@ -108,12 +108,12 @@ class Rows:
         """The number of rows, finished and failed."""
         return self.done + len(self.failed)
 
-    def row(self) -> Mapping[str, Any]:
+    def row(self) -> JsonObject:
         """The run's row of ``wayword table``, with intervals; empty before an episode ends."""
         if not self.done:
             return {}
         table = json.loads(reports.table([self.run.path], "json"))
-        row: Mapping[str, Any] = table["rows"][0]
+        row: JsonObject = table["rows"][0]
         return row
 
     def scored(self, episode: str) -> dict[str, float]:
@@ -161,7 +161,7 @@ class Rows:
         numbers = np.flatnonzero(success <= 0.5).tolist()
         return [*self.failed, *(self.ids[number] for number in numbers)]
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
+    def columns(self) -> dict[str, Floats]:
         """Return a metric's scores (N,), by metric, for metrics that have any."""
         columns = {}
         for key in self.index.keys:
@@ -186,7 +186,7 @@ def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
     return numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedRun:
     """A run folder of the library, with its name there."""
 
@@ -359,7 +359,7 @@ def slug(name: str) -> str:
     if _PLAIN.fullmatch(name):
         return name
     # Two names may differ in signs that addresses do not have.
-    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
+    digest = text_checksum(name, 6)
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")
     return f"{stem[:60]}-{digest}"
 
@@ -403,9 +403,9 @@ def select(
     ranges = []
     if outcome == "success":
         above_half = float(np.nextafter(0.5, 1))
-        ranges.append((rows.success, above_half, np.inf, True))
+        ranges.append((rows.success, above_half, np.inf))
     elif outcome == "failure":
-        ranges.append((rows.success, -np.inf, 0.5, True))
+        ranges.append((rows.success, -np.inf, 0.5))
     sort = wish.get("sort", "")
     down = wish.get("down") == "1"
     numbers = rows.index.find(ended, ranges, among, sort, down)
@@ -430,7 +430,7 @@ _STALE = 7200.0
 """Seconds without a word after which a run is taken for dead; a slow model may take that long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Progress:
     """A run's progress, as the run wrote it last.
 
@@ -479,7 +479,7 @@ def progress_of(run: Path) -> Progress | None:
         return None
 
 
-def _pace(progress: Mapping[str, Any], written: float) -> Iterator[str]:
+def _pace(progress: JsonObject, written: float) -> Iterator[str]:
     """Yield the time left, open calls, tokens per second and dollars spent, as far as known."""
     done = int(progress["done"])
     left = int(progress["total"]) - done
@@ -521,7 +521,7 @@ def is_awaited(rows: Rows) -> bool:
     return is_partial and time.time() - begun < _AWAITED
 
 
-def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
+def active_episode(rows: Rows, episode: str) -> JsonObject | None:
     """Return the progress of an unfinished episode of a live run; None if there is none."""
     progress = progress_of(rows.run.path)
     if progress and progress.alive:

@@ -10,12 +10,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, WaywordError, suggest
+from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
@@ -52,7 +54,7 @@ def file_name(episode_id: str) -> str:
     if _PLAIN.fullmatch(episode_id) and not reserved:
         return f"{episode_id}.html"
     # Names that differ in case alone are one file on some systems.
-    digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
+    digest = text_checksum(episode_id, 12)
     stem = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
     return f"{stem or 'episode'}-{digest}.html"
 
@@ -70,7 +72,7 @@ OnPage = Callable[[int, int], None]
 """Called after every page: how many are written, of how many."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WrittenPages:
     """Result of writing the pages of a run.
 
@@ -120,7 +122,7 @@ def write_pages(
         if name not in ids:
             near = "see index.html"
             if len(ids) < _SUGGESTED:
-                near = suggest(name, list(ids))
+                near = suggest(name, ids)
             if len(near) > 300:  # a message stays a message
                 near = f"{near[:300]} …"
             raise UsageError(f"this run has no episode {name!r}; {near}")
@@ -193,7 +195,7 @@ def _write(
     return len(chain)
 
 
-def _claim(folder: Path, config: Mapping[str, Any]) -> None:
+def _claim(folder: Path, config: JsonObject) -> None:
     """Mark the folder as this run's pages, and create it if needed.
 
     Raises ``UsageError`` for a folder with other files, which would mix with the pages,

@@ -28,9 +28,9 @@ from typing import Any, Literal, NamedTuple
 from wayword.agents.human import HELP_ALIASES, QUIT_WORDS, parse_input
 from wayword.agents.person import Person, PlayerLeft, Situation, Style
 from wayword.core.action import STOP, Action, Rejection
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.geometry import displaced, relative
+from wayword.core.geometry import Point, displaced, relative
 from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
@@ -51,7 +51,6 @@ from wayword.viewer.maps.babyai import GridItem, cell, grid_item, item_shape
 from wayword.viewer.maps.content import (
     Extent,
     Map,
-    Point,
     Shape,
     Target,
     Waypoint,
@@ -74,7 +73,7 @@ _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 
 State = Literal["loading", "playing", "over", "failed"]
-ActorPose = tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]
+ActorPose = tuple[JsonObject, Mapping[str, Point], Sequence[Point]]
 """An actor's pose, the objects it remembers by name, and the corners of its room."""
 
 
@@ -409,7 +408,7 @@ class PlayTable(Person):
             self.problem = f"{first_reason}; this game does not count"
 
 
-@dataclass(slots=True)
+@dataclass
 class Games:
     """Games of a server: started, found by name, and ended together.
 
@@ -636,7 +635,7 @@ def _choices(now: Situation, letters: Letters) -> list[ChoiceGroup]:
     return [(verb, listed) for verb, listed in groups if listed]
 
 
-def idle(held: Mapping[str, Any]) -> list[str]:
+def idle(held: JsonObject) -> list[str]:
     """Return the actions on a grid that would have no effect, by what is right ahead.
 
     ``held`` is an observation as a mapping; those without ``walls`` are no grid and
@@ -761,13 +760,11 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     yours = game.scores or {}
     best = game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
-    possible = (*family, *accounting.METRICS)
-    present = [metric for metric in possible if metric.key in yours]
-    shown = [metric for metric in present if metric not in accounting.METRICS]
-    shown = shown[:SHOWN]
+    shown = [metric for metric in family if metric.key in yours][:SHOWN]
     # Players compare the number of moves, even if SHOWN leaves it out.
-    for metric in present:
-        if metric.key == _unit(game) and metric not in shown:
+    unit = _unit(game)
+    for metric in (*family, *accounting.METRICS):
+        if metric.key == unit and unit in yours and metric not in shown:
             shown.append(metric)
     rows = [("", "you", "expert")]
     for metric in shown:
@@ -827,7 +824,7 @@ class Look(NamedTuple):
     room: Sequence[Point] = ()
 
 
-def sightings(held: Mapping[str, Any]) -> Iterator[Sighting]:
+def sightings(held: JsonObject) -> Iterator[Sighting]:
     """Yield the items of an observation that have a direction.
 
     Each as field, name, degrees to the right of the actor's heading in (-180, 180], and
@@ -1045,7 +1042,7 @@ def _square(position: Point, facing: float, ahead: float, right: float) -> Point
     return float(round(x)), float(round(y))
 
 
-@dataclass(slots=True)
+@dataclass
 class _MapBuilder:
     """A map under construction: looks are added, shapes are taken.
 
@@ -1125,9 +1122,7 @@ class _MapBuilder:
             self.fans.append(fan(held))
         return True
 
-    def _add_neighbors(
-        self, place: str, position: Point, held: Mapping[str, Any]
-    ) -> None:
+    def _add_neighbors(self, place: str, position: Point, held: JsonObject) -> None:
         """Add the edges to the places that can be reached from here, and unseen places."""
         for neighbor in listed(held, "neighbors"):
             name = str(neighbor.get("viewpoint"))
@@ -1141,7 +1136,7 @@ class _MapBuilder:
         self,
         place: str,
         position: Point,
-        held: Mapping[str, Any],
+        held: JsonObject,
         look: Look,
     ) -> None:
         """Add the outline of the room, or its name unless that stands nearby already.
@@ -1165,7 +1160,7 @@ class _MapBuilder:
         self,
         position: Point,
         facing: float,
-        held: Mapping[str, Any],
+        held: JsonObject,
         look: Look,
     ) -> None:
         """Add what is remembered, what the observation lists, and what its text names.
@@ -1201,7 +1196,7 @@ class _MapBuilder:
             else:
                 self.objects[name] = spot, "objects"
 
-    def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
+    def _point(self, place: str, pose: JsonObject, grid: bool) -> Point | None:
         """Return a look's coordinates, else its known place, else one unit along its heading.
 
         The last is dead reckoning, for poses without coordinates: it clears ``exact``.
@@ -1224,9 +1219,7 @@ class _MapBuilder:
         heading = finite(pose.get("heading")) or 0.0
         return displaced(self.waypoints[-1].point, heading, 1.0)
 
-    def _add_squares(
-        self, position: Point, facing: float, held: Mapping[str, Any]
-    ) -> None:
+    def _add_squares(self, position: Point, facing: float, held: JsonObject) -> None:
         """Add the view from a square, which in a room reaches up to the walls or doors.
 
         ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares

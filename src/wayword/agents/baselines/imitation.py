@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
-from wayword.core.episode import Episode, Reference
+from wayword.core.episode import Episode, JsonObject, Reference
 from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver, Sector
@@ -43,7 +43,7 @@ LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
 TEXTS = ("captions", "objects", "summary")
-Step = tuple[Mapping[str, Any], int]
+Step = tuple[JsonObject, int]
 """The network's inputs at a viewpoint, and the number of the option taken there."""
 EXPANSIONS = 64
 """Walks that the pre-explored setting expands."""
@@ -166,7 +166,7 @@ class PolicyWeights:
 load_network = lru_cache(maxsize=2)(PolicyWeights)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ImitationSettings:
     """Settings of ``imitation``.
 
@@ -178,7 +178,7 @@ class ImitationSettings:
     backtrack: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreexploredSettings:
     """Settings of ``imitation_preexplored``.
 
@@ -419,7 +419,7 @@ class PreexploredImitation(ImitationAgent):
         return float(self._speaker.run(None, {"words": words, **inputs})[0][0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PartialWalk:
     """A walk: its viewpoints, the state (T, D) stored per step, its log-probability,
     and the options taken.
@@ -488,7 +488,7 @@ class PartialWalk:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Option:
     """A continuation of a walk, to a neighbor or (None) by stopping.
 

@@ -22,7 +22,7 @@ TURNS = (FORWARD, Action("left"), Action("right"))
 WIDEST_ANGLE = 90.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RandomSettings:
     """``steps``: number of moves before stopping; 0: 39 in the street, else 5."""
 

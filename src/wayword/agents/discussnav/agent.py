@@ -57,7 +57,7 @@ from wayword.perception.detectors import detector_called
 from wayword.verbalize import indoor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscussNavSettings(prompting.PromptSettings):
     """Settings of DiscussNav, in addition to those of all prompts.
 

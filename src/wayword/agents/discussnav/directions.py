@@ -18,6 +18,7 @@ from wayword.core.geometry import absolute, relative, unit
 from wayword.core.model import Image, Message, system
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.sight import Eyes
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import caption, middle_of
 from wayword.verbalize import indoor
@@ -31,7 +32,7 @@ DIRECTIONS = 12
 SECTOR_WIDTH = 360.0 / DIRECTIONS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Direction:
     """A direction: ``id`` from 1 (front) to 12, clockwise; absolute ``heading`` of its center.
 
@@ -64,7 +65,7 @@ def direction_number(heading: float, facing: float) -> int:
     return int(steps) % DIRECTIONS + 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DirectionStep:
     """A step taken: the agent's heading before it and the step's heading (degrees), a description
     of any problem, and True in ``is_refused`` if the body refused to move."""
@@ -425,7 +426,7 @@ async def describe_scene(
             "scene",
             [system(prompts["scene"]), Message("user", question, images)],
             None,
-            lambda text: " ".join(text.split()) or None,
+            lambda text: single_line(text) or None,
             recovery,
         )
         # A failed answer is not remembered: the next visit asks again.

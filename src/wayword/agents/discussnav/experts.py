@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
@@ -26,7 +26,7 @@ from wayword.agents.pages import Prompts
 from wayword.agents.prompting import History, ask_all
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.errors import ModelError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.trajectory import EXPERT_FAILED
@@ -39,7 +39,7 @@ EXPERTS: tuple[Expert, ...] = get_args(Expert)
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meeting:
     """The experts of one episode. ``patience`` is in seconds, for each answer."""
 
@@ -66,7 +66,7 @@ class Meeting:
         self,
         expert: Expert,
         messages: Sequence[Message],
-        schema: Mapping[str, Json] | None,
+        schema: JsonObject | None,
         read: Callable[[str], Answer | None],
         recovery: str,
     ) -> Answer | None:
@@ -110,7 +110,7 @@ USUAL_TYPES = ("room", "infrastructure", "furniture")  # used if no landmark has
 _NAME_AND_TYPES = re.compile(r"(.+?)\s*\(([^()]*)\)\s*\.?$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InstructionLandmark:
     """A landmark in the words of the instruction, and its types."""
 
@@ -123,7 +123,7 @@ class InstructionLandmark:
         return f"{self.name} ({', '.join(self.types)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Analysis:
     """The parts of an instruction. ``actions`` and ``landmarks`` may be empty."""
 
@@ -249,24 +249,22 @@ def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]
     """Return the action in progress (else the first not done) and those done; matches by words."""
     # Experts repeat actions in their own words, so they are compared by words.
     # Each action is matched once, in the order of the three lists.
-    state_of: dict[int, str] = {}
-    unmatched = {
-        number: plain_words(action) for number, action in enumerate(actions, 1)
-    }
+    numbers: dict[str, list[int]] = {}
+    unmatched = dict(enumerate(map(plain_words, actions), 1))
     for state in ("executed", "in_progress", "waiting"):
+        matched = numbers.setdefault(state, [])
         for line in map(plain_words, filled[state]):
-            pairs = (
-                (len(line & act) / max(1, len(line | act)), -n)
-                for n, act in unmatched.items()
-            )
-            overlap, best = max(pairs, default=(0.0, 0))
-            if overlap >= _SAME_ACTION:
-                state_of[-best] = state
-                del unmatched[-best]
-    done = {number for number, state in state_of.items() if state == "executed"}
-    started = [number for number, state in state_of.items() if state == "in_progress"]
+            # Words in common, as a share of all words; of equal shares, the first action's.
+            overlaps = {}
+            for number, words in unmatched.items():
+                overlaps[number] = len(line & words) / max(1, len(line | words))
+            best = max(overlaps, key=overlaps.__getitem__, default=0)
+            if overlaps.get(best, 0.0) >= _SAME_ACTION:
+                matched.append(best)
+                del unmatched[best]
+    done = set(numbers["executed"])
     waiting = [number for number in range(1, len(actions) + 1) if number not in done]
-    return min(started or waiting or [len(actions)]), done
+    return min(numbers["in_progress"] or waiting or [len(actions)]), done
 
 
 def _estimate_text(*actions: Sequence[str]) -> str:
@@ -295,7 +293,7 @@ STOP = "Stop"
 FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Opinion:
     """A proposed move (a direction's number, or ``Stop``), and its thought."""
 

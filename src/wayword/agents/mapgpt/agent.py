@@ -119,7 +119,7 @@ class PlaceMap:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MapGPTSettings(PromptSettings):
     """Settings of MapGPT, in addition to those of all prompts.
 

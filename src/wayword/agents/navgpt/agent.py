@@ -39,6 +39,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
 from wayword.core.trajectory import CLAUSES
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
@@ -50,7 +51,7 @@ _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START_EVENT = "The navigation starts; no action has been taken yet."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NavGPTSettings(PromptSettings):
     """Settings of NavGPT, in addition to those of all prompts.
 
@@ -448,7 +449,7 @@ def one_sentence(summary: str) -> str:
     >>> one_sentence("The scene is a hall. It has a door.")
     'The scene is a hall.'
     """
-    words = " ".join(summary.split())
+    words = single_line(summary)
     end = _SENTENCE.search(words)
     return words[: end.start() + 1] if end else words
 
@@ -461,7 +462,7 @@ def _legal_viewpoints(space: ActionSpace) -> list[str]:
 def _past_action(decision: Decision | Rejection, decoding: str) -> str:
     """Return a decision as a line of the history; rejected answers are shortened."""
     if isinstance(decision, Rejection):
-        said = " ".join(decision.said.split())[:200]
+        said = single_line(decision.said, 200)
         return f"Action Input: {said}" if decoding == "free" else f"Answer: {said}"
     if decoding == "constrained":
         is_stop = decision.action == STOP

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Point
+from wayword.core.geometry import Bools, Floats, Point
 from wayword.worlds.objectnav.observation import FloorMap, View
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Cell = tuple[int, int]
 Spot = tuple[float, float]  # row and column of any place, as fractions of cells
 

@@ -37,7 +37,7 @@ class FrontierSettings(SearchSettings):
     reach: float = 1.2
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, order=True)
 class Frontier:
     """A border of the explored floor.
 

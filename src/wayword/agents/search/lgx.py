@@ -264,8 +264,16 @@ class LGX(ListingSearcher):
                 "lgx: prompt=captions needs views; choose another prompt for two_phase"
             )
         slots = {name.lower(): caption for name, caption in self.captions.items()}
-        slots |= {"target": self.target, "objects": ", ".join(names)}
-        slots |= _released_slots(self.target, names)
+        # Target and options also as the released code writes them: types, and lists of Python.
+        target = self.target.title()
+        slots |= {
+            "target": self.target,
+            "objects": ", ".join(names),
+            "target_name": target,
+            "target_type": target.replace(" ", ""),
+            "object_list": str(list(names)),
+            "direction_list": str([each.upper() for each in QUARTERS]),
+        }
         page: str = settings.prompt
         labels = ""
         images: tuple[Image, ...] = ()
@@ -310,17 +318,6 @@ class LGX(ListingSearcher):
         point = self.point_towards(absolute(facing + QUARTERS[name]))
         thought = "No valid answer. Any direction: " if rejection else "To go: "
         return NextPoint(point, f"{thought}{name}.", rejection)
-
-
-def _released_slots(target: str, names: Sequence[str]) -> dict[str, str]:
-    """Return target and options as the released code writes them: types, and lists of Python."""
-    name = target.title()
-    return {
-        "target_name": name,
-        "target_type": name.replace(" ", ""),
-        "object_list": str(list(names)),
-        "direction_list": str([each.upper() for each in QUARTERS]),
-    }
 
 
 class PriorAgent(ListingSearcher):

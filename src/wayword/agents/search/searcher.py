@@ -64,7 +64,7 @@ DETOURS = 4  # frontiers visited for one object, so that a hopeless approach end
 MOST_ROUTES = 30  # routes planned for one object: a body that keeps colliding must stop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TargetSighting:
     """A sighting of the target: the viewing ``point`` (metres), and heading and distance to it.
 
@@ -76,7 +76,7 @@ class TargetSighting:
     distance: float
 
 
-@dataclass(slots=True)
+@dataclass
 class Aim:
     """Turns that face one heading. Robots turn inexactly, so the number of turns is limited."""
 
@@ -91,7 +91,7 @@ class Aim:
         return rotate(off)
 
 
-@dataclass(slots=True)
+@dataclass
 class Approach:
     """Approach to an object at ``point`` (metres).
 
@@ -202,7 +202,7 @@ class Approach:
         return route_to(view, costmap, nearest)
 
 
-@dataclass(slots=True)
+@dataclass
 class Return:
     """Return to the place of a sighting, to face the target.
 
@@ -310,7 +310,7 @@ WIDENING = (60.0, 90.0, 135.0, 180.0)
 """Half-widths (degrees) tried in order if no cell in the field of view can be reached."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NextPoint:
     """The next place (metres), the reason, and the rejected answer if it is a fallback for one."""
 

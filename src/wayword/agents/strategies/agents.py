@@ -22,6 +22,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Verdict
+from wayword.core.visible import single_line
 
 
 class Act(Strategy):
@@ -71,7 +72,7 @@ VERDICT = Field("Verdict", choices=(VERDICT_WORDS[False], VERDICT_WORDS[True]))
 SELF_JUDGED = AnswerForm(VERDICT, *LESSON.fields)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReflectingSettings(StrategySettings):
     """Settings in addition to those of every strategy.
 
@@ -143,7 +144,7 @@ class Reflexion(Strategy):
             note("self_judged", **trial_info, succeeded=True)
             return False
         # A copied prompt is no lesson, and would fill the next one.
-        repeats_question = lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
+        repeats_question = lesson[:ECHO_LENGTH] in single_line(self._message_text)
         problems = []
         if self._self_judged and succeeded is None:
             problems.append("the answer contains no verdict")

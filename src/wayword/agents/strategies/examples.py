@@ -18,6 +18,7 @@ from wayword.core.action import Action, ActionSpace
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Json
 from wayword.core.geometry import absolute
+from wayword.core.visible import single_line
 from wayword.core.world import Observation
 from wayword.verbalize import generic
 
@@ -216,7 +217,7 @@ def answer_text(
     the texts of sections by key; ``thought`` fills the sections without one.
     """
     true = true_parts(observation)
-    thought = " ".join(thought.split())
+    thought = single_line(thought)
     sections: dict[str, str | dict[str, str]] = {}
     for section in recipe.sections:
         if section.parts:

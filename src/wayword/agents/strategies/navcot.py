@@ -38,7 +38,7 @@ MOST_NAMED, MOST_WORDS = (
 LABEL_LENGTH = 80  # characters of a caption that stands for an imagination
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NavCoTSettings(StrategySettings):
     """As for every strategy. ``imagine``, ``filter``: the answer contains an imagination, and the
     action that matches it. Turning one off is an ablation."""

@@ -69,7 +69,7 @@ class TreeNode:
             yield from child.below()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanSearchSettings(PromptSettings):
     """Settings of the search, in addition to those of all prompts.
 

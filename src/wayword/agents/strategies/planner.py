@@ -174,7 +174,7 @@ class SceneGraph:
         self.here = room
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannerSettings(PromptSettings):
     """Settings of the planner, in addition to those of all prompts. Turning one off is an ablation.
 
@@ -368,9 +368,9 @@ class PlannerAgent(AnyWorldAgent):
         around = verbalizer.around(view, None)
         # Names would reveal what the pictures show, so marks replace them.
         if self._sees_only_pictures:
-            steps = _marked_pattern(
-                marks.schema_space(marks.space(space, verbs), verbs)
-            )
+            marked = marks.schema_space(marks.space(space, verbs), verbs)
+            forms = [rf"{verb}\[{TEXT}\]" for verb in marked.open_verbs]
+            steps = pattern(ActionSpace(marked.listed, forms=(*marked.forms, *forms)))
             described = self._prompts["plan_steps_seen"]
             example = {"thought": SEEN_EXAMPLE, "plan": SEEN_PLAN}
             state = marks.text(state)
@@ -480,12 +480,6 @@ def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
                 form += rf"\[{', '.join([NAME] * count)}\]"
             forms.append(form)
     return pattern(ActionSpace((), forms=tuple(forms)))
-
-
-def _marked_pattern(space: ActionSpace) -> str:
-    """Return a regular expression for the steps of a plan whose objects are numbers."""
-    forms = [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
-    return pattern(ActionSpace(space.listed, forms=(*space.forms, *forms)))
 
 
 def _objects(step: Action) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.model import Image, Message, Tool, ToolCall, system
 from wayword.core.trajectory import STATE
@@ -130,23 +130,6 @@ def catalog_of(
     """
     catalog = prompts.fill(f"actions_{voice.name}", **voice.briefing(space))
     return action_lines(catalog, space, argument)
-
-
-def example_of(
-    prompts: Prompts,
-    voice: Verbalizer,
-    actions: str,
-    sight: str,
-) -> tuple[str, str]:
-    """Return a thought and an action for the example of an answer.
-
-    ``actions`` are those in the prompt, so that the example names none that the actor
-    lacks; ``sight`` is ``words`` or ``pictures``, as in the agent's page.
-    """
-    verbs = set(re.findall(r"^[a-z_]+", actions, re.MULTILINE))
-    text = prompts.fill(f"example_{voice.name}", verbs=verbs, sight=sight)
-    thought, action = text.splitlines()
-    return thought, action
 
 
 def instruction(episode: Episode, actor: str) -> str:
@@ -332,7 +315,7 @@ class AnyWorldAgent(prompting.PromptAgent):
         return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StrategySettings(prompting.PromptSettings):
     """Settings of a strategy, in addition to those of all prompts.
 
@@ -881,9 +864,12 @@ class Strategy(AnyWorldAgent):
         if not self._constrained:
             return self._recipe.text
         argument = self._argument_text(space)
-        thought, action = example_of(
-            self._prompts, self._verbalizer, actions, self._sight
+        # An example with actions of the prompt alone: it names none that the actor lacks.
+        verbs = set(re.findall(r"^[a-z_]+", actions, re.MULTILINE))
+        text = self._prompts.fill(
+            f"example_{self._verbalizer.name}", verbs=verbs, sight=self._sight
         )
+        thought, action = text.splitlines()
         examples = {
             "thought": thought,
             "plan": thought,
@@ -1038,7 +1024,7 @@ class Strategy(AnyWorldAgent):
     async def _ask(
         self,
         chat: prompting.Conversation,
-        schema: Mapping[str, Json] | None,
+        schema: JsonObject | None,
         stop: tuple[str, ...] = (),
         role: str = "main",
         pictures: tuple[str, tuple[Image, ...]] = ("", ()),

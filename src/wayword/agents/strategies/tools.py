@@ -27,8 +27,9 @@ from wayword.agents.prompting import Conversation
 from wayword.agents.strategies.strategy import Strategy, StrategySettings, json_object
 from wayword.core.action import ActionSpace
 from wayword.core.agent import Toolkit
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.model import Tool, ToolCall
+from wayword.core.visible import single_line
 from wayword.core.world import Observation
 from wayword.verbalize.generic import ViewPart
 
@@ -39,7 +40,7 @@ NAME_LENGTH = 60  # characters of a name that a result repeats
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolsSettings(StrategySettings):
     """Settings of ``tools``, in addition to those of every strategy.
 
@@ -155,7 +156,7 @@ class Tools(Strategy):
         tools.append(self._tool("recall", name=name))
         return tools
 
-    def _stop_fields(self, space: ActionSpace) -> dict[str, Json]:
+    def _stop_fields(self, space: ActionSpace) -> JsonObject:
         """Return the parameters of ``stop``: a thought, and an answer if the task is a question."""
         thought = {"type": "string", "description": self._prompts["stop_thought"]}
         fields: dict[str, Json] = {"thought": thought}
@@ -193,7 +194,7 @@ class Tools(Strategy):
             value = fields.get("direction", fields.get("name"))
         if not isinstance(value, str) or not value.strip():
             return self._prompts.fill("bad_arguments", function=call.name)
-        value = " ".join(value.split())[:NAME_LENGTH]
+        value = single_line(value, NAME_LENGTH)
         if call.name == "recall":
             return self._recall(value)
         if call.name == "measure":

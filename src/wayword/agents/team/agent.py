@@ -29,7 +29,7 @@ ROLES: dict[str, type[Role]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TeamSettings:
     """``talk``: actors may speak; false measures the value of communication."""
 
@@ -86,7 +86,7 @@ class Team(Agent):
             actor = observation.actor
             name = episode.extra.get("roles", {}).get(actor, "partner")
             if name not in ROLES:
-                hint = suggest(name, list(ROLES))
+                hint = suggest(name, ROLES)
                 raise UsageError(
                     f"episode {episode.id}: {actor} has the role {name!r}; {hint}"
                 )

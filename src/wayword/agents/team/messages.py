@@ -27,6 +27,7 @@ from typing import (
 )
 
 from wayword.agents.legal import LONGEST_ACTION
+from wayword.core.visible import single_line
 
 if TYPE_CHECKING:
     from wayword.core.agent import Toolkit
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from wayword.worlds.household.world import HouseholdWorld
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RoleBrief:
     """An actor and its task.
 
@@ -274,7 +275,7 @@ NOT_UNDERSTOOD = 'I did not understand "'
 def not_understood(role: str, text: str) -> str:
     """Return the reply to a message that cannot be parsed: its text, and the known sentences."""
     # The beginning is enough to recognize the message.
-    quote = " ".join(text[:LONGEST_ACTION].split())[:80]
+    quote = single_line(text[:LONGEST_ACTION], 80)
     return f'{NOT_UNDERSTOOD}{quote}". I understand: {UNDERSTOOD[role]}'
 
 

@@ -9,13 +9,13 @@ next turn, so no actor acts on outdated claims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from wayword.agents.team import messages
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
 from wayword.worlds.household.goals import Held, Ids, Inside
@@ -37,7 +37,7 @@ IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
 MOST_SILENT_TURNS = 20  # turns without a message after which it stops waiting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Want:
     """``count`` of ``objects`` (ids) in or on one of ``places`` (ids); without places, in hands."""
 
@@ -46,7 +46,7 @@ class Want:
     count: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Whereabouts:
     """Last known place of an object: in or on ``place`` (empty: floor or unknown).
 
@@ -60,7 +60,7 @@ class Whereabouts:
     firsthand: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class Knowledge:
     """Knowledge of one actor from observations and messages. All actors use the same names.
 
@@ -135,7 +135,7 @@ class Knowledge:
     def look_into(
         self,
         receptacle: str,
-        details: Mapping[str, Json],
+        details: JsonObject,
         room: str,
     ) -> None:
         """Record the contents of a receptacle: what is missing there is forgotten.
@@ -225,7 +225,8 @@ class WantStatus:
         self.missing_counts = [want.count for want in wants]
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
-        # Placed objects show where a goal was started. One that was also claimed counts twice.
+        # Placed objects show where a goal was started, claims where it will be. An object that was
+        # claimed and placed counts twice.
         goes_to = {**knowledge.destinations, **knowledge.placed}
         names = (*knowledge.placed, *knowledge.destinations)
         for number, want in enumerate(wants):

@@ -98,13 +98,13 @@ class Commander:
                         self._follower = name
                         break
                 for command in self._commands(order):
-                    if (yield from self._fails(command)):
+                    if (yield from self._give_in_vain(command)):
                         break
                 else:
                     break
         yield messages.AllDone()
 
-    def _fails(
+    def _give_in_vain(
         self,
         command: messages.Command,
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:

@@ -59,6 +59,7 @@ from wayword.core.model import Image, Message, Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.sight import Mode, WordlessPerceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, recorded_scorer, visible
 from wayword.verbalize import street
@@ -96,7 +97,7 @@ _NOTHING = frozenset({"none", "n/a", "no landmarks"})
 _WRAPPING = ' \t"“”*'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Landmarks:
     """Names to look for.
 
@@ -118,7 +119,7 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
     ignored = 0
     for entry in read_landmarks:
         # Names keep their words, but not the quotes around them.
-        name = " ".join(str(entry).split()).strip(_WRAPPING)
+        name = single_line(entry).strip(_WRAPPING)
         key = _ARTICLE.sub("", name).casefold()
         # The article does not tell two landmarks apart.
         if not name or key in _NOTHING or key in names:
@@ -208,7 +209,7 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
 # The agent.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VelmaSettings:
     """Settings of VELMA.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from wayword.agents.clauses import MOTION, NUMBERS, ORDINALS, Clause, plain_words
+from wayword.core.visible import single_line
 
 Kind = Literal["lights", "intersections"]
 
@@ -61,7 +62,7 @@ _LINKING_WORDS = re.compile(r"^[\s.,;!]*(?:(?:and|then)\b[\s,]*)*", re.I)
 _VAGUE_NUMBERS = {"couple": 2, "both": 2}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leg:
     """A part of a route: its clause, and the turn at its end ("" for a stop).
 
@@ -108,9 +109,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
             number += 1  # the turn is at the crossing after those passed
         lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.I)
         kind: Kind = "lights" if lights else "intersections"
-        parts.append(
-            Leg(Clause(" ".join(text.split()), start), turn_side, number, kind)
-        )
+        parts.append(Leg(Clause(single_line(text), start), turn_side, number, kind))
     last = parts[-1]
     # An instruction that ends with a turn says nothing of the stop: it is right after it.
     if last.turn:
@@ -285,7 +284,7 @@ def goal_part(leg: str) -> str:
     return ",".join(parts[start:])
 
 
-@dataclass(slots=True)
+@dataclass
 class TurnCounts:
     """Counts since the last turn, or since the start.
 
@@ -328,7 +327,7 @@ class TurnCounts:
             self.junctions = self.crossroads = self.lights = 0
 
 
-@dataclass(slots=True)
+@dataclass
 class RouteProgress:
     """Progress of a walk along its ``legs``; ``followed`` is the number of the current one, from 1.
 

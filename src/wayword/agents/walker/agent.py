@@ -39,6 +39,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, relative, sector, unit
 from wayword.core.perceiver import Percept
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -68,7 +69,7 @@ _NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chai
 _STEP_COUNTS = ("no steps", "one step", "two steps", "three steps", "many steps")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WalkerSettings:
     """Settings of the walker: limits of its descriptions.
 
@@ -115,7 +116,7 @@ class Walker(Agent):
 
     async def begin(self, episode: Episode) -> None:
         """Split the instruction into clauses, and start the text."""
-        self.clauses = clauses.clauses(" ".join(episode.instruction.split()))
+        self.clauses = clauses.clauses(single_line(episode.instruction))
         listed = [
             self._prompts.fill("clause", clause=clause.text) for clause in self.clauses
         ]

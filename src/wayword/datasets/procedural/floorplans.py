@@ -19,7 +19,7 @@ from wayword.datasets.procedural.tables import Table
 HALLWAY = "hallway"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RoomType:
     """Ranges of width (along the hallway) and depth in metres; some rooms open wide to others."""
 
@@ -64,7 +64,7 @@ CORNER = 0.35
 """Minimum length of wall between an opening and a corner, metres."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanRoom:
     """A rectangle ``x0 < x1``, ``y0 < y1`` in metres; names are unique within a house."""
 
@@ -90,7 +90,7 @@ class PlanRoom:
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanDoor:
     """An open doorway centered on ``x, y`` between two rooms (given by index).
 
@@ -116,7 +116,7 @@ class PlanDoor:
         return self.rooms[1] if room == self.rooms[0] else self.rooms[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FloorPlan:
     """Rooms (the hallway first) and doors; the smallest x and y are 0."""
 

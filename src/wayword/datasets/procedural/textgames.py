@@ -140,7 +140,7 @@ def _needed(scene: Scene, goals: Sequence[GoalCondition]) -> list[HouseObject]:
 
 def _part(scene: Scene, room_at: RoomAt, needed: Sequence[HouseObject]) -> _Room:
     """Return the furniture of the rooms of the needed objects, with what lies there."""
-    by_id = {each.id: each for each in scene.objects}
+    by_id = scene.by_id()
     rooms = {room_at(each.x, each.y) for each in needed}
     furniture = [
         each

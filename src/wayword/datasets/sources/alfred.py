@@ -32,6 +32,7 @@ from wayword.core.files import (
     require_data,
 )
 from wayword.core.geometry import absolute
+from wayword.core.visible import single_line
 from wayword.datasets.procedural.homes import chores
 from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household import goals as conditions
@@ -66,7 +67,7 @@ class ObjectPose:
     heading: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AlfredTrajectory:
     """A published trajectory, in this project's frame.
 
@@ -179,7 +180,7 @@ class Trajectories:
             steps = read_field(path, at, each, "high_descs", list)
             goal = read_field(path, at, each, "task_desc", str)
             # Annotators left stray blanks and line breaks.
-            texts = [" ".join(str(text).split()) for text in (goal, *steps)]
+            texts = [single_line(text) for text in (goal, *steps)]
             annotations.append(tuple(texts))
 
         # Appliances by type: true if they are on.

@@ -26,17 +26,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.arrays import read_array
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_json
-from wayword.core.geometry import box_corners
+from wayword.core.geometry import Floats, Point, box_corners
 from wayword.datasets.sources import thor
 from wayword.datasets.sources.thor import Records
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.layout import Layout
-from wayword.worlds.household.scene import Point, Scene
+from wayword.worlds.household.scene import Scene
 
 # The standing cells of a scene, and cells inferred in narrow passages.
 #
@@ -50,7 +49,7 @@ WIDEST_GAP = 2
 Cell = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cells:
     """Standing cells of a scene.
 
@@ -285,7 +284,7 @@ def start(
     return (float(main[nearest, 0]), float(main[nearest, 1])), float(distances[nearest])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Frame:
     """The fixed parts of a scene, in metres.
 
@@ -294,7 +293,7 @@ class _Frame:
     """
 
     cells: Cells
-    main: NDArray[np.float64]
+    main: Floats
     outline: tuple[Point, ...]
     knobs: Mapping[str, tuple[str, ...]]
 

@@ -7,7 +7,6 @@ that kind; a name given in the file matches that object only.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,9 +19,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, cast
 import pydantic
 
 from wayword.core.dataset import Task, Training
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, suggest
+from wayword.core.files import text_checksum
 from wayword.core.game import PlanningFailed
+from wayword.core.visible import single_line
 from wayword.datasets.household import Household
 from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.homes import episodes as homes
@@ -110,7 +111,7 @@ class FileFields(pydantic.BaseModel):
         for key in values:
             if key not in cls.model_fields:
                 raise ValueError(
-                    f"has no field {key!r}; {suggest(str(key), [*cls.model_fields])}"
+                    f"has no field {key!r}; {suggest(str(key), cls.model_fields)}"
                 )
         return {key: value for key, value in values.items() if value is not None}
 
@@ -342,7 +343,7 @@ def digest(value: Any) -> str:
         sort_keys=True,
         default=lambda v: sorted(v) if isinstance(v, frozenset) else str(v),
     )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return text_checksum(text, 16)
 
 
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
@@ -551,7 +552,7 @@ def arrange_objects(
     object that cannot be in that state, fits nowhere, or has a name in use.
     """
     rng = Random(f"{home.name}/things")
-    draft = Arrangement(home, {each.id: each for each in home.scene.objects})
+    draft = Arrangement(home, home.scene.by_id())
     if task.clutter:
         draft = arrange(rng, home, task.clutter)
     named: dict[str, str] = {}
@@ -645,7 +646,7 @@ def _condition(
     if kind not in CONDITIONS:
         raise where.error(
             f"there is no condition {kind!r}",
-            suggest(str(kind), list(CONDITIONS)),
+            suggest(str(kind), CONDITIONS),
         )
     where = Record(path, f"goal {number} ({kind})")
     entry: Any = where.entry(CONDITIONS[kind], fields)
@@ -715,7 +716,7 @@ class FileSettings(homes.HomesSettings):
     unused_verbs = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskFile:
     """A task from a file.
 
@@ -799,7 +800,7 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     try:
         tree = load_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
+        problem = single_line(error)
         raise DataError(path, "", f"is not valid YAML: {problem}") from None
     if not isinstance(tree, Mapping):
         raise DataError(path, "", f"must have fields, as in {FileFields.example}")
@@ -975,7 +976,7 @@ def dataset_of(path: Path) -> type[FileTasks]:
     return cast("type[FileTasks]", type("FileTasks", (FileTasks,), {"file": path}))
 
 
-def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:
+def _pose(path: Path, entry: StartEntry | None, home: Home) -> JsonObject:
     """Return the agent's start: the given position, or a free one in the given or any room."""
     rng = Random(f"{home.name}/start")
     if entry is None:

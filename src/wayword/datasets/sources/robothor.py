@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -18,12 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core import files
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError
-from wayword.core.geometry import Box, Point, box_corners
+from wayword.core.geometry import (
+    Bools,
+    Box,
+    Floats,
+    Point,
+    box_around,
+    box_corners,
+    box_distance,
+)
 from wayword.datasets.sources import thor
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
@@ -49,8 +57,6 @@ from wayword.worlds.household.scene import Scene
 #
 # If furniture hides a wall in all five furnishings, it stays unknown and does not block the view.
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 SPACING = 0.05  # grid cell size; these constants are in metres
 GRID = 0.25
 """RoboTHOR's starts are multiples of this."""
@@ -65,7 +71,7 @@ OUTER_WALL = 0.4  # thickness of the wall around the apartment
 SHORTEST_WALL = 0.4  # shorter pieces of wall are noise in the inference
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """Published data of one furnishing, all in metres on the floor.
 
@@ -83,7 +89,7 @@ class Evidence:
     hidden: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Floors:
     """Floors of the K furnishings of an apartment, on one grid.
 
@@ -98,7 +104,7 @@ class Floors:
     wall: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Grid:
     """Grid of an apartment: the center of its first cell (metres), and its shape (rows,
     columns).
@@ -177,12 +183,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     # Paths go through the walls' safety distance, so their cells are free by evidence.
     path_lines = [grid.points(_sample(evidence.paths)) for evidence in furnishings]
     path_cells = np.stack([_grow(cells, SPACING) for cells in path_lines])
-    return Floors(
-        grid.x,
-        grid.y,
-        (free_cells | path_cells) & ~walls,
-        walls,
-    )
+    return Floors(grid.x, grid.y, (free_cells | path_cells) & ~walls, walls)
 
 
 def _grid_around(furnishings: Sequence[Evidence]) -> _Grid:
@@ -245,14 +246,8 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
         # Half of the eight directions: each pair of neighbors is visited from one side.
         for di, dj in ((1, 0), (0, 1), (1, 1), (1, -1)):
             if (i + di, j + dj) in starts:
-                segments.append(
-                    (
-                        i * GRID,
-                        j * GRID,
-                        (i + di) * GRID,
-                        (j + dj) * GRID,
-                    )
-                )
+                end = ((i + di) * GRID, (j + dj) * GRID)
+                segments.append((i * GRID, j * GRID, *end))
     lines = np.array(segments).reshape(-1, 4)
     points = (evidence.starts, _sample(lines), _sample(evidence.paths))
     cells = grid.points(np.concatenate(points))
@@ -532,12 +527,7 @@ def floors_of(
     arrays = read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
-        return names, Floors(
-            x,
-            y,
-            arrays["free"],
-            arrays["wall"],
-        )
+        return names, Floors(x, y, arrays["free"], arrays["wall"])
     floors = infer_floors([_evidence(folder, name, found) for name in names])
     corner = np.array([floors.x, floors.y])
     write_cached_arrays(
@@ -582,12 +572,7 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
         for number, record in enumerate(files.read_json(path)):
             where = f"record {number}"
             read = partial(files.read_field, path, where, record)
-            start = point_of(
-                path,
-                where,
-                record,
-                "initial_position",
-            )
+            start = point_of(path, where, record, "initial_position")
             corners = corners_of(path, where, record)
             # Sets: episodes repeat starts and segments hundreds of times.
             starts.add(start)
@@ -601,7 +586,7 @@ def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evi
             visible.add((*corners[-1], *middle))
             length = read("shortest_path_length", files.NUMBER)
             # Near its target, yet walking on: something hid it.
-            if length > FAR and _distance_to(_box(target), start) <= NEAR:
+            if length > FAR and box_distance(*start, _box(target)) <= NEAR:
                 hidden.add((*start, *middle))
     # High objects let bodies pass below, so they explain nothing.
     boxes = [_box(record) for record in records if record.bottom < LOWEST_EDGE]
@@ -623,21 +608,11 @@ def _lines(lines: set[_Line]) -> Floats:
     return np.array(sorted(lines)).reshape(-1, 4)
 
 
-def _distance_to(box: Box, point: Point) -> float:
-    """Return the distance from a point to the nearest point of a box, 0 inside, in metres."""
-    west, south, east, north = box
-    x, y = point
-    # 0 on the axes along which the point is within the box.
-    dx = max(west - x, x - east, 0.0)
-    dy = max(south - y, y - north, 0.0)
-    return float(np.hypot(dx, dy))
-
-
 def _box(record: thor.ObjectRecord) -> Box:
     """Return the sides of an object's box in the plan."""
     x, y, _ = record.center
     wide, deep, _ = record.size
-    return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
+    return box_around(x, y, wide, deep)
 
 
 def records_of(folder: Path, name: str) -> thor.Records:
@@ -657,7 +632,7 @@ def point_of(
     return _floor_xy(path, f"{where}, field {name!r}", point)
 
 
-def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]:
+def corners_of(path: Path, where: str, record: JsonObject) -> list[Point]:
     """Read the corners of the published shortest path; empty if unpublished (test split)."""
     if "shortest_path" not in record:
         return []

@@ -35,7 +35,7 @@ from wayword.worlds.household.scene import Scene
 FOLDER = Path("teach") / "meta_data_files"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Component:
     """An object of a task, with the field names of the published file.
 
@@ -50,7 +50,7 @@ class Component:
     task_params: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relation:
     """A relation of components: the heads must be in or on the tail.
 
@@ -63,7 +63,7 @@ class Relation:
     tail_determiner_list: tuple[Literal["a", "the"]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Definition:
     """A task with the field names of the published file.
 
@@ -148,7 +148,7 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
     return {name: tuple(kinds) for name, kinds in members.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Portion:
     """A number (``count``) of ``objects`` that must have the ``traits``."""
 
@@ -157,7 +157,7 @@ class Portion:
     count: int = 1
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Dish:
     """A dish: one of ``objects`` with ``traits``, carrying ``load``, in or on one of ``at``.
 
@@ -203,7 +203,7 @@ class Dish:
         return met
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Served:
     """Goal: all ``dishes``, each a different object. Parts are counted for the best assignment."""
 
@@ -391,13 +391,19 @@ class Compiler:
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
+            # Another task, to be done ``count`` times.
             inner_params = tuple(fill_params(p, params) for p in each.task_params)
-            return self._inner_task(
-                built,
-                definitions()[each.task_name],
-                inner_params,
-                count,
-            )
+            part = CompiledPart()
+            for _ in range(count):
+                inner = self.build(definitions()[each.task_name], inner_params)
+                built.every += inner.every
+                anchor = inner.anchor
+                if anchor and SLICED in anchor.traits and part.dishes:
+                    break  # the first sliced object already covers the other slices
+                built.dishes += inner.dishes
+                if anchor:
+                    part.dishes.append(anchor)
+            return part
 
         # All objects of a kind: one goal per object and trait.
         objects, traits, place = self._conditions(each, params)
@@ -417,26 +423,6 @@ class Compiler:
         dishes = [Dish(objects, traits) for _ in range(count)]
         built.dishes += dishes
         return CompiledPart(dishes)
-
-    def _inner_task(
-        self,
-        built: Compiled,
-        definition: Definition,
-        params: tuple[str, ...],
-        count: int,
-    ) -> CompiledPart:
-        """Compile a component that is another task, to be done ``count`` times."""
-        part = CompiledPart()
-        for _ in range(count):
-            inner = self.build(definition, params)
-            built.every += inner.every
-            anchor = inner.anchor
-            if anchor and SLICED in anchor.traits and part.dishes:
-                break  # the first sliced object already covers the other slices
-            built.dishes += inner.dishes
-            if anchor:
-                part.dishes.append(anchor)
-        return part
 
     def _conditions(
         self,

@@ -15,13 +15,14 @@ from itertools import product
 from random import Random
 from typing import Any
 
+from wayword.core.geometry import Point
 from wayword.datasets.procedural.homes.objects import OBJECTS, lying_on, names_of
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import teach
 from wayword.datasets.sources.teach import Unbuildable
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
 from wayword.worlds.household.layout import Layout
-from wayword.worlds.household.scene import HouseObject, Point, Scene
+from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.skills import Order, OrderKind
 
 ABILITIES = Table[tuple[str, ...]]("teach", "abilities", package=__package__)
@@ -228,7 +229,7 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     opposites = [
         (t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")
     ]
-    objects = {o.id: o for o in scene.objects}
+    objects = scene.by_id()
 
     def undo(item: str, name: str, value: bool) -> None:
         """Set a state; what cannot get dirty is left as it is."""
@@ -314,7 +315,7 @@ class Planner:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.orders = list[Order]()
-        self._objects = {o.id: o for o in scene.objects}
+        self._objects = scene.by_id()
         self._holder_of = {o.id: o.parent for o in scene.objects}
         self._changed: dict[tuple[str, str], object] = {}  # (object, state) -> value
         self._switch_of: dict[str, str] = {}
@@ -668,7 +669,7 @@ _THOR_NAMES = {"cd": "CD", "tv_stand": "TVStand"}
 """Names of types that are not their words capitalized."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SceneStock:
     """Objects of a scene by type, and the classes of types: what tasks can be drawn from."""
 
@@ -722,7 +723,7 @@ class SceneStock:
         return [*sorted(map(thor_name, kinds)), *classes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DrawnTask:
     """A task with its parameters, initial scene, goals and plan."""
 
@@ -770,7 +771,7 @@ def draw_task(
             continue
         parts = sum(goal.parts for goal in compiled.goals)
         # Something must be left to do, and a plan must exist.
-        if plan and count_met(compiled, {o.id: o for o in start.objects}) < parts:
+        if plan and count_met(compiled, start.by_id()) < parts:
             return DrawnTask(
                 definition,
                 params,
@@ -915,7 +916,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     Dishes are described by types, since any object of a type will do; other goals name their
     objects as the world does.
     """
-    objects = {o.id: o for o in scene.objects}
+    objects = scene.by_id()
     names = names_of(scene.objects)
 
     def states(traits: tuple[Trait, ...]) -> str:
@@ -959,7 +960,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
 
 def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str]:
     """List the locations of all relevant objects, room by room, at most ``MOST_LISTED``."""
-    objects = {o.id: o for o in drawn.scene.objects}
+    objects = drawn.scene.by_id()
     names = names_of(drawn.scene.objects)
 
     # Objects of the plan first: a long list is cut at its end.

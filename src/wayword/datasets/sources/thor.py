@@ -23,6 +23,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, suggest
 from wayword.core.files import NUMBER, read_field, read_json
 from wayword.core.geometry import absolute, relative
@@ -111,9 +112,9 @@ Records = tuple[ObjectRecord, ...]
 
 
 @lru_cache(maxsize=4)
-def read_scenes(path: Path) -> Mapping[str, Any]:
+def read_scenes(path: Path) -> JsonObject:
     """Return the scenes of a metadata file, in file order; cached. Raises ``DataError``."""
-    scenes: Mapping[str, Any] = read_json(path, dict)
+    scenes: JsonObject = read_json(path, dict)
     return scenes
 
 
@@ -129,7 +130,7 @@ def read_records(path: Path, scene: str) -> Records:
             path,
             f"scene {scene!r}",
             "is missing",
-            suggest(scene, list(scenes)),
+            suggest(scene, scenes),
         )
     listed = read_field(path, "", scenes, scene, list)
     return tuple(

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import read_field
-from wayword.core.geometry import box_corners
+from wayword.core.geometry import Point, box_around, box_corners
 from wayword.datasets.procedural.homes.home import Home, house_at
 from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder
@@ -31,7 +31,7 @@ from wayword.worlds.household.goals import GoalCondition, Held, Inside
 from wayword.worlds.household.house import Fail
 from wayword.worlds.household.layout import Layout, can_stand
 from wayword.worlds.household.route import Trip
-from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene
+from wayword.worlds.household.scene import HouseObject, Preposition, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class Predicate:
     count: int
 
 
-def predicates(record: Mapping[str, Json]) -> list[Predicate]:
+def predicates(record: JsonObject) -> list[Predicate]:
     """Read the predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
@@ -511,14 +511,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
     for words, area in rooms.items():
-        half_x = area.width / 2
-        half_y = area.depth / 2
-        box = (
-            area.x - half_x,
-            area.y - half_y,
-            area.x + half_x,
-            area.y + half_y,
-        )
+        box = box_around(area.x, area.y, area.width, area.depth)
         builder.room(words, box_corners(box))
 
     doorways = doorways_of(graph, list(rooms.values()))

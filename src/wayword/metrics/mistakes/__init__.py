@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.action import Decision
+from wayword.core.episode import JsonObject
 from wayword.metrics.conditions import answer_given
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.causes import meaning_of
@@ -34,7 +35,7 @@ from wayword.worlds.two_phase.world import TwoPhaseReference
 __all__ = ["EpisodeFacts", "Lost", "Mistake", "describe_success", "find_mistake"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mistake:
     """The step that lost an episode (from 1; 0 without steps), its first cause and the facts.
 
@@ -67,7 +68,7 @@ class Mistake:
             return head, ""
         return head, words(Fact("sentences", facts=more), person)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """Return the mistake for pages: its values, and its sentences in words."""
         head, rest = self.sentences()
         return {

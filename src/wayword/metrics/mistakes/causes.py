@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import PathReference
+from wayword.core.episode import JsonObject, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.metrics.conditions import answer_given, conditions, goal_ids
@@ -85,7 +85,7 @@ def meaning_of(cause: str, metrics: Container[str]) -> str:
     return CAUSES[cause][1]
 
 
-Written = Mapping[str, Any]  # a step or trajectory as stored in ``episodes.jsonl.gz``
+Written = JsonObject  # a step or trajectory as stored in ``episodes.jsonl.gz``
 
 
 def find_causes(
@@ -189,7 +189,7 @@ def reports_target(step: Written, targets: Container[str]) -> bool:
     return any(details.get("distance") in metres for details in _noted(step, GROUNDED))
 
 
-def _noted(step: Written, kind: str) -> list[Mapping[str, Any]]:
+def _noted(step: Written, kind: str) -> list[JsonObject]:
     """Return the details of a step's notes of a kind."""
     notes = [as_mapping(note) for note in step.get("notes", ())]
     return [as_mapping(n.get("details") or {}) for n in notes if n.get("kind") == kind]
@@ -405,7 +405,7 @@ def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
     return False
 
 
-def _place_of(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
+def _place_of(pose: JsonObject) -> tuple[float, float] | str | None:
     """Return a key for the place of a pose; None if it has none."""
     x = pose.get("x")
     y = pose.get("y")

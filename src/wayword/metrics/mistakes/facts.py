@@ -15,7 +15,7 @@ from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.progress import GoalProgress
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lost:
     """The step (from 1) that lost an episode: 0 if even an expert needs more steps than the limit,
     which then needs ``needed`` steps from the start; else ``needed`` after the step, 0 if unknown.
@@ -104,7 +104,7 @@ class EpisodeFacts:
         return "ran out of steps"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Explanation:
     """A family's explanation of a failure: ``end`` is how the episode ended, as the rest of
     "It …"; ``more`` are facts for sentences of their own, ``did`` the step that lost it, in words,

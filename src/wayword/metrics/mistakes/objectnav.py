@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.trajectory import GAVE_UP, GROUNDED
 from wayword.metrics.mistakes.behavior import behavior
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
@@ -25,7 +26,7 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
     """
     # Each view of a target: its distance, its step (from 1), and the record of the object.
     steps = evidence.trajectory.steps
-    views: list[tuple[float, int, Mapping[str, Any]]] = []
+    views: list[tuple[float, int, JsonObject]] = []
     for number, step in enumerate(steps, 1):
         for each in listed(step.observation, "shown"):
             if each.get("id") in targets:

@@ -18,6 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.metrics.progress import count, join_words
 from wayword.metrics.recorded import wind
 
@@ -55,7 +56,7 @@ _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)")
 
 
-def words(fact: Mapping[str, Any], person: Mapping[str, str] = IT) -> str:
+def words(fact: JsonObject, person: Mapping[str, str] = IT) -> str:
     """Put a fact into words, about an agent or to a player (``YOU``)."""
     values = {**person, **fact}
 

@@ -73,7 +73,7 @@ _ROUNDING = 1e-9
 _STALL_S = 1.0
 
 
-@dataclass(slots=True)
+@dataclass
 class Meter:
     """A running episode: its number (from 1), its share of the budget so far, its turns.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
-from wayword.core.files import process_runs
+from wayword.core.files import process_runs, text_checksum
 from wayword.core.model import (
     Answer,
     Choice,
@@ -75,7 +75,7 @@ def choice_key(prompt: Prompt, options: Sequence[str]) -> str:
 def digest(value: Json) -> str:
     """Return the SHA-256 of a value's canonical JSON text."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return text_checksum(text)
 
 
 _TABLES = (

@@ -44,7 +44,7 @@ _WORKS_ON = 2.5
 _OUTLIERS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LedgerRow:
     """Row of a run's ledger; see the module's docstring.
 

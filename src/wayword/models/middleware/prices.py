@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Usage
 from wayword.models.servers.profile import read_table
@@ -33,7 +34,7 @@ Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 Share = Annotated[float, Ge(0), Le(1)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Price:
     """US dollars per million tokens.
 
@@ -101,7 +102,7 @@ class Price:
         return ", ".join(f"{field} {value:g}" for field, value in stated)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prices:
     """Prices by the model's name; ``*`` in a name stands for any text."""
 
@@ -131,7 +132,7 @@ def _shipped(path: Path) -> Mapping[str, Price]:
     return _parsed(path, load_shipped(path))
 
 
-def _parsed(path: Path, table: Mapping[str, Any]) -> dict[str, Price]:
+def _parsed(path: Path, table: JsonObject) -> dict[str, Price]:
     """Return the prices of a table. Raises ``DataError`` naming the entry."""
     prices = {}
     for name, entry in table.items():

@@ -80,7 +80,7 @@ class RateLimitedModel(Wrapper):
 # Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RetryPolicy:
     """Rules for retries: up to ``retries`` attempts after the first.
 

@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.model import Message, Sampling, Tool, ToolCall, user
 from wayword.models.parts.decoding import is_quoted, json_values
 from wayword.models.parts.written_calls import written_calls
@@ -57,14 +57,14 @@ def wire_message(message: Message, verbatim: bool = False) -> dict[str, Json]:
     return wire
 
 
-def _wire_call(call: ToolCall) -> dict[str, Json]:
+def _wire_call(call: ToolCall) -> JsonObject:
     """Return a call as an entry of a message's ``tool_calls``."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def read_calls(
-    message: Mapping[str, Any], prompt: Sequence[Message]
+    message: JsonObject, prompt: Sequence[Message]
 ) -> tuple[tuple[ToolCall, ...], str]:
     """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
 
@@ -121,7 +121,7 @@ _LEFT_IN_NAMES = re.compile(r"^functions?\.|(?::\d+)?(?:<\|.*)?$", re.DOTALL)
 """Parts of a model's own format that servers leave in the names of functions."""
 
 
-def _listed_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _listed_calls(message: JsonObject) -> list[JsonObject]:
     """Return the calls of a message: those listed, one in the form before lists, or parts of the
     content."""
     listed = message.get("tool_calls") or message.get("function_call")
@@ -132,7 +132,7 @@ def _listed_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in listed if isinstance(entry, Mapping)]
 
 
-def _parts(message: Mapping[str, Any]) -> list[Any]:
+def _parts(message: JsonObject) -> list[Any]:
     """Return the parts of a content that are calls."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
@@ -198,7 +198,7 @@ def call_schema(tools: Sequence[Tool]) -> dict[str, Json]:
     return object_schema({"call": {"anyOf": forms}})
 
 
-def object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
+def object_schema(properties: JsonObject) -> dict[str, Json]:
     """Return the schema of an object with exactly these properties, all required.
 
     Strict modes of servers accept no optional properties and no others.
@@ -212,11 +212,11 @@ def object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def in_words(
-    prompt: Sequence[Message], sampling: Sampling, constrained: bool = True
+    prompt: Sequence[Message], sampling: Sampling
 ) -> tuple[list[Message], Sampling]:
     """Return a conversation with tools as one without: functions at the end of the system message,
-    calls as JSON objects, results as messages of the user. ``constrained``: the schema of a call
-    constrains the answer."""
+    calls as JSON objects, results as messages of the user. The schema of a call constrains the
+    answer."""
     words: list[Message] = []
     for message in prompt:
         if message.role == "tool":
@@ -233,7 +233,7 @@ def in_words(
         else:
             words.append(message)
     text = described(sampling.tools)
-    schema = call_schema(sampling.tools) if constrained else None
+    schema = call_schema(sampling.tools)
     changed = replace(sampling, tools=(), parallel_calls=False, json_schema=schema)
     if words and words[0].role == "system":
         words[0] = replace(words[0], content=f"{words[0].content}\n{text}")

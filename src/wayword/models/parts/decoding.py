@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 from string import ascii_letters, digits
 from typing import Any
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Message, Sampling, user
 
@@ -118,9 +118,7 @@ def is_quoted(text: str, start: int) -> bool:
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def close_schema(
-    schema: Mapping[str, Json], *, guidance: bool = True
-) -> dict[str, Json]:
+def close_schema(schema: JsonObject, *, guidance: bool = True) -> dict[str, Json]:
     """Return the schema with objects closed to other keys, and without free white space.
 
     Existing keys are kept. ``guidance`` adds the ``x-guidance`` rule of llama.cpp's decoder; hosted

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import ModelError, UsageError, needing
 from wayword.core.limits import check_room
 from wayword.core.loopback import is_local_request
@@ -43,7 +43,7 @@ from wayword.models.parts.decoding import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EngineSettings:
     """Settings for loading a file: see :class:`wayword.models.local.LocalSettings`."""
 
@@ -71,7 +71,7 @@ class Engine:
         self._port = address.port
         self._control: dict[str, bool] = {}  # text -> True if it is a control token
 
-    def complete(self, payload: Mapping[str, Json]) -> dict[str, Any]:
+    def complete(self, payload: JsonObject) -> dict[str, Any]:
         """Complete a prompt. The payload has llama.cpp's fields, the reply OpenAI's.
 
         Raises ``ModelError`` with the engine's message, or with the token counts if the prompt

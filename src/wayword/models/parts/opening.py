@@ -115,7 +115,7 @@ def _suggestion(name: str) -> str:
     return f"did you mean {prefix + name!r}? Backends: {', '.join(backends)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """Options of the wrappers around a model; zero or None leaves a wrapper out.
 

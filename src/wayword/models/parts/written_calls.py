@@ -33,7 +33,7 @@ _TAGGED = (
 """An argument in tags: ``<parameter=object>``, ``<parameter name="object">`` or ``<object>``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WrittenCall:
     """A call between two positions of a text."""
 

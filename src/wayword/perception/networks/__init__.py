@@ -21,6 +21,7 @@ from typing import Literal
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Message, Model, Sampling
 from wayword.core.perceiver import Box, Perceiver, Picture
+from wayword.core.visible import single_line
 from wayword.perception.panorama import encode
 
 CAPTION = "Describe what this picture of a place shows, in one sentence."
@@ -124,7 +125,7 @@ class ChatEyes(Perceiver):
                 Sampling(max_tokens=MAX_TOKENS),
             )
             # One line, as captions stand in lists.
-            return " ".join(answer.text.split())
+            return single_line(answer.text)
 
         # All requests at once; the model's own limits apply.
         async with asyncio.TaskGroup() as group:

@@ -5,7 +5,7 @@ Weights are a folder or a name on the model hub; code that comes with weights is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -13,8 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, needing
-from wayword.core.perceiver import Box, Floats, Perceiver, Picture
+from wayword.core.geometry import Floats
+from wayword.core.perceiver import Box, Perceiver, Picture
+from wayword.core.visible import single_line
 from wayword.perception.networks import CAPTION
 
 
@@ -47,7 +50,7 @@ class Network(Perceiver):
             loaded = getattr(hub, self.model_class).from_pretrained(weights)
         except (OSError, ValueError, ImportError) as error:
             # The first 200 characters: the libraries' errors run to pages.
-            problem = " ".join(str(error).split())[:200]
+            problem = single_line(error, 200)
             raise UsageError(f"{self.name}: cannot be loaded: {problem}") from None
         self.model: Any = loaded.to(self.device).eval()
 
@@ -81,7 +84,7 @@ class Network(Perceiver):
             skip_special_tokens=True,
         )
         # One line, as captions stand in lists.
-        return [" ".join(text.split()) for text in texts]
+        return [single_line(text) for text in texts]
 
 
 def sizes(pictures: Sequence[Any]) -> list[tuple[int, int]]:
@@ -187,7 +190,7 @@ class Detr(Network):
         return answers
 
 
-def boxes(result: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
+def boxes(result: JsonObject, names: Sequence[str]) -> list[Box]:
     """Return a picture's boxes from scores and edges (left, top, right, bottom; pixels).
 
     ``names`` has one for each row of the ``result``. Highest score first.
@@ -343,7 +346,7 @@ class Ssd(Perceiver):
                 str(graphs[0]),
             )
         except self._cv.error as error:
-            problem = " ".join(str(error).split())[:200]
+            problem = single_line(error, 200)
             raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
         # Size and stem identify the weights in records: the file has no name of its
         # own.

@@ -10,7 +10,6 @@ Source: VELMA (Schumann et al. 2023), sections 5.2 and 6 (CLIP ViT-bigG-14 of LA
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from wayword.core.arrays import read_array
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cache_folder, keep, read_bytes
+from wayword.core.files import cache_folder, keep, read_bytes, text_checksum
 from wayword.core.perceiver import Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import (
@@ -137,7 +136,7 @@ class ClipScores(StandardizedScorer):
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embed_view)
         # The set of training panoramas is part of the key, as standards depend on it.
-        names = hashlib.sha256("\n".join(pictures.training).encode()).hexdigest()
+        names = text_checksum("\n".join(pictures.training))
         self.identity = f"{encoder.name} {pictures.folder.resolve()} {names}"
         super().__init__(cache)
 
@@ -197,7 +196,7 @@ class ClipScores(StandardizedScorer):
     @cached_property
     def _training(self) -> NDArray[np.float32]:
         """Embeddings (N, D) of the training area's views, cached on disk."""
-        digest = hashlib.sha256(self.identity.encode()).hexdigest()[:20]
+        digest = text_checksum(self.identity, 20)
         stored = self._cache / f"views-{digest}.npy" if self._cache else None
         if stored and stored.is_file():
             try:

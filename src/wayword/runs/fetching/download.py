@@ -11,16 +11,17 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, remedy_of
 from wayword.core.files import sha256
 
@@ -54,7 +55,7 @@ class CutError(Exception):
     """The connection ended before the file did."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expected:
     """What the table states of a file; 0 and empty where it states nothing."""
 
@@ -175,8 +176,12 @@ class _Transfer:
                 response = self._open(0)
             start = 0
         with response:
-            self._refuse_page(response)
-            length = _stated_length(response)
+            # A login form, or the page of a proxy, in place of the file.
+            if response.headers.get_content_type() == "text/html":
+                self._refuse("a web page")
+            # 0 if none is stated. More digits than any disk has bytes would take long to parse.
+            stated = response.headers.get("Content-Length", "")
+            length = int(stated) if re.fullmatch(r"[0-9]{1,18}", stated) else 0
             self.total = start + length if length else self.expected.size
             self._refuse_full_disk(length)
             self.note.write_text(
@@ -258,11 +263,6 @@ class _Transfer:
                 self._refuse(f"more than {LARGEST_FILE / 1e9:.0f} GB")
             self.report(self.name, received, self.total)
 
-    def _refuse_page(self, response: HTTPResponse) -> None:
-        """Raise ``RefusedError`` if the server sends a web page, such as a login form."""
-        if response.headers.get_content_type() == "text/html":
-            self._refuse("a web page")
-
     def _refuse(self, what: str) -> None:
         """Delete the partial file and raise ``RefusedError``."""
         self._forget()
@@ -288,7 +288,7 @@ class _Transfer:
             return self.partial.stat().st_size
         return 0
 
-    def _read_note(self) -> Mapping[str, Any]:
+    def _read_note(self) -> JsonObject:
         """What the server said at the first request; {} without a readable note."""
         with suppress(OSError, ValueError):
             note = json.loads(self.note.read_text(encoding="utf-8"))
@@ -302,14 +302,7 @@ class _Transfer:
         self.note.unlink(missing_ok=True)
 
 
-def _stated_length(response: HTTPResponse) -> int:
-    """The length that a response states, 0 if it states none or no number."""
-    stated = response.headers.get("Content-Length", "")
-    # More digits than any disk has bytes would take long to parse.
-    return int(stated) if re.fullmatch(r"[0-9]{1,18}", stated) else 0
-
-
-def _identity(response: HTTPResponse, total: int) -> dict[str, Any]:
+def _identity(response: HTTPResponse, total: int) -> JsonObject:
     """What tells one version of a file from another."""
     headers = response.headers
     return {
@@ -319,7 +312,7 @@ def _identity(response: HTTPResponse, total: int) -> dict[str, Any]:
     }
 
 
-def _continues(response: HTTPResponse, start: int, earlier: Mapping[str, Any]) -> bool:
+def _continues(response: HTTPResponse, start: int, earlier: JsonObject) -> bool:
     """True if a response continues the same version of the file at byte ``start``."""
     if response.status != 206:
         return False

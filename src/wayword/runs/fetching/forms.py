@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import READER_ERRORS, describe_error, read_field, read_json
 
@@ -131,7 +132,7 @@ def _scenes(
         yield name, [_slim(record) for record in objects]
 
 
-def _slim(record: Mapping[str, Any]) -> dict[str, Any]:
+def _slim(record: JsonObject) -> dict[str, Any]:
     """An object's fields, with its box in short form."""
     box = record["axisAlignedBoundingBox"]
     kept = {key: record[key] for key in record if key not in OMITTED}

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import find_any
 
 TABLE = Path(__file__).with_name("published.toml")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Put:
     """A file or folder of the data folder, and its part of a download.
 
@@ -40,7 +40,7 @@ class Put:
         return present.is_dir() and sum(1 for _ in present.iterdir()) >= self.count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Download:
     """One address, and what its content becomes.
 
@@ -68,7 +68,7 @@ class Download:
         return all(put.is_complete(folder) for put in self.puts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Published:
     """A dataset, or a part that several share.
 
@@ -126,13 +126,13 @@ def _with_needs(names: Iterable[str]) -> Iterator[Published]:
         name = given.partition(":")[0]
         if name not in table:
             raise UsageError(
-                f"no published dataset is called {name!r}; {suggest(name, list(table))}"
+                f"no published dataset is called {name!r}; {suggest(name, table)}"
             )
         yield from _with_needs(table[name].needs)
         yield table[name]
 
 
-def _entry(name: str, fields: Mapping[str, Any]) -> Published:
+def _entry(name: str, fields: JsonObject) -> Published:
     """Return an entry of the TOML file."""
     downloads = [_download(each) for each in fields.get("download", ())]
     return Published(
@@ -148,7 +148,7 @@ def _entry(name: str, fields: Mapping[str, Any]) -> Published:
     )
 
 
-def _download(fields: Mapping[str, Any]) -> Download:
+def _download(fields: JsonObject) -> Download:
     """Return a download: either with ``to``, or an archive with ``put``."""
     rest = {key: fields[key] for key in fields if key not in ("put", "to", "form")}
     if "put" in fields:

@@ -32,7 +32,7 @@ DAMAGED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ArchiveMember:
     """A file in an archive. ``regular`` is False for links, devices and pipes."""
 

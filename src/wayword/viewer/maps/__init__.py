@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from wayword.core.geometry import displaced
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.content import Extent, Map, Point, Waypoint
+from wayword.viewer.maps.content import Extent, Map, Waypoint
 from wayword.viewer.maps.drawing import render
 from wayword.viewer.markup import Html, Letters
 
@@ -109,14 +109,14 @@ def _walk(
     start, which is the origin.
     """
 
-    def point_of(pose: Mapping[str, Any]) -> Point | None:
+    def point_of(pose: JsonObject) -> Point | None:
         x = finite(pose.get("x"))
         y = finite(pose.get("y"))
         if x is None or y is None:
             return positions.get(place_of(pose))
         return x, y
 
-    pose: Mapping[str, Any] = trajectory.start[actor]
+    pose: JsonObject = trajectory.start[actor]
     point = point_of(pose)
     if point is None and place_of(pose) and not positions:
         point = (0.0, 0.0)
@@ -158,7 +158,7 @@ def _reckoned(point: Point, step: Step) -> Point:
     return displaced(point, heading, length)
 
 
-def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
+def heading_and_length(neighbor: JsonObject) -> tuple[float, float]:
     """Return the degrees, and metres over the ground, of an edge that may lead up or down."""
     heading = finite(neighbor.get("heading")) or 0.0
     distance = finite(neighbor.get("distance")) or 0.0

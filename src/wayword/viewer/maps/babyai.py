@@ -6,16 +6,16 @@ differs from the recording, the map shows the final grid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from wayword.core.geometry import displaced
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.recorded import listed
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import Extent, Map, Point, Shape, spans, square
+from wayword.viewer.maps.content import Extent, Map, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares
 
 MEANT = "meant by the instruction"
@@ -105,7 +105,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     return drawn
 
 
-def _objects(state: Mapping[str, Any]) -> list[GridItem]:
+def _objects(state: JsonObject) -> list[GridItem]:
     """Return the objects that lie on the grid; a carried one has no position."""
     items = []
     for each in listed(state, "things"):
@@ -116,7 +116,7 @@ def _objects(state: Mapping[str, Any]) -> list[GridItem]:
     return items
 
 
-def grid_item(item: Mapping[str, Any], x: int, y: int) -> GridItem:
+def grid_item(item: JsonObject, x: int, y: int) -> GridItem:
     """Return an object of a state or an observation, on square (x, y) of the grid."""
     # A state says ``colour``, an observation ``color``.
     color = item.get("color") or item.get("colour")

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point, bounding_box, box_around
 from wayword.viewer.markup import Letters
 
 T = TypeVar("T", bound=Hashable)
-Point = tuple[float, float]
-"""Metres, x to the east, y to the north; or units of the drawing."""
-Target = tuple[Point, str, Mapping[str, Any]]
+Target = tuple[Point, str, JsonObject]
 """What can be pressed on a game's map: position, text, and attributes for the script."""
 At = Callable[[Point], Point]
 """From metres to the drawing's units."""
@@ -78,16 +78,12 @@ class Extent(NamedTuple):
     @staticmethod
     def of(points: Iterable[Point]) -> Extent:
         """Return the smallest rectangle around points, of which there must be one."""
-        xs, ys = zip(*points, strict=True)
-        return Extent(min(xs), min(ys), max(xs), max(ys))
+        return Extent(*bounding_box(points))
 
     @staticmethod
     def around(middle: Point, width: float, depth: float) -> Extent:
         """Return the rectangle of a width (east) and depth (north) around its center."""
-        x, y = middle
-        half_width = width / 2
-        half_depth = depth / 2
-        return Extent(x - half_width, y - half_depth, x + half_width, y + half_depth)
+        return Extent(*box_around(*middle, width, depth))
 
     @property
     def corners(self) -> tuple[Point, Point]:
@@ -126,7 +122,7 @@ def square(middle: Point, kind: str, side: float = 1.0, **fields: Any) -> Shape:
     return Shape("rect", corners, kind, **fields)
 
 
-@dataclass(slots=True)
+@dataclass
 class Map:
     """Everything a map shows: each actor's walk over the places and edges of a graph.
 

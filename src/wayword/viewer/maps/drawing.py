@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.viewer.maps.content import LANDMARK, Extent, Map, Point
+from wayword.core.geometry import Point
+from wayword.viewer.maps.content import LANDMARK, Extent, Map
 from wayword.viewer.maps.walks import Marker, draw_walk, ring
 from wayword.viewer.markup import Html, template_function
 from wayword.viewer.markup import render as template

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.geometry import absolute, unit
+from wayword.core.geometry import Point, absolute, unit
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
@@ -24,7 +24,6 @@ from wayword.viewer.maps import walked
 from wayword.viewer.maps.content import (
     Extent,
     Map,
-    Point,
     Shape,
     Waypoint,
     room_label,

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from wayword.core.episode import PathReference
+from wayword.core.geometry import Point
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.content import Extent, Map, Point, Shape, room_label
+from wayword.viewer.maps.content import Extent, Map, Shape, room_label
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.world import ObjectReference
 

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from wayword.agents.search.costmap import CELL, Costmap, frontiers
-from wayword.core.geometry import displaced
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.metrics.recorded import as_mapping, finite
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import Extent, Map, Point, Shape, room_label
+from wayword.viewer.maps.content import Extent, Map, Shape, room_label
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
@@ -238,7 +239,7 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
     return scene
 
 
-def fan(observation: Mapping[str, Any]) -> list[Point]:
+def fan(observation: JsonObject) -> list[Point]:
     """Return the corners of the free floor in view, the camera first; empty without depth.
 
     ``observation`` has the camera's ``x``, ``y`` (metres), ``heading`` and ``depth``.

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from wayword.core.geometry import Point
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.content import LANDMARK, Map, Point, Shape
+from wayword.viewer.maps.content import LANDMARK, Map, Shape
 
 METRES_PER_DEGREE = 111_320.0
 """Of latitude, and of longitude on the equator: the equator's 40,075 km over 360 degrees."""

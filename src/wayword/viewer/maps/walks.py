@@ -8,11 +8,13 @@ placed first, then the others in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from wayword.viewer.maps.content import At, Map, Point, Waypoint
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point
+from wayword.viewer.maps.content import At, Map, Waypoint
 
 Marker = tuple[float, float, float]
 """Center and half width of a marker with a number."""
@@ -274,7 +276,7 @@ class _Stops:
 
 
 def ring(
-    where: Map, walk: Sequence[Waypoint], drawn: Mapping[str, Any]
+    where: Map, walk: Sequence[Waypoint], drawn: JsonObject
 ) -> tuple[Marker, list[int]] | None:
     """Return the ring around the stop before the mistake, and the steps walked after it.
 

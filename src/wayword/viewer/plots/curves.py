@@ -11,14 +11,16 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.metrics.intervals import Floats
+from wayword.core.geometry import Floats
+from wayword.core.visible import single_line
 from wayword.runs import reports
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
@@ -95,7 +97,12 @@ def draw_curves(request: FigureRequest) -> Drawing:
         if len(seeds) > 1:
             for steps, values, _ in each_binned:
                 axes.plot(steps, values, color=color, linewidth=0.5, alpha=0.45)
-        steps, mean = _mean_of([(x, y) for x, y, _ in each_binned])
+        # The mean at the steps of the first log, up to the end of the shortest. Others may count at
+        # other steps: values in between are interpolated.
+        end = min(x[-1] for x, _, _ in each_binned)
+        steps = each_binned[0][0]
+        steps = steps[steps <= end]
+        mean = np.mean([np.interp(steps, x, y) for x, y, _ in each_binned], axis=0)
         # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)
         axes.plot(
@@ -223,7 +230,7 @@ def _file_of(path: Path) -> Path:
     )
 
 
-def _rows_of(file: Path) -> list[Mapping[str, Any]]:
+def _rows_of(file: Path) -> list[JsonObject]:
     """Return the lines of a log as mappings. Raises ``DataError`` for another file."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -236,7 +243,7 @@ def _rows_of(file: Path) -> list[Mapping[str, Any]]:
         lines = [line for line in text.splitlines() if line.strip()]
         rows = [json.loads(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = " ".join(str(error).split())[:80]
+        problem = single_line(error, 80)
         raise DataError(file, "", f"is not a training log: {problem}") from None
     if not all(isinstance(row, dict) for row in rows):
         raise DataError(file, "", "is not a training log: a line is no JSON object")
@@ -276,16 +283,6 @@ def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:
         return np.array([numbers[at : at + size].mean() for at in starts])
 
     return means(log.steps), means(log.values), size
-
-
-def _mean_of(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return the mean of curves at the steps of the first, up to the end of the shortest."""
-    steps, _ = curves[0]
-    end = min(x[-1] for x, _ in curves)
-    steps = steps[steps <= end]
-    # Logs may count at other steps: values in between are interpolated.
-    values = [np.interp(steps, x, y) for x, y in curves]
-    return steps, np.mean(values, axis=0)
 
 
 def _sentence(name: str) -> str:

@@ -118,7 +118,7 @@ def plot(
     ``UsageError`` for options that do not fit the runs, and without matplotlib.
     """
     if kind not in KINDS:
-        raise UsageError(f"--kind {kind}: {suggest(kind, list(KINDS))}")
+        raise UsageError(f"--kind {kind}: {suggest(kind, KINDS)}")
     if isinstance(runs, Path | str):
         runs = [runs]
     request = FigureRequest(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FigureRequest:
     """Runs and options of a figure, checked by its kind.
 

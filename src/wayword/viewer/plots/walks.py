@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
+from wayword.core.geometry import Point
 from wayword.runs import reports
 from wayword.runs.config import success_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
@@ -20,7 +22,6 @@ from wayword.viewer.maps.content import (
     LANDMARK,
     Extent,
     Map,
-    Point,
     Shape,
     Waypoint,
 )
@@ -39,7 +40,7 @@ _SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
 
 # How each kind of shape is drawn. The kind is the first word that the table knows; others, such as
 # views that fade away, are left out.
-_FILLS: Mapping[str, Mapping[str, Any]] = {
+_FILLS: Mapping[str, JsonObject] = {
     "meant": {"facecolor": "none", "edgecolor": _GOAL, "linewidth": 1.4, "zorder": 2.5},
     "goal-object": {
         "facecolor": _GOAL,
@@ -64,7 +65,7 @@ _FILLS: Mapping[str, Mapping[str, Any]] = {
     "object": {"facecolor": FAINT, "edgecolor": "none"},
     LANDMARK: {"facecolor": QUIET, "edgecolor": "none"},
 }
-_LINES: Mapping[str, Mapping[str, Any]] = {
+_LINES: Mapping[str, JsonObject] = {
     "door": {"color": "white", "linewidth": 2.2},
     "wall": {"color": "#8a8a8a", "linewidth": 1.0, "solid_capstyle": "projecting"},
     "leaf": {"color": "#b98a2f", "linewidth": 1.2},
@@ -94,7 +95,10 @@ def draw_map(request: FigureRequest) -> Drawing:
     if drawn.unit == "squares":
         crop(drawn)
     walks = _walks(names, records, sources, drawn)
-    shapes = _shapes_at_the_end(drawn)
+    # Those that are visible after the last step.
+    shapes = [
+        shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
+    ]
     west, south, east, north = _box(walks, drawn, shapes)
     # A tall map is cut to what fits a page.
     share = min(_TALLEST, (north - south) / (east - west))
@@ -187,13 +191,6 @@ def _walks(
     return walks
 
 
-def _shapes_at_the_end(drawn: Map) -> list[Shape]:
-    """Return the shapes that are visible after the last step."""
-    return [
-        shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
-    ]
-
-
 def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
     """Return west, south, east and north of the drawing, in metres.
 
@@ -254,7 +251,7 @@ def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -
     _draw_names(axes, shapes, inch)
 
 
-def _fill_of(words: Sequence[str]) -> Mapping[str, Any] | None:
+def _fill_of(words: Sequence[str]) -> JsonObject | None:
     """Return the style of a shape by the words of its kind; None for one that is left out."""
     paint = next((p for p in _PAINTS if f"c-{p}" in words), None)
     if paint is not None and "open" in words:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.episode import Episode, Json, Reference
+from wayword.core.episode import Episode, JsonObject, Reference
 from wayword.core.errors import DataError
 from wayword.core.world import Feedback, Observation, World
 from wayword.worlds import alfworld
@@ -52,7 +52,7 @@ def action_of(command: str) -> Action:
 class GameEngine(Protocol):
     """What a world needs of an engine: see :mod:`wayword.worlds.alfworld.engine`."""
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def ask(self, request: JsonObject) -> dict[str, Any]:
         """Return the answer to a request."""
 
 
@@ -81,7 +81,7 @@ class GameWorld(World):
 
     def __init__(
         self,
-        game: Mapping[str, Any],
+        game: JsonObject,
         start: Callable[[], GameEngine],
     ) -> None:
         self._game = game
@@ -92,7 +92,7 @@ class GameWorld(World):
         self._stopped = False
         self._show({"text": "", "commands": [], "won": False})
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonObject:
         """Return the state for a copy, which begins an engine of its own."""
         return {**self.__dict__, "_engine": None}
 
@@ -129,11 +129,11 @@ class GameWorld(World):
         """True once the goal is met or the actor has stopped."""
         return self._stopped or self._won
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return nothing: the engine names no position."""
         return {}
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return if the game was won or stopped, and all commands in order."""
         return {
             "won": self._won,
@@ -141,7 +141,7 @@ class GameWorld(World):
             "commands": list(self._commands),
         }
 
-    def _show(self, answer: Mapping[str, Any]) -> None:
+    def _show(self, answer: JsonObject) -> None:
         """Store what the engine shows: its text, its commands, and if the game is won."""
         self._text = str(answer["text"])
         self._won = bool(answer["won"])
@@ -154,7 +154,7 @@ class GameWorld(World):
             for command in self._commands:
                 self._ask({"command": command})
 
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: JsonObject) -> JsonObject:
         """Return the engine's answer, after starting one if there is none.
 
         Raises ``DataError`` for a failure.

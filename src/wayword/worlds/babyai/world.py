@@ -21,11 +21,11 @@ this project's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 from wayword.core.action import STOP, Action, ActionSpace, LazyActions
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai import level as lv
@@ -427,7 +427,7 @@ class BabyAIWorld(World):
         self._check(actor)
         return self._stopped or self.level.over
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return x (east) and y (south) in squares, and the heading in degrees."""
         self._check(actor)
         x, y = self.level.place
@@ -437,7 +437,7 @@ class BabyAIWorld(World):
             "heading": lv.HEADINGS[self.level.facing],
         }
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the full grid and the level's status.
 
         ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects (the

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wayword.core.geometry import inside_polygon, leftover, polygon_distance, sides
+from wayword.core.geometry import (
+    Point,
+    inside_polygon,
+    leftover,
+    polygon_distance,
+    sides,
+)
 from wayword.worlds.household.scene import (
     Door,
     Floor,
     HouseObject,
-    Point,
     Preposition,
     Room,
     Scene,
@@ -96,21 +101,11 @@ class SceneBuilder:
         b: Point,
         *,
         closed: bool = False,
-        openable: bool = True,
     ) -> str:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         # Walls are cut when the scene is built, since rooms may be added later.
         self.opening(a, b)
-        self._doors.append(
-            Door(
-                name,
-                a,
-                b,
-                (),
-                not closed,
-                openable,
-            )
-        )
+        self._doors.append(Door(name, a, b, open=not closed))
         return name
 
     def furniture(

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from wayword.core.episode import Json, Reference
+from wayword.core.episode import Json, JsonObject, Reference
 
-State = Mapping[str, Json]
+State = JsonObject
 Trait = tuple[str, Json]
 """A field of an object's state and its required value: ``("temperature", "hot")``."""
 Ids = tuple[str, ...]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.episode import Json
-from wayword.core.geometry import box_distance, relative
+from wayword.core.episode import Json, JsonObject
+from wayword.core.geometry import Bools, Floats, box_distance, relative
 from wayword.worlds.household.entities import INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
@@ -90,9 +90,9 @@ class Actor:
     y: float
     heading: float
     names: ObjectNames
-    discovered: NDArray[np.bool_]
-    last_x: NDArray[np.float64]
-    last_y: NDArray[np.float64]
+    discovered: Bools
+    last_x: Floats
+    last_y: Floats
     last_box: NDArray[np.int32]
     hands: list[int] = field(default_factory=list)
     view: VisibleEntities = EMPTY_VIEW
@@ -549,7 +549,7 @@ class _LazyRecords(Mapping[str, Json]):
         return len(self._names)
 
 
-def records(house: House) -> dict[str, Mapping[str, Json]]:
+def records(house: House) -> dict[str, JsonObject]:
     """Return objects, doors and actors of :func:`report`, each record created on access.
 
     A record shows the house at the time of access, not at the time of this call.
@@ -558,7 +558,7 @@ def records(house: House) -> dict[str, Mapping[str, Json]]:
     ids = house.layout.ids
     index = house.layout.index
 
-    def object_record(name: str) -> Mapping[str, Json]:
+    def object_record(name: str) -> JsonObject:
         """Return the state of an object, each field computed on access: a goal asks for few."""
         i = index[name]
         return _LazyRecords(

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core import geometry as geo
-from wayword.core.geometry import Box, Point, Segment
-from wayword.worlds.household.scene import HouseObject, Room, Scene
+from wayword.core.geometry import Bools, Box, Floats, Point, Segment
+from wayword.worlds.household.scene import Room, Scene
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
@@ -100,7 +99,7 @@ class Layout:
         self.walls: tuple[Segment, ...] = tuple((w.a, w.b) for w in scene.walls)
         self.doors: tuple[Segment, ...] = tuple((d.a, d.b) for d in scene.doors)
         self.boxes: tuple[tuple[int, Box], ...] = tuple(
-            (i, _box(o)) for i, o in enumerate(scene.objects) if o.solid
+            (i, o.box) for i, o in enumerate(scene.objects) if o.solid
         )
         self.panels = _panels(scene)
         corners: Iterable[Point]
@@ -189,7 +188,7 @@ class Layout:
         y: float,
         distance: float,
         eye: float,
-        closed_doors: NDArray[np.bool_],
+        closed_doors: Bools,
     ) -> Panels:
         """Return the panels that can block sight from a point's cell, for an eye height (metres).
 
@@ -276,18 +275,6 @@ def _within(limit: float, distances: Floats) -> list[int]:
     return indices
 
 
-def _box(o: HouseObject) -> Box:
-    """Return the sides of an object's box in the plan."""
-    half_x = o.width / 2
-    half_y = o.depth / 2
-    return (
-        o.x - half_x,
-        o.y - half_y,
-        o.x + half_x,
-        o.y + half_y,
-    )
-
-
 def _panels(scene: Scene) -> Panels:
     """Return walls, then door leaves, then the four sides of tall opaque furniture."""
     # Rows of two ends, lowest and highest point, box, and the number of the door or -1. The box of
@@ -308,7 +295,7 @@ def _panels(scene: Scene) -> Panels:
         # Things to carry move, and are too small to hide anything.
         if not o.opaque or "pickupable" in o.affordances or top <= LOWEST_EYE:
             continue
-        box = _box(o)
+        box = o.box
         sides = geo.sides(geo.box_corners(box))
         rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import bounding_box, box_corners, unit
+from wayword.core.geometry import Floats, Point, bounding_box, box_corners, unit
 from wayword.core.marks import Mark
 from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.world import World
@@ -29,10 +29,8 @@ from wayword.render.parts import (
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.house import Actor, House
-from wayword.worlds.household.scene import Door, HouseObject, Point, Room, Scene, Wall
+from wayword.worlds.household.scene import Door, HouseObject, Room, Scene, Wall
 from wayword.worlds.household.world import HouseholdWorld
-
-Floats = NDArray[np.float64]
 
 # Height of doorways in metres.
 DOOR_HEIGHT = 2.05

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core import geometry as geo
-from wayword.core.geometry import Box, Point, Segment
+from wayword.core.geometry import Bools, Box, Floats, Point, Segment
 from wayword.worlds.household.house import Actor, Fail, House
-from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK, Floats, Ints, Layout
+from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK, Ints, Layout
 from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
@@ -188,7 +188,7 @@ def is_inside_polygon(
     x: Floats,
     y: Floats,
     polygon: tuple[Point, ...],
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return a (P,) mask of the points inside a polygon (even-odd rule).
 
     Points on an edge may count as inside or outside: callers that need them add a
@@ -237,7 +237,7 @@ class _Steps:
         self.order = np.argsort(x, kind="stable")
         self.sorted_x = x[self.order]
 
-    def indoors(self, rooms: tuple[Room, ...]) -> NDArray[np.bool_]:
+    def indoors(self, rooms: tuple[Room, ...]) -> Bools:
         """Return a (P,) mask of positions in a room or in a doorway next to one."""
         inside = np.zeros(len(self.x), dtype=np.bool_)
         for room in rooms:
@@ -272,7 +272,7 @@ class _Steps:
     def remove(
         self,
         near: NDArray[np.intp],
-        is_hit: NDArray[np.bool_],
+        is_hit: Bools,
     ) -> None:
         """Remove the hit steps (2, N) of positions (N,)."""
         self.is_open[:, near] &= ~is_hit
@@ -280,7 +280,7 @@ class _Steps:
     def door_edges(
         self,
         near: NDArray[np.intp],
-        is_hit: NDArray[np.bool_],
+        is_hit: Bools,
     ) -> NDArray[np.intp]:
         """Return both directions of the hit steps, as flat indices into ``neighbors``.
 
@@ -296,14 +296,10 @@ class _Steps:
         return np.concatenate(pairs)
 
     def neighbors(self) -> Ints:
-        """Return the position after a step in each of four directions, -1 for none."""
+        """Return the positions (P, 4) after a step ahead, right, back and left, -1 for none."""
         # Steps are symmetric: what blocks a step blocks its reverse.
-        neighbors = np.full(
-            (len(self.x), 4),
-            -1,
-            dtype=np.int32,
-        )
-        for k in range(2):
+        neighbors = np.full((len(self.x), 4), -1, dtype=np.int32)
+        for k in range(2):  # ahead and right, as in ``targets``
             start = np.flatnonzero(self.is_open[k])
             end = self.targets[k, start]
             neighbors[start, k] = end
@@ -314,7 +310,7 @@ class _Steps:
         self,
         wall: Segment,
         radius: float,
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.intp], Bools]:
         """Return positions near a wall, and a (2, N) mask of their steps that meet it.
 
         A step meets the wall if it crosses it or comes within ``radius`` (metres) of
@@ -361,7 +357,7 @@ class _Steps:
         self,
         box: Box,
         radius: float,
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.intp], Bools]:
         """Return positions around a box, and a (2, N) mask of their steps that enter it.
 
         The box is grown by ``radius`` (metres) on all sides.
@@ -396,7 +392,7 @@ class _Steps:
         return near[is_inside]
 
 
-def floor_cells(floor: Floor) -> NDArray[np.bool_]:
+def floor_cells(floor: Floor) -> Bools:
     """Return an (H, W) mask of a floor's walkable cells."""
     # Short rows are filled up as blocked.
     columns = max(len(row) for row in floor.rows)
@@ -507,11 +503,11 @@ class Trip:
             return verbs
         return verbs + turn_verbs(self.me.body, facing, heading)
 
-    def near(self, box: Box, reach: float) -> NDArray[np.bool_]:
+    def near(self, box: Box, reach: float) -> Bools:
         """Return a (P,) mask of positions within reach (metres) of a box."""
         dx = np.maximum(np.maximum(box[0] - self.grid.x, self.grid.x - box[2]), 0.0)
         dy = np.maximum(np.maximum(box[1] - self.grid.y, self.grid.y - box[3]), 0.0)
-        is_near: NDArray[np.bool_] = dx * dx + dy * dy <= reach * reach
+        is_near: Bools = dx * dx + dy * dy <= reach * reach
         return is_near
 
     def views(

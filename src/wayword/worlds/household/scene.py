@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wayword.core.errors import DataError
-from wayword.core.geometry import grid_index
+from wayword.core.geometry import Box, Point, box_around, grid_index
 
-Point = tuple[float, float]
 Temperature = Literal["room", "hot", "cold"]
 Preposition = Literal["", "on", "in"]
 
@@ -119,6 +118,11 @@ class HouseObject:
     temperature: Temperature = "room"
 
     @property
+    def box(self) -> Box:
+        """The sides of its box in the plan."""
+        return box_around(self.x, self.y, self.width, self.depth)
+
+    @property
     def is_long(self) -> bool:
         """True for furniture over half a metre long: positions on it are described."""
         return (
@@ -162,6 +166,10 @@ class Scene:
     objects: tuple[HouseObject, ...] = ()
     floor: Floor | None = None
 
+    def by_id(self) -> dict[str, HouseObject]:
+        """Return the objects by id, in their order; a dictionary of its own at each call."""
+        return {obj.id: obj for obj in self.objects}
+
 
 def validate(scene: Scene, source: str = "") -> None:
     """Raise ``DataError`` for a scene that no world could be built from.
@@ -180,7 +188,7 @@ def validate(scene: Scene, source: str = "") -> None:
         if name in ids:
             raise DataError(source, f"object {name!r}", "is a duplicate id")
         ids.add(name)
-    by_id = {obj.id: obj for obj in scene.objects}
+    by_id = scene.by_id()
     # A pose is always in some room.
     if not scene.rooms:
         raise DataError(source, "field 'rooms'", "must have at least one room")

@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Box, bearings, unit
+from wayword.core.geometry import Bools, Box, Floats, bearings, unit
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.layout import CELL_SIZE, HALF_DIAGONAL, Layout, Panels
 from wayword.worlds.household.verbs import Body
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -322,7 +320,7 @@ def is_unhidden(
     eye: tuple[float, float, float],
     aims: Floats,
     mid_heights: Floats,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return a (P,) mask of points without an obstacle between them and the eye.
 
     ``eye`` is x, y and height; ``aims`` (2, P) are offsets from the eye,

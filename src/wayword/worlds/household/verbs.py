@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from wayword.core.episode import Json
+from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 
 Slot = Literal["object", "held", "receptacle", "place", "room", "tool", "text"]
@@ -262,7 +261,7 @@ class Body:
         for verb in self.actions:
             if verb not in VERBS:
                 raise UsageError(
-                    f"body: unknown action {verb!r}; {suggest(verb, list(VERBS))}"
+                    f"body: unknown action {verb!r}; {suggest(verb, VERBS)}"
                 )
 
     @property
@@ -278,7 +277,7 @@ class Body:
         return self.pan_degrees or 90.0
 
 
-def from_json(record: Mapping[str, Json], base: Body | None = None) -> Body:
+def from_json(record: JsonObject, base: Body | None = None) -> Body:
     """Return a body with the given fields changed. Raises ``UsageError`` for an unknown field."""
     # Derived fields cannot be set.
     names = [spec.name for spec in fields(Body) if spec.init]

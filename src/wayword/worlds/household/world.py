@@ -34,7 +34,7 @@ from itertools import product
 from typing import Any
 
 from wayword.core.action import STOP, Action, ActionSpace, LazyActions
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
@@ -101,8 +101,8 @@ class ActionMenu:
         self._me = me
         self._rooms = house.layout.rooms
         self._verbs = useful_verbs(me.body.actions, house.pointless)
-        self._count = len(me.names.order)
         # The state at this moment: listing is lazy and may run after the next step.
+        self._named_so_far = len(me.names.order)
         self._held = tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
@@ -135,7 +135,7 @@ class ActionMenu:
         held = "|".join(names.of[i] for i in self._held)
         seen = [
             i
-            for i in names.order[: self._count]
+            for i in names.order[: self._named_so_far]
             if me.discovered[i] and i not in self._held
         ]
         places = "|".join(
@@ -156,7 +156,8 @@ class ActionMenu:
         names = me.names.of
         checks = self._checks()
         # In the order of first sight, so that a menu only grows at its end.
-        discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
+        named = me.names.order[: self._named_so_far]
+        discovered = [i for i in named if me.discovered[i]]
         # Other actors are places to go to, too.
         people = [i for i in me.view.entities if i >= entities.first_actor]
         options: dict[verbs.Slot, Sequence[int]] = {
@@ -429,7 +430,7 @@ class HouseholdWorld(World):
         # A body without hands has nothing left to do once all other actors have stopped.
         return all(other.stopped for other in actors.values() if other is not me)
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return the room, x and y (metres) and heading (degrees)."""
         me = self._actor(actor)
         return {
@@ -439,11 +440,11 @@ class HouseholdWorld(World):
             "heading": me.heading,
         }
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the true state; see ``worlds.household.house.report``."""
         return report(self.house)
 
-    def now(self) -> Mapping[str, Json]:
+    def now(self) -> JsonObject:
         """Return the true state with each record created on access, for goals judged every step.
 
         Read it before the next step: records show the house at the time of access.
@@ -543,7 +544,7 @@ class HouseholdWorld(World):
             raise ValueError(f"unknown actor {name!r}")
         return self.house.actors[name]
 
-    def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
+    def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> JsonObject:
         """Carry out an action; return the details of its feedback. Raises ``Fail``."""
         if verb in motions.LOW_LEVEL_ACTS:
             return motions.do_low_level(self.house, me, verb, *words)

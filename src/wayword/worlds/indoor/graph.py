@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
 from wayword.core.files import read_field, read_json
-from wayword.core.geometry import absolute, bearings, elevations
+from wayword.core.geometry import Floats, absolute, bearings, elevations
 
 CACHE_VERSION = 2  # increase it when the cached arrays change
 # Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
@@ -56,9 +56,9 @@ class ViewpointGraph:
 
     scan: str
     ids: tuple[str, ...]
-    positions: NDArray[np.float64]
+    positions: Floats
     edges: NDArray[np.int32]
-    distances: NDArray[np.float64]
+    distances: Floats
     _neighbors: dict[str, tuple[Neighbor, ...]] = field(
         init=False,
         repr=False,
@@ -142,7 +142,7 @@ class ViewpointGraph:
 def build(
     scan: str,
     ids: tuple[str, ...],
-    positions: NDArray[np.float64],
+    positions: Floats,
     edges: NDArray[np.int32],
 ) -> ViewpointGraph:
     """Build a graph with its distances.
@@ -179,12 +179,12 @@ class DistanceRows:
         self,
         count: int,
         edges: NDArray[np.int32],
-        lengths: NDArray[np.float64],
+        lengths: Floats,
     ) -> None:
         self._graph = count, edges, lengths
-        self._rows: dict[int, NDArray[np.float64]] = {}
+        self._rows: dict[int, Floats] = {}
 
-    def __getitem__(self, key: tuple[Any, Any]) -> NDArray[np.float64]:
+    def __getitem__(self, key: tuple[Any, Any]) -> Floats:
         """Return metres from ``starts`` to ``ends``: indices or arrays of them, which broadcast."""
         starts, ends = key
         # Each end once, however often one call asks for it.
@@ -198,13 +198,13 @@ class DistanceRows:
                 strict=True,
             )
         rows = np.stack([self._rows[end] for end in places.tolist()])
-        found: NDArray[np.float64] = rows[row_of_end.reshape(np.shape(ends)), starts]
+        found: Floats = rows[row_of_end.reshape(np.shape(ends)), starts]
         return found
 
     def __len__(self) -> int:
         return self._graph[0]
 
-    def __array__(self, *_: object, **__: object) -> NDArray[np.float64]:
+    def __array__(self, *_: object, **__: object) -> Floats:
         """Return the full table (N, N), for callers that need all pairs."""
         return all_pairs_dijkstra(*self._graph)
 
@@ -212,8 +212,8 @@ class DistanceRows:
 def all_pairs(
     count: int,
     edges: NDArray[np.int32],
-    lengths: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    lengths: Floats,
+) -> Floats:
     """Return distances (count, count) between all nodes along directed ``edges`` (E, 2).
 
     ``lengths`` (E,) are those of the edges; ``inf`` in the result means no path.
@@ -228,8 +228,8 @@ def all_pairs(
 def floyd_warshall(
     count: int,
     edges: NDArray[np.int32],
-    lengths: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    lengths: Floats,
+) -> Floats:
     """Return distances (count, count) by the Floyd-Warshall algorithm, for small graphs."""
     table = np.full((count, count), np.inf)
     table[edges[:, 0], edges[:, 1]] = lengths
@@ -246,9 +246,9 @@ def floyd_warshall(
 def all_pairs_dijkstra(
     count: int,
     edges: NDArray[np.int32],
-    lengths: NDArray[np.float64],
+    lengths: Floats,
     starts: list[int] | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return distances by Dijkstra's algorithm, by default from every node.
 
     The result is (starts, count): a row for each of the ``starts``.

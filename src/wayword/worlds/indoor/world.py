@@ -13,12 +13,12 @@ the move, as in the Matterport3D simulator's panoramic action space (Fried et al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, Json, PathReference
+from wayword.core.episode import Episode, JsonObject, PathReference
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, Observation
@@ -131,11 +131,11 @@ class IndoorWorld(Walkable):
         """True once the actor has stopped."""
         return self._stopped
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return the viewpoint and the heading in degrees."""
         return {"viewpoint": self._viewpoint, "heading": self._heading}
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the pose, and if the actor has stopped."""
         return {**self.pose("agent"), "stopped": self._stopped}
 
@@ -219,7 +219,7 @@ class ObjectsWorld(IndoorWorld):
             return super().step(actor, STOP)
         return super().step(actor, action)
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the pose, if the actor has stopped, and the selected object."""
         return {**super().state(), "named": self._named_object}
 

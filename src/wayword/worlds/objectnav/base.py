@@ -8,12 +8,12 @@ turns any base into a world.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import Shown, View
@@ -86,10 +86,10 @@ class Base(Protocol):
     def go_to(self, x: float, y: float) -> MotionResult:
         """Face a point (metres) and go there, straight or along a route of the base's planner."""
 
-    def pose(self) -> Mapping[str, Json]:
+    def pose(self) -> JsonObject:
         """Return ``x``, ``y`` (metres) and ``heading`` (degrees), as estimated by the base."""
 
-    def report(self) -> Mapping[str, Json]:
+    def report(self) -> JsonObject:
         """Return other data for judges: metres traveled, motions, and objects truly in view."""
 
     def stop(self) -> None:

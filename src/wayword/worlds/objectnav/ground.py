@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import (
+    Bools,
+    Floats,
     Point,
     bounding_box,
     grid_index,
@@ -37,8 +39,6 @@ from wayword.worlds.household.layout import DOORWAY_MARGIN, SLACK
 from wayword.worlds.household.route import floor_cells, is_inside_polygon
 from wayword.worlds.household.scene import Scene
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow doors stay open
 
 

@@ -13,11 +13,17 @@ import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
-from wayword.core.geometry import apparent_size, bearing, elevation, relative
+from wayword.core.geometry import (
+    Bools,
+    Floats,
+    apparent_size,
+    bearing,
+    elevation,
+    relative,
+)
 from wayword.core.world import Observation
 from wayword.worlds import objectnav
 
-Floats = NDArray[np.float64]
 NO_HIT = 255  # level of pixels with no surface within reach
 UNMEASURED = 0  # level of pixels that measured nothing; a surface is never at 0 m
 FieldOfView = Annotated[float, Ge(10), Le(180)]  # horizontal, degrees
@@ -76,7 +82,7 @@ class DepthImage:
         is_surface = (levels != NO_HIT) & (levels != UNMEASURED)
         return np.asarray(np.where(is_surface, metres, np.inf))
 
-    def measured(self) -> NDArray[np.bool_]:
+    def measured(self) -> Bools:
         """Return (E, C), False for rays whose distance is unknown."""
         return np.asarray(self._level_rows() != UNMEASURED)
 

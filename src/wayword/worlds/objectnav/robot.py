@@ -22,7 +22,7 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -32,15 +32,15 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from wayword.core.action import Action
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import READER_ERRORS
-from wayword.core.geometry import absolute, bearing, relative
+from wayword.core.geometry import Floats, absolute, bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav import observation
 from wayword.worlds.objectnav.base import Base, MotionResult
-from wayword.worlds.objectnav.observation import DepthImage, Floats, FloorMap, View
+from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check_url
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
@@ -114,7 +114,7 @@ MAX_QUATERNION = 10.0  # length above which it is none
 # Wait for a frame that measured something: a camera starts with black frames.
 UNMEASURED_SECONDS = 2.0
 
-Message = Mapping[str, Json]
+Message = JsonObject
 # x, y (metres), and the heading in degrees clockwise from y
 Place = tuple[float, float, float]
 
@@ -664,7 +664,7 @@ class RosBase:
                     "the robot gets no closer to the point",
                 )
 
-    def pose(self) -> Mapping[str, Json]:
+    def pose(self) -> JsonObject:
         """Return x and y (metres) and heading (degrees) as last located, rounded for records."""
         x, y, heading = self._place
         return {
@@ -673,7 +673,7 @@ class RosBase:
             "heading": round(heading, 2) % 360.0,
         }
 
-    def report(self) -> Mapping[str, Json]:
+    def report(self) -> JsonObject:
         """Return the counts, without ``in_view``: the objects truly in view are unknown."""
         metres = round(self._metres, 4)
         reconnections = self.link.reconnections
@@ -716,7 +716,7 @@ class RosBase:
         self,
         action: str,
         kind: str,
-        args: Mapping[str, Json],
+        args: JsonObject,
     ) -> MotionResult:
         """Send a goal of an action, wait for its end, and return the motion's result.
 

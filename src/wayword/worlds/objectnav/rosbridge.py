@@ -19,12 +19,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, WaywordError, needing
 from wayword.core.files import READER_ERRORS
 from wayword.core.loopback import is_loopback
 from wayword.core.shapes import parse_untrusted
-from wayword.core.visible import visible
+from wayword.core.visible import single_line, visible
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -86,9 +86,7 @@ class Link:
         self.reconnections = 0
         self._opened = False
         self._connection: ClientConnection | None = None
-        self.listener: Callable[[str, Mapping[str, Json]], None] = (
-            lambda topic, message: None
-        )
+        self.listener: Callable[[str, JsonObject], None] = lambda topic, message: None
         """Called with each message and its topic, in the reading thread."""
         # Topic -> the message that sets it up
         self._topics: dict[str, dict[str, Json]] = {}
@@ -96,12 +94,12 @@ class Link:
         """Topic on which an empty message is published while connected; empty for none."""
         self._server_error = ""
         # message, time received
-        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}
+        self._latest: dict[str, tuple[JsonObject, float]] = {}
         self._pending: set[str] = set()
         """Requests that wait for an answer. Any other answer is dropped."""
         self.malformed: dict[str, str] = {}
         """Topic -> problem of the first message that could not be read."""
-        self._answers: dict[str, Mapping[str, Json]] = {}
+        self._answers: dict[str, JsonObject] = {}
         # Message id -> its fragments, by number
         self._fragments: dict[str, dict[int, str]] = {}
         self._with_feedback: set[str] = set()
@@ -132,7 +130,7 @@ class Link:
         """Announce a topic of that ROS type from the next connection on."""
         self._topics[topic] = {"op": "advertise", "topic": topic, "type": kind}
 
-    def publish(self, topic: str, message: Mapping[str, Json]) -> None:
+    def publish(self, topic: str, message: JsonObject) -> None:
         """Send a message on an advertised topic. Raises ``LinkLost``."""
         self._send({"op": "publish", "topic": topic, "msg": message})
 
@@ -165,7 +163,7 @@ class Link:
         self,
         after: Mapping[str, float],
         timeout: float,
-    ) -> dict[str, Mapping[str, Json]]:
+    ) -> dict[str, JsonObject]:
         """Return the latest message of each topic, received after a time (``time.monotonic``).
         Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds."""
 
@@ -209,7 +207,7 @@ class Link:
         self,
         action: str,
         kind: str,
-        args: Mapping[str, Json],
+        args: JsonObject,
         timeout: float,
     ) -> tuple[str, str]:
         """Send an action goal and wait for its result: a motion's status and the reason for it. The
@@ -258,9 +256,9 @@ class Link:
         self,
         service: str,
         kind: str,
-        args: Mapping[str, Json],
+        args: JsonObject,
         timeout: float,
-    ) -> Mapping[str, Json]:
+    ) -> JsonObject:
         """Call a service. Raises ``LinkLost`` and ``TimeoutError``."""
         with self._request() as request_id:
             self._send({"op": "call_service", "id": request_id, "service": service,
@@ -395,7 +393,7 @@ class Link:
                     self._with_feedback.add(request_id)
                 self._changed.notify_all()
 
-    def _joined(self, fragment: Mapping[str, Json]) -> str:
+    def _joined(self, fragment: JsonObject) -> str:
         """Return the message whose last missing fragment this is, else an empty text. A bridge with
         ``fragment_size`` sends large messages in several."""
         message_id = str(fragment.get("id"))
@@ -424,7 +422,7 @@ class Link:
     def _warn(self, topic: str, error: Exception) -> None:
         """Print the first problem of a topic's messages."""
         if topic not in self.malformed:
-            self.malformed[topic] = " ".join(str(error).split())[:200]
+            self.malformed[topic] = single_line(error, 200)
             line = f"robot: a message on {topic} is ignored: {self.malformed[topic]}"
             sys.stderr.write(f"{visible(line)}\n")
 
@@ -433,12 +431,12 @@ class Link:
         request_id: str,
         name: str,
         timeout: float,
-    ) -> Mapping[str, Json]:
+    ) -> JsonObject:
         """Wait for the answer to a request, and return it; ``name`` names it in errors."""
         self.wait(lambda: "" if request_id in self._answers else name, timeout)
         return self._answers[request_id]
 
-    def _send(self, message: Mapping[str, Json]) -> None:
+    def _send(self, message: JsonObject) -> None:
         """Send a message. Raises ``LinkLost`` without a connection."""
         _, errors = _websockets()
         connection = self._connection

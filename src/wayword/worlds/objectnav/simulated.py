@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core import geometry as geo
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
-from wayword.core.geometry import Point
+from wayword.core.geometry import Bools, Floats, Point
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
@@ -33,8 +33,6 @@ from wayword.worlds.objectnav.observation import (
 # not hide. Furniture does not hide a point in or on it (within 2 cm), nor objects that the scene
 # lists as in or on it. Objects in a closed receptacle are not visible.
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 MIN_HEIGHT = 0.03  # flatter objects (rugs) block nothing; metres
 CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 # Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
@@ -184,7 +182,7 @@ def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
     # A closed door stops sight like a wall; an open one leaves its gap.
     lines = [(*wall.a, *wall.b) for wall in scene.walls]
     lines += [(*door.a, *door.b) for door in scene.doors if not door.open]
-    by_id = {o.id: o for o in scene.objects}
+    by_id = scene.by_id()
 
     def holders(o: HouseObject) -> list[HouseObject]:
         """Return the objects that an object is in or on."""
@@ -202,22 +200,8 @@ def surfaces_of(scene: Scene, all_hide: bool = False) -> Surfaces:
     # Boxes; the reshapes below are for scenes without any.
     boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
     number_of = {box.id: number for number, box in enumerate(boxes)}
-    low = [
-        (
-            o.x - o.width / 2,
-            o.y - o.depth / 2,
-            o.bottom,
-        )
-        for o in boxes
-    ]
-    high = [
-        (
-            o.x + o.width / 2,
-            o.y + o.depth / 2,
-            o.bottom + o.height,
-        )
-        for o in boxes
-    ]
+    low = [(*o.box[:2], o.bottom) for o in boxes]
+    high = [(*o.box[2:], o.bottom + o.height) for o in boxes]
     # Things to carry are too small to hide what is behind them.
     is_opaque = [
         all_hide or (o.opaque and "pickupable" not in o.affordances) for o in boxes
@@ -553,7 +537,7 @@ class SimulatedBase:
             )
         return MotionResult("ok", round(traveled, 4))
 
-    def pose(self) -> Mapping[str, Json]:
+    def pose(self) -> JsonObject:
         """Return x and y (metres) and the heading (degrees), which are exact."""
         return {
             "x": self._at[0],
@@ -561,7 +545,7 @@ class SimulatedBase:
             "heading": self._heading,
         }
 
-    def report(self) -> Mapping[str, Json]:
+    def report(self) -> JsonObject:
         """Return the counts of motions, and the objects truly in view."""
         return self._counts.report(
             self.place.visible_from(self.camera, *self._at, self._heading)

@@ -24,9 +24,10 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le
 
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import absolute, bearing, relative
+from wayword.core.visible import single_line
 from wayword.settings import Checked
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
@@ -37,7 +38,7 @@ BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})  # parts of the buildin
 # Pixels of pictures and depth images.
 PICTURE_WIDTH = 640
 PICTURE_HEIGHT = 480
-CONTROLLER_OPTIONS: Mapping[str, Any] = {
+CONTROLLER_OPTIONS: JsonObject = {
     "agentMode": "locobot",
     "width": PICTURE_WIDTH,
     "height": PICTURE_HEIGHT,
@@ -220,12 +221,12 @@ class ThorBase:
             error,
         )
 
-    def pose(self) -> Mapping[str, Json]:
+    def pose(self) -> JsonObject:
         """Return x and y (metres) and heading (degrees) of the body's true position."""
         x, y, heading = self._place()
         return {"x": x, "y": y, "heading": heading}
 
-    def report(self) -> Mapping[str, Json]:
+    def report(self) -> JsonObject:
         """Return the counts of motions, and the objects that THOR calls visible."""
         return self._counts.report(
             self._shown(float(self._metadata("cameraPosition", "y")))
@@ -248,7 +249,7 @@ class ThorBase:
         """Return why the last action failed, in one line; empty if it succeeded."""
         if self._metadata("lastActionSuccess"):
             return ""
-        error = " ".join(str(self._event.metadata.get("errorMessage", "")).split())
+        error = single_line(self._event.metadata.get("errorMessage", ""))
         return error[:200] or "the action failed"
 
     def _metadata(self, *keys: str) -> Any:

@@ -35,7 +35,7 @@ from typing import Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
-from wayword.core.episode import Episode, Json, Reference
+from wayword.core.episode import Episode, JsonObject, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.geometry import Point, bearing, relative, unit
@@ -200,11 +200,11 @@ class ObjectNavWorld(World):
         """True once the actor has stopped."""
         return self._stopped
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return x and y (metres) and heading (degrees), as estimated by the base."""
         return self.base.pose()
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the pose, the base's report, and if the actor has stopped."""
         return {
             **self.base.pose(),

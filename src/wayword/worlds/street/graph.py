@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
 from wayword.core.files import read_bytes
+from wayword.core.geometry import Floats
 from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")
@@ -32,7 +33,6 @@ AREAS = ("", "seen", "unseen", "gone")
 CACHE_VERSION = 3  # increase it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
 _WIDEST = 255  # bytes of a field: all of a column take as many as the longest
-Floats = NDArray[np.float64]
 
 
 class Hops:
@@ -220,7 +220,7 @@ class StreetGraph:
     targets: NDArray[np.int32]
     headings: NDArray[np.int16]
     yaw: NDArray[np.float32]
-    positions: NDArray[np.float64]
+    positions: Floats
     areas: NDArray[np.int8]
     hops_file: Path | None = None
 

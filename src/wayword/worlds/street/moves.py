@@ -70,7 +70,7 @@ class Navigator:
     ) -> None:
         # A name can come from a settings file, where no type checker reads it.
         if transition not in get_args(Transition):
-            hint = suggest(transition, list(get_args(Transition)))
+            hint = suggest(transition, get_args(Transition))
             raise UsageError(f"unknown street transition {transition!r}; {hint}")
         self.graph = graph
         self.transition = transition

@@ -16,13 +16,13 @@ Source: Schumann et al. 2023 (VELMA), section 3, and the navigator released with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
@@ -167,13 +167,13 @@ class StreetWorld(Walkable):
         """True once a stop was carried out, by choice or at a dead end."""
         return self._stopped
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return the panorama's id and the heading in whole degrees clockwise from
         north."""
         pose = self.navigator.stand(self._state)
         return {"panorama": self.graph.ids[pose.panorama], "heading": pose.heading}
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return the pose, and if the actor has stopped."""
         return {**self.pose("agent"), "stopped": self._stopped}
 

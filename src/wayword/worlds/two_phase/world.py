@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
-from wayword.core.episode import Episode, Json, Reference
+from wayword.core.episode import Episode, JsonObject, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import ActionPlan
 from wayword.core.world import Feedback, Observation, World
@@ -133,11 +133,11 @@ class TwoPhaseWorld(World):
         """True once an object other than the hallway is chosen, or the actor has stopped."""
         return self._is_done
 
-    def pose(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> JsonObject:
         """Return the place: a room or the hallway."""
         return {"place": self._place}
 
-    def state(self) -> Mapping[str, Json]:
+    def state(self) -> JsonObject:
         """Return place, phase, the objects chosen in order, and if the test is over."""
         chosen = list(self._chosen)
         return {

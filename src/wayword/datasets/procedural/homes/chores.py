@@ -70,7 +70,7 @@ TREATMENTS: dict[str, tuple[str, Trait, str]] = {
 """Task type -> object types in ``TYPES``, the required trait, and the furniture that gives it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chore:
     """A task: its type, its goals, and the types named in its instruction.
 

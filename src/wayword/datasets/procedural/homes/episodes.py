@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 from abc import abstractmethod
@@ -18,8 +17,9 @@ from annotated_types import Ge, Gt, Le
 from wayword.core.dataset import INDEPENDENT, DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import Memo, sha256, source_checksum
+from wayword.core.files import Memo, sha256, source_checksum, text_checksum
 from wayword.core.game import PlanningFailed
+from wayword.core.geometry import Point
 from wayword.datasets.procedural.homes import home as plans
 from wayword.datasets.procedural.homes.home import Home, home_name
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
@@ -31,7 +31,7 @@ from wayword.worlds.household.expert import (
     needs_high_level,
     solving_decisions,
 )
-from wayword.worlds.household.scene import Point, Scene
+from wayword.worlds.household.scene import Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -152,7 +152,7 @@ class KindSettings(HomesSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kind and self.kind not in self.all_kinds:
-            hint = suggest(self.kind, list(self.all_kinds))
+            hint = suggest(self.kind, self.all_kinds)
             raise UsageError(f"dataset.kind: unknown kind {self.kind!r}; {hint}")
 
     @property
@@ -340,9 +340,7 @@ class Generated:
         )
         if settings.length:  # the search takes seconds, so cache its results on disk
             text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
-            self._found = Memo(
-                f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-            )
+            self._found = Memo(f"draws-{text_checksum(text, 16)}")
         self.tasks: Sequence[Task] = DrawnTasks(
             settings.episodes,
             lambda number: self._case(*self._code(number)).task,

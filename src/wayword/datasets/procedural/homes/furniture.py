@@ -8,8 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Box, box_around
 from wayword.datasets.procedural.floorplans import (
     FloorPlan,
     PlanDoor,
@@ -20,7 +21,7 @@ from wayword.datasets.procedural.tables import Table, Tables
 from wayword.worlds.household.scene import Preposition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """An object built into or standing on a piece of furniture.
 
@@ -37,7 +38,7 @@ class Part:
     controls: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FurnitureKind:
     """A kind of furniture: extents along the wall, off the wall and up, and its affordances.
 
@@ -55,7 +56,7 @@ class FurnitureKind:
     free: bool = False
 
 
-def _kind(row: Mapping[str, Any], tables: Tables) -> FurnitureKind:
+def _kind(row: JsonObject, tables: Tables) -> FurnitureKind:
     """Convert a row of the table to a kind of furniture."""
     rest = {**row, "parts": tuple(Part(**part) for part in row.get("parts", ()))}
     return FurnitureKind(*rest.pop("size"), **rest)
@@ -75,12 +76,10 @@ THRESHOLD = 0.9
 OFF_WALL = 0.03  # metres: a piece flush with the wall would be hidden by it
 TRIES = 60  # positions tried before a piece is omitted
 
-Box = tuple[float, float, float, float]
-"""west, south, east, north"""
 SIDES = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FurniturePiece:
     """A piece of furniture with its center and extents (x and y) in metres.
 
@@ -98,9 +97,7 @@ class FurniturePiece:
     @property
     def box(self) -> Box:
         """Sides of the piece in the plan, metres."""
-        wide = self.width / 2
-        deep = self.depth / 2
-        return self.x - wide, self.y - deep, self.x + wide, self.y + deep
+        return box_around(self.x, self.y, self.width, self.depth)
 
     def at(self, along: float, deep: float) -> tuple[float, float]:
         """Return a point, given as fractions of the half extents to the right and to the front."""

@@ -19,9 +19,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
+from wayword.core.geometry import Floats, Point
 from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.floorplans import (
     CORNER,
@@ -39,7 +39,7 @@ from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.house import Fail, House
 from wayword.worlds.household.layout import Layout, can_stand
 from wayword.worlds.household.route import Trip
-from wayword.worlds.household.scene import HouseObject, Point, Scene
+from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.verbs import Body
 
 MIN_ROOMS = 1
@@ -182,7 +182,7 @@ class Home:
         return float(np.sqrt(((places - (x, y)) ** 2).sum(axis=1).min()))
 
     @cached_property
-    def floors(self) -> dict[str, NDArray[np.float64]]:
+    def floors(self) -> dict[str, Floats]:
         """Room -> (P, 2) array of the starts in it (x, y in metres)."""
         rooms: dict[str, list[Point]] = {}
         for at in self.starts:

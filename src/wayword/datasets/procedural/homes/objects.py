@@ -9,14 +9,14 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from wayword.core.episode import JsonObject
 from wayword.datasets.procedural.homes.home import Home, surfaces
 from wayword.datasets.procedural.tables import Table, Tables, expand_sets
 from wayword.worlds.household.scene import HouseObject, Preposition, Scene, Temperature
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObjectKind:
     """A kind of small object; sizes in metres.
 
@@ -52,7 +52,7 @@ class ObjectKind:
         )
 
 
-def _small(row: Mapping[str, Any], tables: Tables) -> ObjectKind:
+def _small(row: JsonObject, tables: Tables) -> ObjectKind:
     """Make a kind from a row of ``objects.toml``: ``like`` names a set of places, to which those of
     ``places`` are added."""
     fields = dict(row)
@@ -159,7 +159,7 @@ def lying_on(
 
 def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement:
     """Place objects by the rules of ``OBJECTS``; ``clutter`` multiplies the number of each type."""
-    arrangement = Arrangement(home, {o.id: o for o in home.scene.objects})
+    arrangement = Arrangement(home, home.scene.by_id())
     furniture = surfaces(home.scene)
     held = Counter(o.parent for o in arrangement.objects.values())
     for kind, spec in OBJECTS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import re
@@ -12,10 +11,10 @@ from functools import cached_property
 from itertools import count, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point
+from wayword.core.files import text_checksum
+from wayword.core.geometry import Bools, Floats, Point
 from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.floorplans import HALLWAY, FloorPlan, PlanRoom
 from wayword.datasets.procedural.tables import Table, Tables, expand_sets
@@ -26,12 +25,12 @@ from wayword.worlds.indoor.graph import ViewpointGraph, build
 # Walls are thin lines, solid except for door openings. Furniture does not block the view.
 
 EPS = 1e-6  # metres: tolerance for rounding when testing if a point is on a wall's line
-Array = NDArray[np.float64]
+Array = Floats
 _WallRow = tuple[float, float, float]
 """A wall on a line: the line's coordinate, then the two ends along it, in metres."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Walls:
     """Solid wall segments: rows (line, low, high) in metres.
 
@@ -101,7 +100,7 @@ def _solid_parts(
         yield line, low, high
 
 
-def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
+def visible(walls: Walls, eyes: Array, targets: Array) -> Bools:
     """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres.
 
     A point on a wall's line sees along it, unless a solid part is in between.
@@ -115,7 +114,7 @@ def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
     return np.asarray(~blocked)
 
 
-def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
+def _blocked(rows: Array, p: Array, q: Array) -> Bools:
     """Return True where a wall at constant first coordinate cuts the segment from p to q.
 
     ``rows`` (W, 3); ``p`` and ``q`` broadcast to (N, M, 1, 2); the result is (N, M).
@@ -201,7 +200,7 @@ def set_places(
             text = f"{scene}/{number}/{attempt}"
             # Six digits are unique among some dozens of places; another attempt settles
             # a clash.
-            name = hashlib.sha256(text.encode()).hexdigest()[:6]
+            name = text_checksum(text, 6)
             if name not in places:
                 break
         places[name] = HousePlace(name, *spot)
@@ -429,12 +428,12 @@ class GeneratedHouse:
     furniture: tuple[PlacedFurniture, ...]
 
     @cached_property
-    def sees_furniture(self) -> NDArray[np.bool_]:
+    def sees_furniture(self) -> Bools:
         """(places, furniture) mask: True if the piece is visible from the viewpoint."""
         return self._sees([(piece.x, piece.y) for piece in self.furniture])
 
     @cached_property
-    def sees_doors(self) -> NDArray[np.bool_]:
+    def sees_doors(self) -> Bools:
         """(places, doors) mask: True if the doorway's center is visible from the viewpoint."""
         return self._sees([(door.x, door.y) for door in self.plan.doors])
 
@@ -463,7 +462,7 @@ class GeneratedHouse:
         """Return the name of a room by its number."""
         return self.plan.rooms[number].name
 
-    def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
+    def _sees(self, targets: list[tuple[float, float]]) -> Bools:
         """Return a mask (places, targets): true if a target (x, y) is in sight from a place."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         # Reshaped for the case of no targets.

@@ -57,7 +57,7 @@ TURN_ANGLES = {
 Side = Literal["left", "right"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stretch:
     """Part of a path from index ``start`` to ``end``, within ``room``.
 
@@ -76,7 +76,7 @@ class Stretch:
     past: tuple[int, Side] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """A path of viewpoints, the initial heading (degrees), and its stretches.
 

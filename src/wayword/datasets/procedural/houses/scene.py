@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from wayword.core.geometry import Point
 from wayword.core.sight import Frame, Painter, PictureView, surround
 from wayword.core.world import World
 from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
 from wayword.datasets.procedural.houses.house import GeneratedHouse, PlacedFurniture
-from wayword.render.parts import MeshBuilder, Point, checksum, paint_of
+from wayword.render.parts import MeshBuilder, checksum, paint_of
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.indoor.graph import ViewpointGraph
 
@@ -41,7 +42,7 @@ NARROWEST = 0.3
 """Smallest extent of a piece in metres; its kind must stay recognizable."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class HouseMesh:
     """A house's ``mesh``, and the object number of each piece of furniture and of each doorway."""
 
@@ -89,7 +90,7 @@ def _add_rooms(builder: MeshBuilder, house: GeneratedHouse) -> None:
 
 
 def _add_frame(builder: MeshBuilder, door: PlanDoor, number: int) -> None:
-    """Add a border around a doorway on both sides of its wall.
+    """Add a border around a doorway on both sides of its wall, as object ``number`` of the mesh.
 
     It is flush with the wall: a viewpoint in the doorway sees along the wall, and must see what
     stands there, as the words say.

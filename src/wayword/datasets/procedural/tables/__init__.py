@@ -10,9 +10,10 @@ from importlib import resources
 from typing import Any, Literal, TypeVar
 
 from wayword.core.dataset import FIRST_WORDING
+from wayword.core.episode import JsonObject
 
 T = TypeVar("T")
-Tables = Mapping[str, Mapping[str, Any]]
+Tables = Mapping[str, JsonObject]
 
 
 class Table(Mapping[str, T]):

@@ -52,7 +52,7 @@ BACK_ANGLE = 160.0
 """Maximum angle of an exit to the left or right."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exit:
     """An exit: the name of the turn, and the state after taking it."""
 
@@ -154,7 +154,7 @@ that no earlier position matches the description of a goal."""
 Side = Literal["left", "right"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Passed:
     """A landmark along the leg, and its side."""
 
@@ -162,7 +162,7 @@ class Passed:
     side: Side
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TownLeg:
     """A leg straight to a junction, and a turn there.
 
@@ -177,7 +177,7 @@ class TownLeg:
     passed: tuple[Passed, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ending:
     """Where to stop: ``beside`` a landmark, or ``steps`` after the last turn.
 
@@ -193,7 +193,7 @@ class Ending:
     too_far: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TownRoute:
     """A path (panorama ids), the initial heading (degrees), legs, ending, and action count."""
 
@@ -204,7 +204,7 @@ class TownRoute:
     actions: int
 
 
-@dataclass(slots=True)
+@dataclass
 class _Walk:
     """A walk in progress. ``states`` holds the start and the state after each forward."""
 

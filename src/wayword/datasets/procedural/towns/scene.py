@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from wayword.core.geometry import box_corners
+from wayword.core.geometry import Floats, Point, box_corners
 from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.world import World
 from wayword.datasets.procedural.towns.town import LIGHT, Landmark, Town
@@ -25,7 +25,6 @@ from wayword.render.parts import (
     TOWNS,
     MeshBuilder,
     Paint,
-    Point,
     TownLook,
     checksum,
     joined,
@@ -34,7 +33,7 @@ from wayword.render.parts import (
     town_look,
     town_space,
 )
-from wayword.render.raster import Floats, Mesh, PinholeCamera, draw
+from wayword.render.raster import Mesh, PinholeCamera, draw
 
 EYE = 2.0
 """Height of the eye in metres: that of a camera on a car, as in Street View."""
@@ -90,7 +89,7 @@ PLACES = 8
 """Most panoramas whose surroundings are in memory."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class TownPiece:
     """A part of a town that is built once an actor comes near.
 
@@ -335,7 +334,7 @@ def _distance(
     return round(float(distances.min()), 6)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sign:
     """A board with ``lines`` of text.
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.geometry import Point, bearing, path_length, relative, sector
+from wayword.core.geometry import Floats, Point, bearing, path_length, relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.datasets.procedural.tables import Table
 from wayword.perception.landmarks import Scores
@@ -103,7 +102,7 @@ class Street:
         return self.points[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Streets:
     """Corners (metres) and the streets between them, which name corners by number."""
 
@@ -265,7 +264,7 @@ class Town:
     scene: str
     streets: Streets
     navigator: Navigator
-    xy: NDArray[np.float64]
+    xy: Floats
     chains: tuple[tuple[int, ...], ...]
     landmarks: tuple[Landmark, ...]
     lights: frozenset[int]

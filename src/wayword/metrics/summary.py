@@ -166,9 +166,13 @@ def summarize(
     # Means and intervals. Only rates have an upper bound; all other metrics are 0 or more.
     known = scoring.by_key(family_metrics)
     bounds = []
-    for key in table.columns:
+    for key, column in table.columns.items():
         is_rate = key in known and known[key].kind == "rate"
         bounds.append(RATE if is_rate else POSITIVE)
+        # A custom metric may give percentages. 1e-9: rounding errors
+        if is_rate and np.any((column < -1e-9) | (column > 1 + 1e-9)):
+            caveat = f"{known[key].label} has values outside 0 to 1, which are no rates"
+            fields["caveats"] = (*fields.get("caveats", ()), caveat)
     means = mean_intervals(table.matrix(table.columns), bounds, scored_clusters)
     intervals = dict(zip(table.columns, means, strict=True))
     success = success or scoring.success_of(family)

@@ -66,5 +66,12 @@ def test_repeated_items_narrow_no_interval() -> None:
     )
 
 
+def test_a_rate_beyond_1_is_named() -> None:
+    """Report: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4286"""
+    named = "Note: Score has values outside 0 to 1, which are no rates."
+    assert named in render([row_of({"scores": [85, 20, 0]})])
+    assert named not in render([row_of({"scores": [0.85, 1 + 1e-12, 0]})])
+
+
 def test_one_episode_has_no_interval() -> None:
     assert isnan(row_of({"scores": [1]}).values["score"].low)

@@ -83,10 +83,10 @@ def test_a_clear_difference_is_significant_and_pairing_is_what_shows_it() -> Non
 
 def test_clusters_widen_the_interval_and_raise_the_p_value() -> None:
     rng = np.random.default_rng(1)
-    gains = np.repeat(rng.normal(0.5, 1.0, 42), 3)
-    first = {str(k): {"ne": 5.0} for k in range(126)}
+    gains = np.repeat(rng.normal(0.5, 1.0, 62), 3)
+    first = {str(k): {"ne": 5.0} for k in range(186)}
     second = {str(k): {"ne": 5.0 + float(gain)} for k, gain in enumerate(gains)}
-    clusters = {str(k): k // 3 for k in range(126)}
+    clusters = {str(k): k // 3 for k in range(186)}
     (naive,) = compare("a", first, "b", second, family="indoor").lines
     (honest,) = compare(
         "a", first, "b", second, family="indoor", clusters=clusters
@@ -324,9 +324,9 @@ def test_what_is_not_significant_says_what_it_could_have_shown(
     ("pairs", "gap", "reason"),
     [
         (1, 2.0, "fewer than two pairs"),
-        (39, 2.0, "a metric without bounds, fewer than 40 pairs"),
-        (40, 2.0, "a metric without bounds, the same difference in all pairs"),
-        (40, inf, "infinite values"),
+        (59, 2.0, "a metric without bounds, fewer than 60 pairs"),
+        (60, 2.0, "a metric without bounds, the same difference in all pairs"),
+        (60, inf, "infinite values"),
     ],
 )
 def test_a_difference_without_interval_says_why(

@@ -52,9 +52,9 @@ def test_episodes_are_paired_by_their_ids() -> None:
 @pytest.mark.parametrize("kind", ["rate", "metres"])
 def test_exchanged_runs_have_the_same_p_value(kind: Kind) -> None:
     """Report: https://github.com/scipy/scipy/issues/19872"""
-    # Of the report, and more of them: metrics without bounds need 40 pairs.
-    first = [62, 66, 61, 68, 74, 62, 68, 62, 55, 59] * 4
-    second = [71, 71, 69, 61, 75, 71, 77, 72, 62, 65] * 4
+    # Of the report, and more of them: metrics without bounds need 60 pairs.
+    first = [62, 66, 61, 68, 74, 62, 68, 62, 55, 59] * 6
+    second = [71, 71, 69, 61, 75, 71, 77, 72, 62, 65] * 6
     metric = Metric("score", "Score", kind, "higher", "a score of an episode")
     runs = [
         {str(n): {"score": value / 100} for n, value in enumerate(values)}

@@ -306,7 +306,7 @@ def true_mean(name: str) -> float:
 
 
 def skewed(repeats: int) -> Iterator[Cell]:
-    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 40, 100)):
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 60, 100)):
         truth = true_mean(name)
         rng = np.random.default_rng((5, n))
         found = [printed(draw(rng, n), kind) for _ in range(repeats)]
@@ -347,7 +347,7 @@ def paired(repeats: int, sizes: Sequence[int] = (10, 30, 100, 300)) -> Iterator[
 def paired_means(repeats: int) -> Iterator[Cell]:
     """Metrics other than success, whose differences are skewed."""
     # The second run costs the same on average, with another spread: differences are skewed.
-    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 40, 100)):
+    for (name, (kind, draw)), n in product(SKEWED.items(), (10, 30, 60, 100)):
         truth = true_mean(name)
         rng = np.random.default_rng((8, n))
         lines: list[MetricDifference] = []
@@ -358,15 +358,24 @@ def paired_means(repeats: int) -> Iterator[Cell]:
             else:
                 after = rng.normal(truth, truth / 20, n)
             lines += compared(before[:, None], after[:, None], [kind])
-        yield test_cell("paired", f"{name} against its mean, n {n}", 0.0, lines)
+        yield test_cell("means", f"{name} against its mean, n {n}", 0.0, lines)
+    # Runs with equal means: one in ten episodes has many rejections, or one in two has one.
+    for n in (30, 60, 100):
+        rng = np.random.default_rng((23, n))
+        lines = []
+        for _ in range(repeats):
+            before = (rng.random(n) < 0.1) * rng.geometric(0.2, n)
+            after = rng.random(n) < 0.5
+            lines += compared(before[:, None] * 1.0, after[:, None] * 1.0, ["count"])
+        yield test_cell("means", f"many rejections against one, n {n}", 0.0, lines)
 
 
-def families(repeats: int) -> Iterator[Cell]:
+def families(repeats: int, sizes: Sequence[int] = (30, 100)) -> Iterator[Cell]:
     """Equal agents over 12 metrics and two rivals: some p < 0.05, and all intervals together."""
     from wayword.metrics.compare import corrected
 
     metrics: list[Kind] = [*["rate"] * 4, *["metres"] * 8]  # type: ignore[list-item]
-    for n, correlation, rivals in product((30, 100), (0.0, 0.7), (1, 2)):
+    for n, correlation, rivals in product(sizes, (0.0, 0.7), (1, 2)):
         rng = np.random.default_rng((9, n, int(10 * correlation), rivals))
         wrong = []
         together = []
@@ -392,7 +401,7 @@ def families(repeats: int) -> Iterator[Cell]:
                 )  # fmt: skip
             lines = [line for each in corrected(results) for line in each.lines]
             wrong.append(any(line.p < 0.05 for line in lines))
-            # Fewer than 40 pairs have no interval of metrics without bounds.
+            # Fewer than 60 pairs have no interval of metrics without bounds.
             excluded = [
                 line.difference.low > 0 or line.difference.high < 0 for line in lines
             ]
@@ -615,18 +624,23 @@ def run_pairs(
     return compared(before[:, None], after[:, None], ["rate"])
 
 
-def tours(repeats: int) -> Iterator[Cell]:
+TOURS = {"11 scenes x 3 tours x 20": (11, 3, 20), "16 x 1 x 12": (16, 1, 12),
+         "60 x 1 x 10": (60, 1, 10)}  # fmt: skip
+"""Scenes, tours of each, and episodes of a tour."""
+
+
+def tours(
+    repeats: int, shapes: Mapping[str, tuple[int, int, int]] = TOURS
+) -> Iterator[Cell]:
     """The test of memory: two runs of the same tours, whose later episodes are easier or harder by
     ``slope``. A player without memory gains nothing over one that forgets; one with memory gains
     ``effect`` in second halves."""
-    shapes = {"11 scenes x 3 tours x 20": (11, 3, 20), "16 x 1 x 12": (16, 1, 12),
-              "60 x 1 x 10": (60, 1, 10)}  # fmt: skip
     for (name, shape), (slope, effect) in product(
         shapes.items(), ((0.0, 0.0), (0.3, 0.0), (-0.3, 0.0), (0.0, 0.2))
     ):
         rng = np.random.default_rng((21, *shape, int(10 * abs(slope)), int(slope > 0)))
         lines: list[MetricDifference] = []
-        for _ in range(max(200, repeats // 2)):
+        for _ in range(repeats // 2):
             chances = tour_chances(rng, *shape, slope)
             played = {tour: [*each] for tour, each in chances.items()}
             runs = []
@@ -797,6 +811,10 @@ SHORT: Mapping[str, Callable[[], Iterator[Cell]]] = {
     "paired": lambda: paired(20, (10, 30)), "bench": lambda: bench_means(40),
     "forecasts": lambda: forecasts(200), "agreement": lambda: agreement(40),
     "exact": lambda: exact(40), "limits": lambda: limits(100), "subsets": lambda: subsets(100),
+    "families": lambda: families(80, (30,)),
+    "tours": lambda: tours(40, {"16 x 1 x 12": TOURS["16 x 1 x 12"]}),
+    "scenes": lambda: new_scenes(30), "seeds": lambda: seeds(40), "power": lambda: power(40),
+    "board": lambda: board(20), "bold": lambda: bold(20),
 }  # fmt: skip
 """The short form, for the test suite: few repetitions, whose seeds are fixed."""
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,14 @@ from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run as play
 
 # The portraits of 200 names take half a minute; the player of the grid is in the short form.
 pytestmark = pytest.mark.skipif(not LONG, reason="half a minute: WAYWORD_CHAOS=long")
 
 EPISODES = 40
+SIZE = {"houses": 20, "episodes": 60}
 SEEDS = 20  # of the agent ``random``, whose mean is the chance of an episode
 Z = 1.96  # of a 95% interval
 
@@ -41,7 +45,7 @@ def houses() -> Dataset:
     settings: Mapping[str, Any] = {
         "eyes": "pictures",
         "picture_size": "160x120",
-        "dataset": {"houses": 20, "episodes": 60},
+        "dataset": SIZE,
     }
     return open_dataset(Plan("random", "houses", settings=settings))
 
@@ -71,6 +75,7 @@ def chance() -> NDArray[np.float64]:
     return np.asarray(np.mean(played, axis=0))
 
 
+@cache
 def seeing(painter: Painter | None = None) -> NDArray[np.float64]:
     """The player's success with pictures of a painter, by default the dataset's own."""
 
@@ -92,6 +97,17 @@ def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
 def test_a_player_that_sees_pixels_alone_beats_chance() -> None:
     low, _ = interval(seeing() - chance())
     assert low > 0.0
+
+
+def test_it_loses_to_an_agent_that_reads_words(tmp_path: Path) -> None:
+    settings = {"dataset": SIZE}
+    reader = Plan("walker", "houses", "regression:walker", settings, out=tmp_path)
+    play(replace(reader, limit=EPISODES, first=True))
+    scores = dict(RunFolder.read(tmp_path).scores())
+    names = [houses().tasks[number].episode.id for number in range(EPISODES)]
+    in_words = np.array([scores[name]["sr"] for name in names])
+    _, high = interval(seeing() - in_words)
+    assert high < 0.0
 
 
 def test_a_blank_picture_leaves_it_to_chance() -> None:

@@ -23,12 +23,14 @@ from wayword.core.errors import ModelError
 from wayword.core.secrets import redacted
 from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.connection import Missing
+from wayword.models.servers.refusals import read
 from wayword.models.servers.requests import Request
 
 NOT_PROCESSED = 0
 """Status of a request that expired, or was canceled, before its turn: it is not billed."""
 LOST = -1
 """Status of a request that may have been processed and billed, and whose result is gone."""
+_PASSING = frozenset({"no credit", "wrong key", "wrong address", "overloaded"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,12 @@ class Result:
 
     @property
     def is_failure(self) -> bool:
-        """True if the same request may have another result."""
-        return self.status < 200 or self.status in (408, 429) or self.status >= 500
+        """True if the same request may have another result: later, or with credit or a key."""
+        if 200 <= self.status < 300:
+            return False
+        if self.status < 200 or self.status >= 500:
+            return True
+        return read(self.status, self.reply, ()).kind in _PASSING
 
 
 class BatchServer(Protocol):

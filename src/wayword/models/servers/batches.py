@@ -18,7 +18,7 @@ import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -455,6 +455,7 @@ class BatchConnection(Connection):
                 self._kept.drop(batch)
                 raise refusal
             status = self._form.without_result(job)
+            results = self._named(batch, results)
         without = Result("", status, {"message": problem})
         count = self._kept.ended(batch, results, without)
         if count and status == LOST:
@@ -462,6 +463,21 @@ class BatchConnection(Connection):
                 f"batch {job_id}: {count:,} answers are gone ({problem}); the requests are sent "
                 "again, and billed twice if they had been processed: the bill has an estimate"
             )
+
+    def _named(self, batch: str, results: Sequence[Result]) -> Sequence[Result]:
+        """Return the results of a batch with the names of its requests. Raises a fatal
+        ``ModelError`` if none has one: their order may be another."""
+        names = self._kept.names(batch)
+        if not results or not {*names}.isdisjoint(each.name for each in results):
+            return results
+        if len(names) == len(results) == 1:
+            return [replace(results[0], name=names[0])]
+        job_id = self._kept.job_id(batch)
+        raise ModelError(
+            f"the answers of the batch {job_id} do not name their requests, so that they cannot be "
+            "told apart; run without batches",
+            fatal=True,
+        )
 
     async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Return a reply about a batch, however long the server is away: it works meanwhile.

@@ -158,8 +158,9 @@ class Connection:
             return read_bytes
         text = read_bytes.decode(errors="replace")
         refusal = read(response.status, _parsed(text) or text, ())
-        is_away = response.status in _AWAY_CODES | _WORKED_CODES
         is_missing = response.status in _MISSING_CODES or "not exist" in refusal.message
+        is_away = response.status in _AWAY_CODES | _WORKED_CODES
+        is_away = is_away or (refusal.kind == "overloaded" and not is_missing)
         kind = Missing if is_missing and not is_away else ModelError
         raise kind(
             f"{self.address} replied {response.status}: {refusal.message}",

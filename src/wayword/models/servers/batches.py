@@ -438,7 +438,7 @@ class BatchConnection(Connection):
                 self._kept.drop(batch)
             return
         pause = POLL_S
-        results: list[Result] = []
+        results: Sequence[Result] = []
         status = LOST
         problem = "the batch has no result for it"
         try:

@@ -43,7 +43,9 @@ MOST_LINES = 40  # lines of an answer that are searched for a second choice
 
 AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」"
 """Quotes, emphasis and white space to strip from a name or an action."""
-MARKER = re.compile(r"^\s*(?:[-•](?!\d)\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
+MARKER = re.compile(
+    r"^\s*(?:[-•](?!\d)\s*|[*>+]\s+|[①-⑳]\s*|\d{1,3}\s*[.):、](?!\d)\s*)"
+)
 """A bullet or a number at the beginning of a line; ``-1`` is a negative number."""
 FLAT_ARGUMENTS = (
     *("object", "item", "target", "receptacle", "container", "destination"),
@@ -78,7 +80,7 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
-    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|head|walk|to|towards?|frontier)"
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|walk|to|towards?|frontier)"
     r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
     re.I,
 )

@@ -175,6 +175,13 @@ class Words(ActorView):
         ).outcome
         if len(space) <= LONGEST_REMEMBERED:  # parsed as in the strategy ``act``
             self._earlier_actions.update(space.listed)
+        has_digit = any(map(str.isdigit, text))
+        # Models answer with the number as a text. "The second" could count from 0 or from 1.
+        if self._has_menu and isinstance(outcome, Rejection) and has_digit:
+            menu = self._menu()
+            number = pick(text, [str(n) for n in range(len(menu))])
+            if isinstance(number, str):
+                return Decision(menu[int(number)])
         return outcome
 
     def on_step(self, step: Step) -> None:

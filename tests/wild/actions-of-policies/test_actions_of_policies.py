@@ -69,3 +69,28 @@ def test_a_text_in_place_of_a_number_is_a_rejection_in_pettingzoo() -> None:
 def test_no_environments_are_refused_in_one_line() -> None:
     with pytest.raises(UsageError, match="num_envs must be at least 1, got 0"):
         vector(0, "houses")
+
+
+MENU_ANSWERS = {
+    "0": True,
+    "Action: 0": True,
+    "Thought: it is near.\nAction: 0": True,
+    "option 0": True,
+    "0.0": True,
+    "-1": False,
+    "999": False,
+    "the first": False,
+    "0 or 1": False,
+}
+
+
+@pytest.mark.parametrize("answer", MENU_ANSWERS)
+def test_a_number_of_the_menu_may_be_a_text(answer: str) -> None:
+    env = WaywordEnv("houses", actions="menu", max_steps=3)
+    env.reset(seed=0)
+    first = env.inner.game.legal_actions(env.inner.actor)[0]
+    _, _, _, _, info = env.step(answer)
+    assert info["rejected"] is not MENU_ANSWERS[answer]
+    if MENU_ANSWERS[answer]:
+        last = env.inner.trajectory().steps[-1].decision
+        assert str(getattr(last, "action", "")) == first

@@ -19,6 +19,13 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no status": ({"values": {}}, "aborted"),
     "no values": ({"status": 4, "values": None}, "ok"),
+    "a status as text": ({"status": "4", "values": {}}, "ok"),
+    "a result as text": ({"result": "true", "status": 4}, "ok"),
+    "a result of one": ({"result": 1, "status": 4}, "ok"),
+    "status against result": ({"result": False, "status": 4}, "ok"),
+    "a code of another server": ({"status": 6, "values": {"error_code": 99999}}, "aborted"),
+    "a negative code": ({"status": 6, "values": {"error_code": -1}}, "aborted"),
+    "a code that is true": ({"status": 6, "values": {"error_code": True}}, "aborted"),
     "rejected": ({"result": False, "values": "the goal was rejected"}, "refused"),
 }  # fmt: skip
 

@@ -94,6 +94,8 @@ MOST_LANDMARKS = 20  # landmarks of one instruction; the recorded lists hold at 
 
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.I)
 _NOTHING = frozenset({"none", "n/a", "no landmarks"})
+_BOLD = re.compile(r"^\*\*(.+?)\*\*.*")
+"""A name in bold, which a remark follows."""
 _WRAPPING = ' \t"“”*'
 
 
@@ -119,7 +121,7 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
     ignored = 0
     for entry in read_landmarks:
         # Names keep their words, but not the quotes around them.
-        name = single_line(entry).strip(_WRAPPING)
+        name = _BOLD.sub(r"\1", single_line(entry)).strip(_WRAPPING)
         key = _ARTICLE.sub("", name).casefold()
         # The article does not tell two landmarks apart.
         if not name or key in _NOTHING or key in names:
@@ -172,7 +174,7 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     lines: list[str] = []
     for text in values or [FENCE.sub("", reply.text)]:
         # Without a label, the full text is read.
-        lines += str(text).strip().splitlines()
+        lines += filter(str.strip, str(text).strip().splitlines())
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
     named = {pick(word, WORDS) for _, word in numbers}
     if len(numbers) == len(WORDS) and named == set(WORDS):

@@ -54,6 +54,8 @@ UNEXPLAINED_CODES = frozenset(
 )
 """Error codes of Nav2 that name no obstacle. Source: the ``.action`` files of ``nav2_msgs``, branch
 main. Before Jazzy, results had no code."""
+# Codes outside are those of other servers, of which nothing is known
+FIRST_CODE, LAST_CODE = 100, 9999
 
 
 class RobotError(WaywordError):
@@ -238,10 +240,13 @@ class Link:
         if status is None and isinstance(values, dict):
             status = values.get("status")
             values = values.get("result", values)
-        if answer.get("result") is not True:
-            return "refused", str(values)[:200] or "the goal was rejected"
+        # The status decides, where the two differ. Their types do: 4 or "4", true, 1 or "true".
+        if isinstance(status, str) and status.isdecimal():
+            status = int(status)
         if status == SUCCEEDED:
             return "ok", ""
+        if str(answer.get("result", True)).lower() not in ("true", "1"):
+            return "refused", str(values or "the goal was rejected")[:200]
         if status == CANCELLED:
             return "cancelled", "cancelled by another client or an operator"
         result = values if isinstance(values, dict) else {}
@@ -249,7 +254,8 @@ class Link:
         if message := result.get("error_msg"):
             reason = f"{reason}: {message}"[:200]
         code = result.get("error_code")
-        is_unexplained = not isinstance(code, int) or code in UNEXPLAINED_CODES
+        is_known = isinstance(code, int) and FIRST_CODE <= code <= LAST_CODE
+        is_unexplained = not is_known or code in UNEXPLAINED_CODES
         return "aborted" if is_unexplained else "blocked", reason
 
     def call(
@@ -404,7 +410,7 @@ class Link:
             isinstance(number, int)
             and isinstance(total, int | float)
             and isinstance(data, str)
-            and 0 <= number < total
+            and 0 <= number < total <= MAX_MESSAGE_BYTES
         ):
             return ""
         parts = self._fragments.setdefault(message_id, {})

@@ -209,3 +209,26 @@ def test_a_result_diagnoses_its_records(tmp_path: Path) -> None:
         found: Any = result.diagnose(record)
         assert found.mistake.text
         assert found.mistake.cause == next(iter(found.causes))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 500])
+def test_a_long_episode_is_searched_from_a_few_copies_of_its_game(
+    house: tuple[Houses, Task], monkeypatch: pytest.MonkeyPatch, copies: int
+) -> None:
+    """Between two copies, steps are carried out again; the lost step stays the same."""
+    dataset, task = house
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    there_and_back = [gold[1], gold[0], gold[1], gold[0], gold[1]]
+    moves = [Action("goto", (place,)) for place in there_and_back]
+    walked = played(dataset, task, "agent", *moves, ended="step_limit")
+    whole = find_lost(walked, dataset, task)
+    monkeypatch.setattr(diagnosis, "_MOST_COPIES", copies)
+    assert find_lost(walked, dataset, task) == whole
+    games = diagnosis._Games(diagnosis._Episode(walked, dataset, task), None)
+    assert games.count == len(moves)
+    assert len(games._copies) <= copies + 1
+    for _ in range(2):  # a copy that was played on is not given again
+        for number, place in enumerate([gold[0], *there_and_back[:-1]]):
+            game = games.before(number)
+            assert game.world.pose("agent")["viewpoint"] == place
+            game.carry_out("agent", Decision(STOP))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +40,66 @@ def test_conditions_met_earlier_are_shown_only_if_they_were_more(
         assert summary.endswith(f", {max(values):.0f} after step {best}")
     else:
         assert "after step" not in summary
+
+
+@given(distances)
+def test_every_step_and_the_start_have_the_distance_that_is_left(
+    values: list[float],
+) -> None:
+    course = GoalProgress(tuple(values))
+    is_informative = len(set(values)) > 1
+    assert course.informative == is_informative
+    for step in range(-1, len(values) + 1):
+        text = course.describe(step)
+        if not is_informative or not 0 <= step < len(values):
+            assert text == ""
+            continue
+        assert text.startswith(f"{values[step]:.1f} m to go")
+        worse = step > 0 and values[step] > values[step - 1]
+        assert ("further" in text) == worse
+        assert course.kind(step) == ("led worse" if worse else "led")
+
+
+@given(distances)
+def test_the_first_and_the_largest_step_away_from_the_goal_are_known(
+    values: list[float],
+) -> None:
+    course = GoalProgress(tuple(values))
+    growth = {n: values[n] - values[n - 1] for n in range(1, len(values))}
+    losses = [n for n, metres in growth.items() if metres > 0]
+    assert course.first_loss == min(losses, default=0)
+    worst = max(losses, key=lambda n: growth[n], default=0)
+    assert course.worst_step == worst
+
+
+@given(st.lists(st.integers(0, 3).map(float), min_size=1, max_size=7))
+def test_a_condition_is_lost_if_as_many_never_hold_again(values: list[float]) -> None:
+    course = GoalProgress(tuple(values), conditions=3)
+    losses = [
+        n
+        for n in range(1, len(values))
+        if values[n] < values[n - 1] and max(values[n:]) < values[n - 1]
+    ]
+    assert course.first_loss == min(losses, default=0)
+    for step in range(1, len(values)):
+        change = values[step] - values[step - 1]
+        assert course.change(step) == change
+        kind = "led"
+        if change:
+            kind = "led better" if change > 0 else "led worse"
+        assert course.kind(step) == kind
+
+
+@pytest.mark.parametrize("conditions", [0, 24_000])
+def test_the_course_of_a_long_episode_is_read_in_linear_time(conditions: int) -> None:
+    """Every step of a page asks for its change: pairs of 24,000 steps would take minutes."""
+    steps = 24_000
+    course = GoalProgress(tuple(map(float, range(steps, 0, -1))), conditions)
+    began = time.process_time()
+    texts = [course.describe(step) for step in range(steps)]
+    assert course.first_loss == (1 if conditions else 0)
+    assert time.process_time() - began < 5
+    assert all(texts[1:])
 
 
 def test_a_detail_that_is_a_word_of_the_action_is_not_repeated() -> None:

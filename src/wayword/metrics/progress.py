@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 # Metres that a path must grow by to count as worse: less is rounding of poses
 _ROUNDING = 0.05
@@ -48,7 +50,7 @@ class GoalProgress:
     conditions: int = 0
     unit: str = "m"
 
-    @property
+    @cached_property  # as every step of a page asks for it
     def informative(self) -> bool:
         """True if the values tell one step from another."""
         return len(set(self.values)) > 1
@@ -66,10 +68,11 @@ class GoalProgress:
     def first_loss(self) -> int:
         """First step (from 1) after which success was farther away; 0 if there is none. A condition
         that is met again later, for example after an object is moved, does not count."""
+        # The most conditions met from each step on: an object may be put down on the way and
+        # picked up again. All at once, as episodes may have tens of thousands of steps.
+        later = [*accumulate(self.values[::-1], max)][::-1]
         for step in range(1, len(self.values)):
-            before = self.values[step - 1]
-            # An object may be put down on the way and picked up again.
-            regained = self.conditions and max(self.values[step:]) >= before
+            regained = self.conditions and later[step] >= self.values[step - 1]
             if self.change(step) < 0 and not regained:
                 return step
         return 0

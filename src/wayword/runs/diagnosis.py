@@ -65,6 +65,9 @@ _BEYOND = 200
 # those of the processor: what a page says does not depend on what else a machine does.
 _PATIENCE = 4.0
 
+# Copies of a game that this search keeps: an episode may have tens of thousands of steps.
+_MOST_COPIES = 500
+
 # Seconds of this search in which steps are tried one by one, from the end on; then it bisects.
 _ONE_BY_ONE = 2.0
 
@@ -224,16 +227,6 @@ class _Episode:
             game.carry_out(step.actor, step.decision)
         return game
 
-    def games(self, limit: int | None) -> list[Game]:
-        """Return the games before each step, as many as can be replayed."""
-        games = []
-        with suppress(*UNPLAYABLE):
-            game = self.game(0, limit)
-            for step in self.trajectory.steps:
-                games.append(game.clone())
-                game.carry_out(step.actor, step.decision)
-        return games
-
     def can_succeed(self, game: Game) -> bool:
         """True if experts that take over succeed within the limit. Plays the game to its end."""
         with suppress(*UNPLAYABLE):
@@ -288,6 +281,35 @@ class _Episode:
             if names.intersection(HIGH_LEVEL):
                 kind = SKILLS
         return _Takeover(self.dataset.plan(self.task, game.world, actor, kind))
+
+
+class _Games:
+    """Games before each of the first ``count`` steps of an episode: those that can be replayed.
+
+    Copies are kept before every n-th step, ``_MOST_COPIES`` of them at most, and the steps from
+    there on are carried out again: a copy of a home takes as long as several steps.
+    """
+
+    def __init__(self, episode: _Episode, limit: int | None) -> None:
+        self._steps = episode.trajectory.steps
+        self._every = 1 + len(self._steps) // _MOST_COPIES
+        self._copies: list[Game] = []
+        self.count = 0
+        with suppress(*UNPLAYABLE):
+            game = episode.game(0, limit)
+            for number, step in enumerate(self._steps):
+                if number % self._every == 0:
+                    self._copies.append(game.clone())
+                self.count = number + 1
+                game.carry_out(step.actor, step.decision)
+
+    def before(self, number: int) -> Game:
+        """Return a new copy of the game before a step (from 0)."""
+        copy, steps = divmod(number, self._every)
+        game = self._copies[copy].clone()
+        for step in self._steps[number - steps : number]:
+            game.carry_out(step.actor, step.decision)
+        return game
 
 
 class _Takeover:
@@ -406,7 +428,7 @@ def find_lost(
         limit = max(turns.count(actor) for actor in trajectory.start)
     # An expert's plan need not be the shortest, so it may succeed after a step and not before it:
     # the last step after which it does is searched from the end on, and bisected only for time.
-    games = episode.games(limit)
+    games = _Games(episode, limit)
     low = -1  # the last number of steps after which success is known to be possible
     high = last  # the first one after which it is known not to be
     probe = last - 1
@@ -414,7 +436,7 @@ def find_lost(
         now = time.thread_time()
         if now > start + _PATIENCE:
             return None
-        if probe < len(games) and episode.can_succeed(games[probe]):
+        if probe < games.count and episode.can_succeed(games.before(probe)):
             low = probe
         else:
             high = probe

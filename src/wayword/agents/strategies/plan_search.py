@@ -241,8 +241,7 @@ class PlanSearch(AnyWorldAgent):
             results="\n".join(results),
         )
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
-        # Missing ratings are 0, and surplus ones have no child.
-        numbers += ["0"] * width
+        # A child without a rating keeps 0, and surplus ratings have no child.
         for child, number in zip(node.children, numbers, strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
         return None

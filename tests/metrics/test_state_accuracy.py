@@ -19,6 +19,8 @@ from wayword.datasets.towns import Towns
 from wayword.metrics.scoring import score
 from wayword.metrics.state_accuracy import (
     METRICS,
+    TOLERANCE,
+    claims,
     holding_is_right,
     measure,
     place_is_right,
@@ -169,3 +171,18 @@ def test_holdings(stated: Any, true: list[str], right: bool) -> None:
 )
 def test_places(stated: str | None, true: str, right: bool) -> None:
     assert place_is_right(stated, true) is right
+
+
+@pytest.mark.parametrize("heading", [0.0, 5.0, 90.0, 355.0])
+@pytest.mark.parametrize("off", [0.0, 22.0, 22.5, 23.0, 180.0])
+def test_a_heading_is_right_within_the_tolerance_to_both_sides_of_north(
+    off: float, heading: float
+) -> None:
+    for sign in (1, -1):
+        stated = {"heading": (heading + sign * off) % 360}
+        (claim,) = claims(stated, {"heading": heading}, {})
+        assert claim.right == (off <= TOLERANCE)
+    for none in (None, "north", True, float("nan")):
+        (claim,) = claims({"heading": none}, {"heading": heading}, {})
+        assert not claim.right
+    assert list(claims({"heading": 0.0}, {"heading": True}, {})) == []

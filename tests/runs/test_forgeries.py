@@ -14,6 +14,7 @@ import pytest
 from helpers.looping import for_each
 from helpers.records import records, rewrite
 from wayword.core import registry
+from wayword.datasets.houses import Houses
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -511,3 +512,79 @@ def test_a_run_with_a_robot_is_never_replayed(played: Path, tmp_path: Path) -> N
     forger.save()
     expected = "cannot be replayed: a run with a robot cannot be replayed"
     assert any(line.startswith(expected) for line in differences(copy))
+
+
+# A truth value is no number, although Python's True equals 1.
+
+
+def truths(value: Any) -> Any:
+    """A copy with the first 0 or 1 as false or true; None if it has none."""
+    items: Any = ()
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    for key, inner in items:
+        if not isinstance(inner, bool) and inner in (0, 1):
+            changed = bool(inner)
+        else:
+            changed = truths(inner)
+        if changed is not None:
+            copy = deepcopy(value)
+            copy[key] = changed
+            return copy
+    return None
+
+
+def test_true_and_false_are_no_numbers_of_a_record(
+    played: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(played, copy)
+    original = Forger(copy).won()
+    refused = set()
+    for field in ("observation", "feedback", "pose"):
+        for number, step in enumerate(original["trajectory"]["steps"], 1):
+            changed = truths(step[field])
+            if changed is None or field in refused:
+                continue
+            refused.add(field)
+            forger = Forger(copy)
+            won = forger.won()
+            steps_of(won)[number - 1][field] = changed
+            forger.save()
+            assert f"step {number}: the {field} differs" in differences(copy)
+            steps_of(won)[number - 1][field] = step[field]
+            forger.save()
+    assert {"observation", "feedback"} <= refused
+    forger = Forger(copy)
+    forger.won()["scores"]["sr"] = True
+    forger.save()
+    (line,) = differences(copy)
+    assert "field 'scores' has invalid values ('sr': True)" in line
+
+
+def test_a_duration_of_true_is_no_trajectory(played: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(played, copy)
+    forger = Forger(copy)
+    forger.won()["trajectory"]["seconds"] = True
+    forger.save()
+    (line,) = differences(copy)
+    assert "True is of another type" in line
+
+
+@pytest.mark.parametrize("lacking", ["", "one", "two", "three"])
+def test_each_caveat_of_the_data_must_be_in_the_record(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    caveats = ("one", "two", "three")
+    monkeypatch.setattr(Houses, "caveats", caveats)
+    shutil.copytree(played, tmp_path / "copy")
+    forger = Forger(tmp_path / "copy")
+    kept = [each for each in caveats if each != lacking]
+    forger.config["caveats"] = [*forger.config["caveats"], *kept]
+    forger.save()
+    found = [line for line in differences(tmp_path / "copy") if "caveats" in line]
+    expected = [f"run.json: field 'caveats' lacks {lacking!r}"] * bool(lacking)
+    assert found == expected

@@ -421,3 +421,12 @@ def test_yaml_that_contains_itself_is_one_line(tmp_path: Path, text: str) -> Non
     prices.write_text(text)
     with pytest.raises(DataError, match="cannot be read as prices"):
         load_prices(prices)
+
+
+def test_a_scorer_that_returns_true_is_recorded_as_1(tmp_path: Path) -> None:
+    scores: dict[str, Any] = {"sr": True, "spl": np.bool_(False), "ne": 1.5, "steps": 3}
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        run.append(EpisodeRecord("e0", scores, walk("e").trajectory))
+    ((_, read),) = RunFolder.read(tmp_path).scores()
+    assert read == {"sr": 1, "spl": 0, "ne": 1.5, "steps": 3}
+    assert not any(isinstance(value, bool) for value in read.values())

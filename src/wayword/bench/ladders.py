@@ -652,6 +652,7 @@ SHAPES: Shapes = {
     "commit": "",
     "date": "",
     "success": [],
+    "success.*": 0.0,
     "tokens": 0,
     "dollars": 0.0,
     "tracks": {},
@@ -659,21 +660,44 @@ SHAPES: Shapes = {
     "tracks.*.lengths": [],
     "tracks.*.lengths.*": 0,
     "tracks.*.unit": "",
+    "tracks.*.floor.*": 0.0,
+    "tracks.*.ceiling.*": 0.0,
+    "tracks.*.success.*": 0.0,
+    "tracks.*.monotone": False,
     "tracks.*.levels": [],
     "tracks.*.levels.*": {},
     "tracks.*.levels.*.length": 0,
     "tracks.*.levels.*.episodes": 0,
     "tracks.*.levels.*.solved": 0,
+    "tracks.*.levels.*.success.*": 0.0,
     "tracks.*.levels.*.lost": "",
+    "tracks.*.levels.*.steps_over_length": 0.0,
+    "tracks.*.levels.*.tokens": 0,
+    "tracks.*.levels.*.dollars": 0.0,
+    "tracks.*.levels.*.seconds": 0.0,
+    "tracks.*.levels.*.rejection_rate": 0.0,
     "robust": [],
     "robust.*": {},
     "robust.*.kind": "",
     "robust.*.tracks": [],
     "robust.*.tracks.*": "",
+    "robust.*.episodes": 0,
+    "robust.*.rate": 0.0,
+    "robust.*.clean": 0.0,
+    "robust.*.perturbed": 0.0,
+    "robust.*.loss.*": 0.0,
+    "robust.*.p": 0.0,
+    "robust.*.p_raw": 0.0,
+    "robust.*.tokens": 0,
+    "robust.*.dollars": 0.0,
     "sight": [],
     "sight.*": {},
     "sight.*.condition": "",
     "sight.*.episodes": 0,
+    "sight.*.success.*": 0.0,
+    "sight.*.change.*": 0.0,
+    "sight.*.tokens": 0,
+    "sight.*.dollars": 0.0,
     "looks": [],
     "looks.*": 0.0,
     "real": [],
@@ -684,6 +708,14 @@ SHAPES: Shapes = {
     "real.*.missing.*": "",
     "real.*.episodes": 0,
     "real.*.sample": 0,
+    "real.*.clusters": 0,
+    "real.*.solved": 0,
+    "real.*.success.*": 0.0,
+    "real.*.value.*": 0.0,
+    "real.*.tokens": 0,
+    "real.*.dollars": 0.0,
+    "real.*.seconds": 0.0,
+    "real.*.rejection_rate": 0.0,
 }
 """Fields of a card, with examples of their types."""
 _COMPUTED = (
@@ -729,6 +761,8 @@ def estimate(h50: Sequence[float | str]) -> tuple[str, str]:
     """
     texts = []
     for end in h50:
+        if isinstance(end, bool):
+            raise ValueError(f"a horizon is a number or a text, got {end!r}")
         if not isinstance(end, str):
             end = f"{end:.3g}"
         texts.append(end)

@@ -31,9 +31,9 @@ def listed(observed: Any, name: str) -> list[JsonObject]:
 
 
 def finite(value: Any) -> float | None:
-    """Return a finite number, or None."""
-    usable = isinstance(value, int | float) and abs(value) < 1e9
-    return float(value) if usable else None
+    """Return a finite number, or None, also for a bool, which is an ``int`` to Python."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < 1e9 else None
 
 
 def place_of(pose: Any) -> str:

@@ -23,6 +23,7 @@ from wayword.core.episode import Json, JsonObject
 from wayword.core.geometry import relative
 from wayword.core.trajectory import STATE, Trajectory
 from wayword.metrics import definitions
+from wayword.metrics.recorded import finite
 
 TOLERANCE = 22.5  # maximum error of a stated heading, degrees
 PLACES = ("viewpoint", "room")  # fields of a pose with a place name that agents see
@@ -97,13 +98,10 @@ def claims(
     heading = where.get("heading")
     holding = _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
-    if isinstance(heading, int | float):
-        claimed = answer["heading"]
-        right = (
-            isinstance(claimed, int | float)
-            and abs(relative(claimed, heading)) <= TOLERANCE
-        )
-        yield Claim("heading", claimed, heading, right)
+    if finite(heading) is not None:
+        claimed = finite(answer["heading"])
+        right = claimed is not None and abs(relative(claimed, heading)) <= TOLERANCE
+        yield Claim("heading", answer["heading"], heading, right)
     if isinstance(holding, list | tuple):
         names = [str(_field(held, "name")) for held in holding]
         yield Claim(

@@ -475,7 +475,8 @@ def _fits(hint: Any, value: Any) -> bool:
         return isinstance(value, tuple(map(type, members)))
     if kind is Mapping and isinstance(value, dict):
         return all(_fits(members[1], inner) for inner in value.values())
-    return isinstance(value, _JSON_TYPES.get(kind, (object,)))
+    # By the exact type: a bool is an ``int`` to Python, and no number.
+    return kind not in _JSON_TYPES or type(value) in _JSON_TYPES[kind]
 
 
 # Files: append-only, one JSON object per line, compressed or plain, readable after any crash.

@@ -602,7 +602,8 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
     try:
         scores = codec.restore(record["scores"])
         for key, score in scores.items():
-            if not isinstance(score, int | float):
+            # A bool is no number, though Python counts it as one.
+            if type(score) not in (int, float):
                 raise ValueError(f"{key!r}: {score!r}")
     except (TypeError, ValueError, AttributeError) as error:
         problem = f"field 'scores' has invalid values ({error})"

@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from wayword.core import registry
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
@@ -94,6 +96,10 @@ class Line:
             outcome["reason"] = reason = record.reason
         else:
             outcome["scores"] = scores = dict(record.scores)
+            # A scorer may return True for 1, which no reader takes for a number.
+            for key, score in scores.items():
+                if isinstance(score, bool | np.bool_):
+                    scores[key] = int(score)
         # Encoded where it was played, so that the writer only appends.
         try:
             record_line = {"episode": name, **outcome, "trajectory": trajectory}

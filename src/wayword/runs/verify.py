@@ -24,7 +24,7 @@ from wayword.agents.person import with_answerer
 from wayword.core import registry
 from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task, of_ids, task_id
-from wayword.core.episode import JsonObject
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game
 from wayword.core.sight import Eyes
@@ -249,7 +249,9 @@ class _Replay:
             # The world takes the recorded decision and answers now.
             replayed = game.act(step.actor, step.decision)
             for field in ("observation", "decision", "feedback", "pose"):
-                if plain(getattr(replayed, field)) != plain(getattr(step, field)):
+                if not _same(
+                    plain(getattr(replayed, field)), plain(getattr(step, field))
+                ):
                     return f"step {number}: the {field} differs"
             # metrics read the type of an observation, which records lack
             step.observation = replayed.observation
@@ -319,6 +321,20 @@ def _why_final(trial: Trajectory) -> str:
     return "was played again after a success" if trial.verdict.succeeded else ""
 
 
+def _same(one: Json, other: Json) -> bool:
+    """True if two JSON values are equal and of equal types, as ``true`` is not 1."""
+    return one == other and _agree(one, other)
+
+
+def _agree(one: Json, other: Json) -> bool:
+    """True if equal values are true or false at the same places."""
+    if isinstance(one, dict):
+        return all(_agree(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return all(map(_agree, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
+
+
 def _first_difference(
     label: str,
     actual: JsonObject,
@@ -329,7 +345,7 @@ def _first_difference(
     recorded = plain(recorded)
     # Fields of either side.
     for key in {**actual, **recorded}:
-        if actual.get(key) != recorded.get(key):
-            values = actual.get(key), recorded.get(key)
+        values = actual.get(key), recorded.get(key)
+        if not _same(*values):
             return "{} {!r} is {!r:.60}, recorded {!r:.60}".format(label, key, *values)
     return ""

@@ -63,7 +63,7 @@ class Clauses:
             number = details.get("number")
             count = len(texts)
             # Other numbers come from records that were changed by hand.
-            if isinstance(number, int) and 0 <= number <= count:
+            if type(number) is int and 0 <= number <= count:
                 noted_done = _integers(details.get("done"))
                 done = [clause for clause in noted_done if 1 <= clause <= count]
                 now = Followed(number, tuple(done))

@@ -19,7 +19,7 @@ from wayword.core.episode import JsonObject, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.metrics.conditions import answer_given, conditions, goal_ids
-from wayword.metrics.recorded import SPOKEN, as_mapping, listed, place_of
+from wayword.metrics.recorded import SPOKEN, as_mapping, listed, place_of, point_of
 from wayword.metrics.scoring import GoalScorer, scorer
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -407,8 +407,6 @@ def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
 
 def _place_of(pose: JsonObject) -> tuple[float, float] | str | None:
     """Return a key for the place of a pose; None if it has none."""
-    x = pose.get("x")
-    y = pose.get("y")
-    if isinstance(x, int | float) and isinstance(y, int | float):
-        return round(x, 2), round(y, 2)
-    return str(pose.get("viewpoint") or pose.get("panorama") or "") or None
+    if (point := point_of(pose)) is not None:
+        return round(point[0], 2), round(point[1], 2)
+    return place_of(pose) or None

@@ -244,3 +244,22 @@ def test_between_intersections_one_stops_or_goes_on(reply: str, action: str) -> 
     assert played.noted("followed") == [
         {"number": 1, "done": [1] if action == "stop" else []}
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "crossings"),
+    [
+        ("Go through two lights and turn left.", [3, None]),
+        ("Go through two lights and stop.", [2]),
+        ("At the second light turn left.", [2, None]),
+        ("Stop at the second light.", [2]),
+        (
+            "Go past three intersections. Turn right. Go through one light and stop.",
+            [4, 1],
+        ),
+    ],
+)
+def test_a_turn_is_at_the_crossing_after_those_passed_and_a_stop_is_not(
+    text: str, crossings: list[int | None]
+) -> None:
+    assert [leg.crossings for leg in legs(text)] == crossings

@@ -5,8 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from wayword.bench.horizon import Attempt, horizon, isotonic_crossing
+from wayword.bench.horizon import (
+    Attempt,
+    horizon,
+    isotonic_crossing,
+    mean_success,
+    place_means,
+)
 
 LENGTHS = [2, 4, 8, 16]
 
@@ -41,3 +49,35 @@ def test_the_ends_of_an_interval_are_levels_or_beyond_the_ladder() -> None:
     assert (last_unclear.low, last_unclear.high) == (8.0, math.inf)
     none_solved = horizon(LENGTHS, attempts(0, 0, 0, 0)).h50
     assert (none_solved.mean, none_solved.low, none_solved.high) == (0.0, 0.0, 0.0)
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=5))
+def test_a_horizon_lies_within_its_interval_whatever_the_levels_were(
+    solved: list[int],
+) -> None:
+    """Also where success rises with length, so that no falling sequence fits."""
+    lengths = [2.0**n for n in range(1, len(solved) + 1)]
+    found = horizon(lengths, attempts(*solved, of=12))
+    assert found.h50.low <= found.h50.mean <= found.h50.high
+    ends = {0.0, *lengths, math.inf}
+    assert {found.h50.low, found.h50.high} <= ends
+    rates = found.rates
+    rises = any(
+        later.low > earlier.high
+        for at, earlier in enumerate(rates)
+        for later in rates[at + 1 :]
+    )
+    assert found.is_monotone == (not rises)
+
+
+@pytest.mark.parametrize("played", range(1, 5))
+def test_levels_that_were_not_played_count_as_failed_in_every_number(
+    played: int,
+) -> None:
+    """A ladder that ends is read as if its other levels had been lost."""
+    solved = [12, 0, 0, 0]
+    ended = attempts(*solved[:played], of=12)
+    whole = attempts(*solved, of=12)
+    assert place_means(ended, 4) == place_means(whole, 4)
+    assert mean_success(ended, 4) == mean_success(whole, 4)
+    assert horizon(LENGTHS, ended).h50.high == 4.0

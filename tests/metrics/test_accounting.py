@@ -7,9 +7,9 @@ from tests.helpers.metric_keys import RARE
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.model import Choice, Completion, Usage
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.accounting import CUT_METRICS, METRICS, account
+from wayword.metrics.accounting import CUT_METRICS, METRICS, account, psr
 
 
 def call(
@@ -94,3 +94,43 @@ def test_failed_and_cached_calls_cost_nothing() -> None:
 def test_an_episode_without_steps_or_calls_is_free() -> None:
     found = account(Trajectory("1", {}))
     assert (found["steps"], found["rejection_rate"], found["cost"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+@pytest.mark.parametrize("cut", [0, 1, 2, 4])
+def test_the_share_of_cut_answers_is_one_of_steps_however_many_calls_they_take(
+    calls: int, cut: int
+) -> None:
+    too_long = Rejection("cut_off", "the answer was cut off")
+    decisions = [too_long] * cut + [MOVE] * (4 - cut)
+    taken = [step(each, *[call()] * calls) for each in decisions]
+    found = account(Trajectory("1", {}, taken))
+    assert (found["cut_off"], found["rejection_rate"]) == (cut / 4, cut / 4)
+    assert (found["calls"], found["steps"]) == (4 * calls, 4)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([], {}),
+        ([{"valid": True}], {"psr": 1.0}),
+        ([{"valid": True}, {"valid": False}], {"psr": 0.5}),
+        ([{}, {"valid": True, "first_word": True}], {"psr": 0.5}),
+        (
+            [
+                {"valid": True, "first_word": False},
+                {"valid": False, "first_word": True},
+            ],
+            {"psr": 0.5, "psr_released": 0.5},
+        ),
+        (
+            [{"valid": True, "first_word": True}] * 2,
+            {"psr": 1.0, "psr_released": 1.0},
+        ),
+    ],
+)
+def test_valid_answers_are_counted_by_both_rules_where_every_answer_has_both(
+    answers: list[dict[str, bool]], expected: dict[str, float]
+) -> None:
+    notes = [Note("asked", each) for each in answers]
+    assert psr(Trajectory("1", {}, [step(MOVE)], opening_notes=notes)) == expected

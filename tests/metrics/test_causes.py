@@ -13,6 +13,7 @@ from wayword.metrics.mistakes.causes import find_causes, reports_target
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.worlds.household.goals import HouseholdReference, Inside
+from wayword.worlds.objectnav.world import ObjectNavReference
 
 Row = Mapping[str, Any]
 
@@ -233,3 +234,99 @@ def test_an_order_is_not_sent_if_one_actor_alone_knew_and_never_named_the_object
     written["state"] = {"objects": {"cup_1": {"in": ""}}}
     found = find_causes(written, {"sr": 0.0}, "", task)
     assert found.get("order_not_sent") == at
+
+
+# Searches, by all that the record and the scores may say.
+
+
+@pytest.mark.parametrize("ended", ["stopped", "step_limit"])
+@pytest.mark.parametrize("gave_up", [False, True])
+@pytest.mark.parametrize("grounded", [None, 0.0, 1.0])
+@pytest.mark.parametrize("seen", [None, 0.0, 1.0])
+@pytest.mark.parametrize("reports", [(), (2,), (1, 3)])
+def test_a_search_is_explained_by_what_was_seen_and_what_was_reported(
+    reports: tuple[int, ...],
+    seen: float | None,
+    grounded: float | None,
+    gave_up: bool,
+    ended: str,
+) -> None:
+    """Without the task, only a score of 0 says that reports were wrong; none says nothing."""
+    steps = [step("go", float(n), notes=[]) for n in range(1, 5)]
+    for number in reports:
+        steps[number - 1]["notes"].append({"kind": "grounded", "details": {}})
+    if gave_up:
+        steps[3]["notes"].append({"kind": "gave_up", "details": {}})
+    scores = {"ever_seen": seen, "ever_grounded": grounded}
+    known = {key: score for key, score in scores.items() if score is not None}
+    written = {"start": {"a": {"x": 0.0, "y": 0.0}}, "steps": steps, "ended": ended}
+    found = find_causes(written, {"sr": 0.0, **known})
+    all_wrong = grounded == 0.0
+    is_alarm = bool(reports) and all_wrong and ended == "stopped" and not gave_up
+    assert found.get("never_seen") == (0 if seen == 0.0 else None)
+    assert found.get("false_alarm") == (reports[-1] if is_alarm else None)
+    has_right_report = bool(reports) and not all_wrong
+    missed = seen == 1.0 and (reports or gave_up) and not has_right_report
+    assert ("detector_missed" in found) == bool(missed)
+    assert ("seen_not_taken" in found) == (seen == 1.0 and not missed)
+
+
+@pytest.mark.parametrize("wrong", ["first", "last", "both", "none"])
+def test_the_last_report_decides_if_a_stop_was_a_false_alarm(wrong: str) -> None:
+    shown = [{"id": "mug_1", "away": 4.0}]
+    steps = []
+    for number, name in enumerate(("first", "last"), 1):
+        away = 9.0 if wrong in (name, "both") else 4.0
+        notes = [{"kind": "grounded", "details": {"distance": away}}]
+        seen = {"shown": shown}
+        steps.append(step("go", float(number), notes=notes, observation=seen))
+    reference = ObjectNavReference("1", frozenset({"mug_1"}))
+    task = Task(Episode("1", "Find a mug.", "", {}), reference)
+    written = {"start": {"a": {"x": 0.0, "y": 0.0}}, "steps": steps, "ended": "stopped"}
+    found = find_causes(written, {"ever_seen": 1.0}, "", task)
+    assert found.get("false_alarm") == (2 if wrong in ("last", "both") else None)
+    assert ("detector_missed" in found) == (wrong == "both")
+
+
+# Ends.
+
+
+@pytest.mark.parametrize("ended", ["stopped", "step_limit"])
+@pytest.mark.parametrize(
+    ("action", "arguments", "chose"),
+    [("go", ("tv",), True), ("go", (), False), ("stop", (), False), ("goto", ("tv",), False)],
+)  # fmt: skip
+def test_a_stop_was_early_unless_a_choice_or_another_cause_explains_it(
+    action: str, arguments: tuple[str, ...], chose: bool, ended: str
+) -> None:
+    steps = [*WALK[:2], step(action, 2.0, *arguments)]
+    stopped = ended == "stopped"
+    found = causes(steps, ended)
+    assert found.get("wrong_object") == (3 if stopped and chose else None)
+    assert found.get("stopped_early") == (3 if stopped and not chose else None)
+
+
+@pytest.mark.parametrize(("osr", "passed"), [(0.0, False), (0.5, False), (0.51, True)])
+def test_scores_alone_say_that_the_goal_was_passed_and_not_when(
+    osr: float, passed: bool
+) -> None:
+    written = {"start": {}, "steps": WALK, "ended": "stopped"}
+    found = find_causes(written, {"sr": 0.0, "osr": osr})
+    assert found.get("passed_goal") == (0 if passed else None)
+    assert ("stopped_early" in found) == (not passed)
+
+
+@pytest.mark.parametrize(("gap", "is_wandering"), [(0.04, True), (0.004, False)])
+def test_places_differ_from_a_centimetre_on(gap: float, is_wandering: bool) -> None:
+    """Ten moves out and back; of millimetres, most are no moves."""
+    there_and_back = [1, 2, 3, 4, 5, 6, 5, 4, 3, 2]
+    steps = [step("go", gap * x) for x in there_and_back]
+    assert ("wandered" in causes(steps)) == is_wandering
+
+
+def test_a_walk_with_an_unknown_place_has_no_length() -> None:
+    there_and_back = [*range(1, 7), 5.5, 4.5, 3.5, 2.5]
+    steps = [step("go", float(x)) for x in there_and_back]
+    assert "wandered" in causes(steps)
+    hidden = [*steps, {**step("go"), "pose": {}}]
+    assert "wandered" not in causes(hidden)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from wayword.core.model import Image, Message
-from wayword.models.middleware.budget import rough_tokens
+from wayword.core.model import Choice, Image, Message, Prompt, Sampling, Usage
+from wayword.models.middleware.budget import Account, PaidModel, rough_tokens
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.prices import Price, Prices
+from wayword.models.scripted import ScriptedModel
 
 TABLE = {"a:m": 1, "a:m*": 2, "a:*": 3, "a:*-mini": 4, "a:m-large-*": 5, "b:[x]": 6}
 
@@ -43,3 +50,66 @@ def test_a_prompt_is_taken_for_half_its_bytes_and_each_picture_for_1500_tokens(
     assert rough_tokens([message]) == size // 2 + 8
     assert rough_tokens([message, message]) == 2 * rough_tokens([message])
     assert rough_tokens([message, shown]) == 2 * rough_tokens([message]) + 2 * 1500
+
+
+@pytest.mark.parametrize("write", [None, 1.0, 2.5])
+@pytest.mark.parametrize("estimated", [False, True])
+def test_an_estimate_is_priced_at_the_dearer_of_reading_and_writing(
+    estimated: bool, write: float | None
+) -> None:
+    used = Usage(1_000_000, 0, estimated=estimated)
+    dearer = max(2.0, write or 0.0)
+    assert Price(2.0, 8.0, write=write).of(used) == (dearer if estimated else 2.0)
+
+
+@pytest.mark.parametrize("hour", [0, 100, 300])
+@pytest.mark.parametrize("written", [300, 500])
+def test_every_prompt_token_is_billed_once(written: int, hour: int) -> None:
+    """Of equal prices for all kinds, a prompt costs the same however it was read."""
+    price = Price(2.0, 0.0, cached=2.0, write=2.0, write_hour=2.0)
+    used = Usage(1_000, 0, 200, written=written, written_hour=hour)
+    assert price.of(used) == pytest.approx(1_000 * 2.0 / 1e6)
+    free = Price(0.0, 0.0, cached=0.0, write=3.0, write_hour=5.0)
+    expected = (written - hour) * 3.0 + hour * 5.0
+    assert free.of(used) == pytest.approx(expected / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kept"),
+    [(2.0, 3.0, 3.0), (3.0, 2.0, 3.0), (2.0, None, 2.0), (2.0, 2.0, 2.0)],
+)
+def test_a_resumed_run_keeps_the_higher_price_and_says_so(
+    before: float, now: float | None, kept: float
+) -> None:
+    account = Account()
+    current = None if now is None else Price(now, 1.0)
+    account.prices = {"m": current, "other": Price(9.0, 9.0)}
+    notices = account.keep_prices({"m": Price(before, 1.0), "gone": Price(7.0, 7.0)})
+    assert account.prices == {"m": Price(kept, 1.0), "other": Price(9.0, 9.0)}
+    assert len(notices) == (before != now)
+
+
+@pytest.mark.parametrize("options", [1, 2, 5])
+@pytest.mark.parametrize("samples", [1, 3])
+def test_a_reservation_has_a_prompt_for_each_option_and_for_each_sample(
+    options: int, samples: int
+) -> None:
+    rows: list[LedgerRow] = []
+
+    class Quiet(ScriptedModel):
+        async def choose(self, prompt: Prompt, names: Sequence[str]) -> Choice:
+            return Choice(tuple(names), (0.0,) * len(names), Usage(1, 1))
+
+    account = Account(ledger=cast("Any", SimpleNamespace(write=rows.append)))
+    model = PaidModel(Quiet(answers=lambda *_: "x"), account)
+    prompt = "Where to? " * 20
+    names = ["kitchen"] * options
+
+    async def ask() -> None:
+        await model.choose(prompt, names)
+        await model.complete(prompt, Sampling(max_tokens=50, n=samples))
+
+    asyncio.run(ask())
+    choice, completion = (row for row in rows if row.open)
+    assert choice.tokens == options * (rough_tokens(prompt) + len("kitchen"))
+    assert completion.tokens == samples * (rough_tokens(prompt) + 50)

@@ -14,7 +14,7 @@ from helpers.records import members
 from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, reports, run
-from wayword.runs.config import CALLS, Spending
+from wayword.runs.config import CALLS, Spending, billed
 from wayword.runs.record import RunFolder, merge
 
 PLAN = Plan(
@@ -118,3 +118,58 @@ def test_of_a_single_folder_what_can_be_read_is_copied(
     again = run(plan)
     assert (again.resumed, again.outcome.finished) == (2, 1)
     assert _row(tmp_path / "copy") == _row(shards[1])
+
+
+@pytest.mark.parametrize("tokens", [0, 7])
+@pytest.mark.parametrize("dollars", [0.0, 0.25])
+def test_bills_are_kept_in_tokens_and_in_dollars_whichever_there_are(
+    shards: list[Path], tmp_path: Path, tokens: int, dollars: float
+) -> None:
+    """A model without a price has tokens alone."""
+    copies = []
+    for shard in shards:
+        copies.append(Path(shutil.copytree(shard, tmp_path / shard.name)))
+        bill = Spending(copies[-1])
+        bill.write(LedgerRow(tokens, dollars))
+        bill.close()
+    merged = merge(copies, tmp_path / "merged").path
+    assert billed(merged) == (3 * tokens, 3 * dollars)
+
+
+@pytest.mark.parametrize("numbers", [(1, 2), (1, 3), (2, 3), (3, 1), (1, 2, 3)])
+def test_every_shard_that_is_missing_is_named(
+    shards: list[Path], tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    merged = merge([shards[number - 1] for number in numbers], tmp_path / "merged")
+    missing = sorted({1, 2, 3} - set(numbers))
+    assert merged.notices == tuple(f"missing: shard {number}/3" for number in missing)
+
+
+@pytest.mark.parametrize("field", ["wayword", "note"])
+@pytest.mark.parametrize("owner", [0, 1])
+def test_a_field_that_one_of_two_identities_lacks_is_a_difference(
+    shards: list[Path], tmp_path: Path, owner: int, field: str
+) -> None:
+    copies = [Path(shutil.copytree(each, tmp_path / each.name)) for each in shards[:2]]
+    for number, copy in enumerate(copies):
+        config = json.loads((copy / "run.json").read_text())
+        config["identity"].pop(field, None)
+        if number == owner:
+            config["identity"][field] = "mine"
+        (copy / "run.json").write_text(json.dumps(config))
+    with pytest.raises(UsageError, match=f"not a shard of the same run: '{field}' is"):
+        merge(copies, tmp_path / "out")
+
+
+def test_a_doubled_record_of_a_single_folder_is_left_out(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(shards[0], tmp_path / "copy"))
+    found = members(copy)
+    with (copy / "episodes.jsonl.gz").open("ab") as file:
+        file.write(found[0])
+    merged = merge([copy], tmp_path / "out")
+    assert merged.episodes == len(found)
+    (notice,) = merged.notices
+    assert f"record {len(found) + 1}: duplicate of episode" in notice
+    assert len(members(merged.path)) == len(found)

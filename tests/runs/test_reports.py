@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
+from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.config import Session, add_session
 from wayword.runs.opening import open_dataset
-from wayword.runs.reports import compare, score, table
+from wayword.runs.record import EpisodeRecord
+from wayword.runs.reports import MAX_LENGTHS, by_length, compare, score, table
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
 
@@ -144,3 +149,54 @@ def test_predictions_have_the_units_of_a_run(runs: Path, tmp_path: Path) -> None
             assert own.get(key) == row.get(key)
     with pytest.raises(UsageError, match="--cluster street"):
         score(file, plan, cluster="street")
+
+
+@pytest.mark.parametrize("most", [1, 2, MAX_LENGTHS, MAX_LENGTHS + 1, 11, 40])
+def test_lengths_are_rows_of_their_own_or_quarters_of_the_split(
+    most: int, tmp_path: Path
+) -> None:
+    """Each episode is in one row, whose range has its length; beyond six, rows are four."""
+    lengths = {f"e{number}": 1 + number % most for number in range(40)}
+    with RunFolder.open(tmp_path, {"identity": {}, "family": "indoor"}) as folder:
+        for name in lengths:
+            folder.append(EpisodeRecord(name, {"sr": 1.0}, Trajectory(name, {})))
+    tasks = [
+        Task(
+            Episode(name, "Go.", "flat", {}),
+            PathReference(name, tuple(map(str, range(length + 1)))),
+        )
+        for name, length in lengths.items()
+    ]
+    rows = by_length(RunFolder.read(tmp_path), tasks)
+    distinct = sorted(set(lengths.values()))
+    ranges = []
+    for label, row in rows.items():
+        numbers = [int(number) for number in re.findall(r"\d+", label)]
+        low, high = numbers[0], numbers[-1]
+        ranges.append((low, high))
+        inside = [each for each in lengths.values() if low <= each <= high]
+        assert row.n == row.of == len(inside)
+    assert sum(row.n for row in rows.values()) == len(lengths)
+    assert (ranges[0][0], ranges[-1][1]) == (distinct[0], distinct[-1])
+    if len(distinct) <= MAX_LENGTHS:
+        assert ranges == [(length, length) for length in distinct]
+    else:
+        assert len(ranges) == 4
+
+
+@pytest.mark.parametrize("finished", [3, 4, 5])
+def test_a_wall_time_is_known_if_the_sessions_finished_all_episodes(
+    tmp_path: Path, finished: int
+) -> None:
+    """A killed session is not logged, and its episodes would look as if they took no time."""
+    identity = {"agent": "oracle", "dataset": "houses:test", "models": {}}
+    identity |= {"data_checksum": "", "seed": 0}
+    config = {"identity": identity, "family": "indoor", "episodes_in_split": 9}
+    with RunFolder.open(tmp_path, config) as folder:
+        for number in range(4):
+            name = f"e{number}"
+            folder.append(EpisodeRecord(name, {"sr": 1.0}, Trajectory(name, {})))
+    add_session(tmp_path, Session("", 2.5, finished - 1))
+    add_session(tmp_path, Session("", 1.0, 1))
+    totals = json.loads(table([tmp_path], "json"))["rows"][0]["totals"]
+    assert totals.get("wall_seconds") == (3.5 if finished >= 4 else None)

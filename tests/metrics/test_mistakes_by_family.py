@@ -1,0 +1,301 @@
+"""Failures at home, in searches, on grids and in the two-phase test, by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wayword.core.action import STOP, Action, Decision, Rejection
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.trajectory import Note, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.metrics.conditions import Condition, Sought
+from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes.behavior import behavior, failures, never_faced
+from wayword.worlds.household.goals import HouseholdReference, Inside
+from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.two_phase.world import TwoPhaseReference
+
+FAILED = {"sr": 0.0}
+OK = Feedback("ok")
+
+
+def facts(
+    steps: Sequence[Step],
+    reference: Reference,
+    start: dict[str, Any] | None = None,
+    **fields: Any,
+) -> EpisodeFacts:
+    ended = fields.pop("ended", "stopped")
+    state = fields.pop("state", {})
+    walked = Trajectory("1", start or {"agent": {}}, list(steps), state, ended)
+    task = Task(Episode("1", "Go.", "", {}), reference)
+    return EpisodeFacts(walked, FAILED, task=task, **fields)
+
+
+def mistake(*args: Any, **fields: Any) -> Mistake:
+    found = find_mistake(facts(*args, **fields))
+    assert found is not None
+    return found
+
+
+# Homes.
+
+HOME = HouseholdReference("1", goals=(Inside(("mug_1",), ("box_1",)),))
+
+
+def at_home(
+    *steps: Step, sought: Sequence[Sought], goals: int = 1, **fields: Any
+) -> Mistake:
+    """The mistake of an episode that met none of its goals."""
+    conditions: list[Condition] = [(f"goal {n}", 0, 1) for n in range(goals)]
+    history = {len(steps): conditions}
+    return mistake(steps, HOME, history=history, sought=sought, **fields)
+
+
+def looked(*names: str, held: Sequence[str] = (), actor: str = "agent") -> Step:
+    """A step that sees objects, with others in the hands."""
+    seen = {
+        "objects": [{"name": name} for name in names],
+        "holding": [{"name": name} for name in held],
+    }
+    return Step(actor, seen, Decision(Action("look")), OK, {})
+
+
+MUG = Sought("mug", frozenset({"mug_1", "mug_2"}), "hall", ("mug_1",), small=True)
+
+
+@pytest.mark.parametrize("hands", [1, 2])
+@pytest.mark.parametrize("held", [(), ("cup",), ("cup", "pan")])
+@pytest.mark.parametrize("is_in_view", [True, False])
+def test_full_hands_explain_an_object_left_alone_and_others_are_a_note(
+    is_in_view: bool, held: Sequence[str], hands: int
+) -> None:
+    last = looked(*["mug_1"] * is_in_view, held=held)
+    found = at_home(looked("mug_1"), last, sought=[replace(MUG, hands=hands)])
+    is_full = len(held) >= hands
+    assert ("hands full" in found.text) == is_full
+    assert ("had a hand free" in found.text) == (bool(held) and not is_full)
+    assert ("in view, not taken" in found.text) == is_in_view
+    assert ("had seen mug 1 at step 1" in found.text) == (not is_in_view)
+
+
+def test_of_objects_seen_and_left_the_first_is_named() -> None:
+    found = at_home(
+        looked("mug_2"), looked("mug_1"), looked("mug_2"), looked(), sought=[MUG]
+    )
+    assert "it had seen mug 2 at step 1 and never picked it up" in found.text
+    both = at_home(looked("mug_1", "mug_2"), looked(), sought=[MUG])
+    assert "it had seen mug 1 at step 1" in both.text, "names decide where steps do not"
+
+
+def test_who_saw_it_is_named_if_another_one_ended() -> None:
+    company = {"ann": {}, "bob": {}}
+    for seer in company:
+        steps = [looked("mug_1", actor=seer), looked(actor="bob")]
+        text = at_home(*steps, sought=[MUG], start=company).text
+        assert ("; ann had seen mug 1" in text) == (seer == "ann")
+        assert ("; it had seen mug 1" in text) == (seer == "bob")
+
+
+@pytest.mark.parametrize("walker", ["ann", "bob", "none"])
+def test_others_that_never_left_their_room_are_named_and_the_last_actor_is_not(
+    walker: str,
+) -> None:
+    company = {name: {"room": "hall"} for name in ("ann", "bob")}
+    steps = [
+        replace(looked("mug_1", actor=name), pose={"room": "den" if name == walker else "hall"})
+        for name in company
+    ]  # fmt: skip
+    text = at_home(*steps, sought=[MUG], start=company).text
+    assert ("ann stayed in the hall" in text) == (walker != "ann")
+    assert "bob stayed" not in text, "who ended the episode"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_two_unmet_goals_are_named_and_the_others_counted(count: int) -> None:
+    stop = Step("agent", {}, Decision(STOP), OK, {})
+    text = at_home(stop, sought=[], goals=count).text
+    assert [f"“goal {n}”" in text for n in range(4)] == [
+        n < min(count, 2) for n in range(4)
+    ]
+    assert ("more" in text) == (count > 2)
+    if count > 2:
+        assert f" and {count - 2} more" in text
+
+
+@pytest.mark.parametrize("met", [0, 1, 2])
+def test_a_goal_is_unmet_until_all_of_its_parts_are(met: int) -> None:
+    stop = Step("agent", {}, Decision(STOP), OK, {})
+    conditions: list[Condition] = [("both", met, 2)]
+    evidence = facts([stop], HOME, history={1: conditions})
+    assert [words for words, _ in evidence.unmet] == ["both"] * (met < 2)
+
+
+# Behavior.
+
+
+@pytest.mark.parametrize("heading", [0.0, 44.0, 45.0, 46.0, 180.0, 314.0, 316.0])
+@pytest.mark.parametrize("targets", [((0.0, 5.0),), ((0.0, 5.0), (0.0, -9.0))])
+def test_a_target_is_faced_within_45_degrees_to_either_side(
+    heading: float, targets: Any
+) -> None:
+    pose = {"x": 0.0, "y": 0.0, "heading": heading}
+    step = Step("agent", {}, Decision(STOP), OK, pose)
+    walked = Trajectory("1", {"agent": pose}, [step])
+    off = min(heading, 360 - heading)
+    is_faced = off <= 45 or (len(targets) > 1 and off >= 135)
+    assert never_faced(walked, "agent", targets) == ("" if is_faced else "north")
+
+
+@pytest.mark.parametrize("company", [("ann",), ("ann", "bob")])
+@pytest.mark.parametrize("has_spoken", [True, False])
+def test_only_several_actors_can_be_silent(
+    company: Sequence[str], has_spoken: bool
+) -> None:
+    action = Action("chat", ("hello",)) if has_spoken else Action("look")
+    steps = [Step("ann", {}, Decision(action), OK, {})]
+    walked = Trajectory("1", {name: {} for name in company}, steps)
+    kinds = [fact["kind"] for fact in behavior(EpisodeFacts(walked, {}), ())]
+    assert ("silent" in kinds) == (len(company) > 1 and not has_spoken)
+
+
+@pytest.mark.parametrize("least", [1.0, 2.0])
+@pytest.mark.parametrize("status", ["blocked", "failed"])
+@pytest.mark.parametrize("failed", [0, 1, 2, 3])
+def test_failures_count_from_the_least_number_on(
+    failed: int, status: str, least: float
+) -> None:
+    steps = [
+        Step("agent", {}, Decision(Action("move_ahead")), Feedback(each), {})
+        for each in [status] * failed + ["ok"] * 2
+    ]
+    found = failures(Trajectory("1", {"agent": {}}, steps), least)
+    assert bool(found) == (failed >= max(1, least))
+    if found:
+        verb = "was" if failed == 1 else "were"
+        assert found[0]["what"] == (
+            f"{verb} blocked" if status == "blocked" else "failed"
+        )
+
+
+# Searches.
+
+TARGETS = ObjectNavReference("1", frozenset({"mug_1", "mug_2"}))
+
+
+def saw(*objects: tuple[str, float | None], reports: Sequence[float] = ()) -> Step:
+    """A step with objects in view at their distances (m), and what the detector reported."""
+    shown = [
+        {"id": name, "kind": "mug", "words": name, "away": away}
+        for name, away in objects
+    ]
+    notes = [Note("grounded", {"distance": away}) for away in reports]
+    return Step("agent", {"shown": shown}, Decision(STOP), OK, {}, notes=notes)
+
+
+@pytest.mark.parametrize(
+    ("views", "seen", "near", "count"),
+    [
+        ([saw(("mug_1", 4.0)), saw(("mug_1", 2.0)), saw(("mug_1", 2.0))], 2, 2.0, 3),
+        ([saw(("mug_1", 4.0), ("mug_2", 3.0)), saw()], 1, 3.0, 1),
+        ([saw(("mug_1", None)), saw(("mug_1", 9.0))], 2, 9.0, 2),
+        ([saw(("mug_1", None)), saw(("mug_1", None))], 1, None, 2),
+        ([saw(("cup_1", 1.0)), saw(("mug_2", 5.0))], 2, 5.0, 1),
+    ],
+)
+def test_the_nearest_view_of_a_target_is_named_the_first_of_several(
+    views: Sequence[Step], seen: int, near: float | None, count: int
+) -> None:
+    causes = {"detector_missed": 0}
+    fact = mistake(views, TARGETS, causes=causes).fact["did"]
+    assert (fact["seen"], fact.get("near"), fact["views"]) == (seen, near, count)
+
+
+def test_a_false_alarm_is_the_last_report_of_its_step() -> None:
+    views = [saw(("mug_1", 4.0), reports=[7.0, 2.5])]
+    found = mistake(views, TARGETS, causes={"false_alarm": 1})
+    assert found.fact["did"]["near"] == 2.5
+
+
+# Two phases.
+
+
+@pytest.mark.parametrize("phase", [1, 2])
+@pytest.mark.parametrize(
+    "action", [Action("go", ("tv",)), Action("go", ("hallway",)), STOP]
+)
+def test_the_hallway_is_right_in_the_first_phase_and_the_rooms_objects_in_the_second(
+    phase: int, action: Action
+) -> None:
+    seen = {"phase": phase, "objects": ("tv", "oven", "hallway"), "place": "den"}
+    chosen = Step(
+        "agent", seen, Decision(action), Feedback("ok", {"room": "attic"}), {}
+    )
+    dataset: Any = SimpleNamespace(room_objects={"kitchen": ("oven",), "den": ("tv",)})
+    reference = TwoPhaseReference("1", "kitchen")
+    found = mistake([chosen], reference, dataset=dataset)
+    right = "hallway" if phase == 1 else "oven"
+    assert f"only the {right} leads to the kitchen" in found.text
+    assert ("This led to the attic" in found.text) == (action != STOP)
+
+
+# Grids.
+
+
+@pytest.mark.parametrize("away", [0, 1, 2, 3])
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_next_to_an_object_is_one_square_away_and_a_walk_on_the_spot_is_explained(
+    moves: int, away: int
+) -> None:
+    poses = [{"x": n, "y": 0} for n in range(moves)] + [{"x": moves, "y": 0}] * 2
+    steps = [Step("agent", {}, Decision(STOP), OK, pose) for pose in poses[1:]]
+    target = (moves + away, 0)
+    item = {"x": target[0], "y": 0, "colour": "red", "kind": "ball"}
+    level = SimpleNamespace(target_squares=lambda: [target])
+    world = SimpleNamespace(level=level, state=lambda: {"things": [item]})
+    text = mistake(steps, Reference("1"), start={"agent": poses[0]}, world=world).text
+    where = f"{away} squares from"
+    if away == 1:
+        where = "next to"
+    assert f"stopped {where} the red ball" in text
+    assert ("not done" in text) == (away == 1)
+    assert ("never left the start" in text) == (moves == 0)
+
+
+# The step that lost an episode.
+
+
+@pytest.mark.parametrize("needed", [0, 3])
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_the_steps_left_are_given_where_the_experts_need_is_known(
+    lost: int, needed: int
+) -> None:
+    steps = [Step("agent", {}, Decision(Action("look")), OK, {}) for _ in range(3)]
+    ended = Lost(lost, needed, 4 - lost, 4)
+    found = at_home(*steps, sought=[], lost=ended, ended="step_limit")
+    assert found.step == lost
+    assert ("an expert then needed" in found.text) == (needed > 0 and lost < 3)
+
+
+@pytest.mark.parametrize(("shown", "step"), [(0, 3), (1, 1), (2, 2)])
+def test_a_family_without_an_explanation_names_the_step_of_its_first_cause(
+    shown: int, step: int
+) -> None:
+    steps = [Step("agent", {}, Decision(Action("look")), OK, {}) for _ in range(3)]
+    found = mistake(steps, Reference("1"), causes={"looped": shown, "ran_out": 3})
+    assert (found.step, found.cause) == (step, "looped")
+
+
+@pytest.mark.parametrize("legal", [0, 1, 3])
+def test_a_record_of_rejected_answers_has_no_legal_one(legal: int) -> None:
+    answers = [Decision(Action("look"))] * legal + [Rejection("illegal", "no")] * 2
+    steps = [Step("agent", {}, each, OK, {}) for each in answers]
+    found = mistake(steps, Reference("1"), causes={"ran_out": len(steps)})
+    assert ("answers were rejected" in found.text) == (legal == 0)
+    assert found.step == (len(steps) if legal else 1)

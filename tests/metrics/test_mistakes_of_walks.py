@@ -1,0 +1,255 @@
+"""Walks that failed, by rule: the step that left the path, what was done, and the side to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes.wording import words
+from wayword.metrics.progress import GoalProgress
+
+LINE = ("a", "b", "c", "d")
+"""The gold path."""
+OFF = "x"
+"""A place next to every place of the path."""
+FAR = {**{place: len(LINE) - 1.0 - n for n, place in enumerate(LINE)}, OFF: 5.0}
+"""Metres from each place to the end of the path."""
+
+
+class Graph:
+    """A dataset whose graph has these points: metres to the east and north."""
+
+    def __init__(self, points: Mapping[str, tuple[float, float]], kind: str) -> None:
+        self._points = points
+        self.family = SimpleNamespace(place=kind)
+
+    def graph(self, scene: str) -> Any:
+        rows = [(*point, 0.0) for point in self._points.values()]
+        index = {name: number for number, name in enumerate(self._points)}
+        return SimpleNamespace(positions=np.array(rows), index=index)
+
+
+def facts(
+    places: Sequence[str],
+    ended: Any = "step_limit",
+    worse: Callable[[int], int] | None = None,
+    lost: Lost | None = None,
+    causes: Mapping[str, int] | None = None,
+) -> EpisodeFacts:
+    """A walk through places, the first of which is its start; one that stops does so at the end."""
+    moves = [Decision(Action("goto", (place,))) for place in places[1:]]
+    if ended == "stopped":
+        places = [*places, places[-1]]
+        moves.append(Decision(STOP))
+    poses = [{"viewpoint": place} for place in places]
+    steps = [
+        Step("agent", {}, move, Feedback("ok"), pose)
+        for move, pose in zip(moves, poses[1:], strict=True)
+    ]
+    walked = Trajectory("1", {"agent": poses[0]}, steps, ended=ended)
+    task = Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))
+    progress = GoalProgress(tuple(FAR[place] for place in places))
+    return EpisodeFacts(
+        walked, {"sr": 0.0}, causes or {}, None, task, progress, lost=lost, worse=worse
+    )
+
+
+def mistake(evidence: EpisodeFacts) -> Mistake:
+    found = find_mistake(evidence)
+    assert found is not None
+    return found
+
+
+walks = st.lists(st.sampled_from([*LINE, OFF]), min_size=2, max_size=7)
+
+
+@given(walks, st.sampled_from(["stopped", "step_limit"]))
+def test_a_walk_left_the_path_after_it_was_nearest_for_the_last_time(
+    places: list[str], ended: str
+) -> None:
+    far = [FAR[place] for place in places]
+    nearest = max(n for n, metres in enumerate(far) if metres == min(far))
+    expected = nearest + 1 if nearest < len(places) - 1 else 0
+    assert mistake(facts(places, ended)).departed == expected
+
+
+@given(walks, st.integers(0, 8))
+def test_the_first_step_worse_than_the_experts_left_it_unless_it_is_the_stop(
+    places: list[str], answer: int
+) -> None:
+    queries = []
+
+    def worse(first: int) -> int:
+        queries.append(first)
+        return max(first, answer)
+
+    by_distance = mistake(facts(places, "stopped")).departed
+    found = mistake(facts(places, "stopped", worse)).departed
+    assert queries == [by_distance] * bool(by_distance)
+    step = max(by_distance, answer)
+    is_stop = step > len(places) - 1
+    assert found == (step if by_distance and not is_stop else 0)
+
+
+@pytest.mark.parametrize(
+    ("places", "did"),
+    [
+        ("abx", "It left the path at step 2: went from b to x"),
+        ("bab", ""),
+        ("baxx", "It left the path at step 1: went from b to a"),
+        ("cbcb", "It left the path at step 3: went back from c to b"),
+        ("xbxx", "It left the path at step 2: went back from b to x"),
+    ],
+)
+def test_a_place_that_was_seen_before_is_gone_back_to(places: str, did: str) -> None:
+    text = mistake(facts(places, "stopped")).text
+    assert did in text
+    assert ("left the path" in text) == bool(did)
+
+
+@pytest.mark.parametrize("first", ["left", "passed"])
+@pytest.mark.parametrize("reached", [0, 1, 2, 3])
+def test_a_goal_that_was_passed_was_reached_one_step_before_it_was_left(
+    first: str, reached: int
+) -> None:
+    """A cause of 0 says that it was reached and not when; there is no cause else."""
+    causes = {} if first == "left" else {"passed_goal": reached}
+    found = mistake(facts("abdcc", "stopped", causes=causes))
+    passed = [f for f in found.fact.get("more", ()) if f["kind"] == "passed_goal"]
+    expected = [] if first == "left" or reached == 1 else [max(0, reached - 1)]
+    assert [fact["reached"] for fact in passed] == expected
+
+
+@pytest.mark.parametrize(
+    ("places", "how"), [("ab", True), ("aba", False), ("abx", False), ("xab", False)]
+)
+def test_only_a_walk_along_the_path_was_on_it_throughout(
+    places: str, how: bool
+) -> None:
+    text = mistake(facts(places, lost=Lost(0, 5, 2, 2))).text
+    assert text.startswith("On the path throughout, but") == how
+    assert text.startswith("An expert needs 5 steps; the limit was 2.") == (not how)
+
+
+def test_the_step_that_lost_the_episode_is_described_once() -> None:
+    for step in (2, 3):
+        found = mistake(facts("abxxx", lost=Lost(step, 3, 1, 4)))
+        departed = [f for f in found.fact["more"] if f["kind"] == "departed"]
+        assert found.step == step
+        assert found.departed == 2
+        assert bool(departed) == (step != 2)
+
+
+# Directions.
+
+
+def text_of_turn(heading: float, end: tuple[float, float], kind: str) -> str:
+    """The mistake of an actor that stands still; the path goes to a point."""
+    place = {"panorama": "a"} if kind == "panorama" else {"viewpoint": "a"}
+    pose = {**place, "heading": heading}
+    wait = Step("agent", {}, Decision(Action("wait")), Feedback("ok"), pose)
+    walked = Trajectory("1", {"agent": pose}, [wait, wait], ended="step_limit")
+    task = Task(Episode("1", "Go.", "scene", {}), PathReference("1", ("a", "b")))
+    dataset: Any = Graph({"a": (0.0, 0.0), "b": end, "c": (9.0, 9.0)}, kind)
+    found = find_mistake(
+        EpisodeFacts(walked, {"sr": 0.0}, {}, dataset, task, lost=Lost(1))
+    )
+    assert found is not None
+    return words(found.fact["did"])
+
+
+OPPOSITE = {
+    "left": "right",
+    "right": "left",
+    "straight on": "straight on",
+    "back": "back",
+}
+
+
+@pytest.mark.parametrize("turn", [0, 20, 44, 46, 90, 134, 136, 180])
+@pytest.mark.parametrize("heading", [0.0, 90.0, 200.0, 350.0])
+def test_the_side_of_the_path_is_relative_to_the_heading_and_symmetric(
+    turn: int, heading: float
+) -> None:
+    sides = []
+    for sign in (1, -1):
+        angle = np.radians(heading + sign * turn)
+        end = (float(np.sin(angle)), float(np.cos(angle)))
+        text = text_of_turn(heading, end, "viewpoint")
+        sides.append(text.partition("the path goes ")[2].partition(" (")[0])
+    right, left = sides
+    assert OPPOSITE[right] == left or turn == 180
+    expected = "right"
+    if turn < 45:
+        expected = "straight on"
+    elif turn > 135:
+        expected = "back"
+    assert right == expected
+
+
+def test_the_positions_of_a_street_are_latitude_and_longitude() -> None:
+    """So the first number is north there, and east in a house; a longitude is shorter."""
+    assert "(north)" in text_of_turn(0.0, (1.0, 0.0), "panorama")
+    assert "(east)" in text_of_turn(0.0, (0.0, 1.0), "panorama")
+    assert "(east)" in text_of_turn(0.0, (1.0, 0.0), "viewpoint")
+    assert "(north)" in text_of_turn(0.0, (0.0, 1.0), "viewpoint")
+
+
+def test_a_degree_of_longitude_is_shorter_far_from_the_equator() -> None:
+    """At 80 degrees north, 1 degree of latitude and 1.5 of longitude lead nearly north."""
+    pose = {"panorama": "a", "heading": 0.0}
+    wait = Step("agent", {}, Decision(Action("wait")), Feedback("ok"), pose)
+    walked = Trajectory("1", {"agent": pose}, [wait, wait], ended="step_limit")
+    task = Task(Episode("1", "Go.", "scene", {}), PathReference("1", ("a", "b")))
+    for latitude, expected in ((0.0, "(north-east)"), (80.0, "(north)")):
+        points = {"a": (latitude, 5.0), "b": (latitude + 1.0, 6.5)}
+        dataset: Any = Graph(points, "panorama")
+        evidence = EpisodeFacts(walked, {"sr": 0.0}, {}, dataset, task, lost=Lost(1))
+        assert expected in words(mistake(evidence).fact["did"])
+
+
+# The instruction at a place.
+
+
+class Narrated(Graph):
+    """A dataset that knows which part of the instruction "1 2 3" leads to which place."""
+
+    parts: Sequence[tuple[int, int]] = ((0, 1), (2, 2), (4, 3))
+    """Where a part begins in the text, and the number of the place where it ends."""
+
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        return self.parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [("viewpoint", "1 2 3 3"), ("panorama", "1 1 2 3")],
+)
+def test_the_instruction_is_quoted_for_the_place_where_the_walk_went_wrong(
+    kind: str, parts: str
+) -> None:
+    """In a house the next part begins at the place where one ends, on a street behind it."""
+    for place, part in zip(LINE, parts.split(), strict=True):
+        evidence = facts([place, OFF, OFF], "stopped")
+        dataset: Any = Narrated({}, kind)
+        task = evidence.task
+        assert task is not None
+        episode = replace(task.episode, instruction="1 2 3")
+        evidence = replace(
+            evidence, dataset=dataset, task=replace(task, episode=episode)
+        )
+        quoted = [f for f in mistake(evidence).fact["more"] if f["kind"] == "clause"]
+        assert [fact["text"] for fact in quoted] == [part], place

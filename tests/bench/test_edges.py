@@ -77,7 +77,7 @@ def test_levels_that_were_not_played_count_as_failed_in_every_number(
     """A ladder that ends is read as if its other levels had been lost."""
     solved = [12, 0, 0, 0]
     ended = attempts(*solved[:played], of=12)
-    whole = attempts(*solved, of=12)
-    assert place_means(ended, 4) == place_means(whole, 4)
-    assert mean_success(ended, 4) == mean_success(whole, 4)
+    all_played = attempts(*solved, of=12)
+    assert place_means(ended, 4) == place_means(all_played, 4)
+    assert mean_success(ended, 4) == mean_success(all_played, 4)
     assert horizon(LENGTHS, ended).h50.high == 4.0

@@ -221,9 +221,9 @@ def test_a_long_episode_is_searched_from_a_few_copies_of_its_game(
     there_and_back = [gold[1], gold[0], gold[1], gold[0], gold[1]]
     moves = [Action("goto", (place,)) for place in there_and_back]
     walked = played(dataset, task, "agent", *moves, ended="step_limit")
-    whole = find_lost(walked, dataset, task)
+    expected = find_lost(walked, dataset, task)
     monkeypatch.setattr(diagnosis, "_MOST_COPIES", copies)
-    assert find_lost(walked, dataset, task) == whole
+    assert find_lost(walked, dataset, task) == expected
     games = diagnosis._Games(diagnosis._Episode(walked, dataset, task), None)
     assert games.count == len(moves)
     assert len(games._copies) <= copies + 1

@@ -120,17 +120,18 @@ def test_a_place_that_was_seen_before_is_gone_back_to(places: str, did: str) -> 
     assert ("left the path" in text) == bool(did)
 
 
-@pytest.mark.parametrize("first", ["left", "passed"])
-@pytest.mark.parametrize("reached", [0, 1, 2, 3])
+@pytest.mark.parametrize("cause", [None, 0, 1, 2, 3])
 def test_a_goal_that_was_passed_was_reached_one_step_before_it_was_left(
-    first: str, reached: int
+    cause: int | None,
 ) -> None:
-    """A cause of 0 says that it was reached and not when; there is no cause else."""
-    causes = {} if first == "left" else {"passed_goal": reached}
+    """A cause of 0 says that it was reached and not when; one of 1 left it from the start."""
+    causes = {} if cause is None else {"passed_goal": cause}
     found = mistake(facts("abdcc", "stopped", causes=causes))
-    passed = [f for f in found.fact.get("more", ()) if f["kind"] == "passed_goal"]
-    expected = [] if first == "left" or reached == 1 else [max(0, reached - 1)]
-    assert [fact["reached"] for fact in passed] == expected
+    more = {fact["kind"]: fact for fact in found.fact.get("more", ())}
+    assert ("was_at_goal" in more) == (cause == 0)
+    assert ("passed_goal" in more) == (cause in (2, 3))
+    if cause in (2, 3):
+        assert more["passed_goal"]["reached"] == cause - 1
 
 
 @pytest.mark.parametrize(
@@ -144,13 +145,17 @@ def test_only_a_walk_along_the_path_was_on_it_throughout(
     assert text.startswith("An expert needs 5 steps; the limit was 2.") == (not how)
 
 
-def test_the_step_that_lost_the_episode_is_described_once() -> None:
-    for step in (2, 3):
-        found = mistake(facts("abxxx", lost=Lost(step, 3, 1, 4)))
-        departed = [f for f in found.fact["more"] if f["kind"] == "departed"]
-        assert found.step == step
-        assert found.departed == 2
-        assert bool(departed) == (step != 2)
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> None:
+    """Each of both steps is described once; the end speaks for itself."""
+    found = mistake(facts("abxxx", lost=Lost(lost, 3, 1, 4)))
+    more = [fact["kind"] for fact in found.fact["more"]]
+    assert (found.step, found.departed) == (lost, 2)
+    is_later = lost == 3
+    assert found.fact["step"] == (2 if is_later else lost)
+    assert ("too_late" in more) == is_later
+    assert ("departed" in more) == (lost in (1, 4))
+    assert ("an expert then needed 3 steps" in found.text) == (lost in (1, 2))
 
 
 # Directions.

@@ -98,9 +98,10 @@ def claims(
     heading = where.get("heading")
     holding = _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
-    if finite(heading) is not None:
+    facing = finite(heading)
+    if facing is not None:
         claimed = finite(answer["heading"])
-        right = claimed is not None and abs(relative(claimed, heading)) <= TOLERANCE
+        right = claimed is not None and abs(relative(claimed, facing)) <= TOLERANCE
         yield Claim("heading", answer["heading"], heading, right)
     if isinstance(holding, list | tuple):
         names = [str(_field(held, "name")) for held in holding]

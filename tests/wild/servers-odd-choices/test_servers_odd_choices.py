@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from helpers.loopback import serving
 from helpers.served_runs import send_request
-from wayword.core.model import Completion
+from wayword.core.model import Completion, Sampling, user
+from wayword.models.parts.opening import open_model
 
 USAGE = {"prompt_tokens": 5, "completion_tokens": 1}
 
@@ -40,3 +42,41 @@ def test_the_first_choice_is_read(name: str) -> None:
         answer = send_request(server.address)
     assert isinstance(answer, Completion)
     assert answer.text == text
+
+
+def completed(prompt: Any, reply: dict[str, Any], **sampling: Any) -> Completion:
+    """The answer to a prompt, by a server with one reply."""
+    with serving(lambda *_: (200, reply)) as server:
+
+        async def ask() -> Completion:
+            model = open_model("openai:mine", {"base_url": server.address})
+            try:
+                return await model.complete(prompt, Sampling(**sampling))
+            finally:
+                await model.aclose()
+
+        return asyncio.run(ask())
+
+
+def test_raw_text_is_read_from_the_form_of_a_chat_and_without_the_prompt() -> None:
+    chat_form = {"choices": [says(" go left")], "usage": USAGE}
+    echo = {"choices": [{"text": "Where? go left"}], "usage": USAGE}
+    for reply in (chat_form, echo):
+        assert completed("Where?", reply).text == " go left"
+
+
+CALL = {"function": {"name": "answer", "arguments": '{"a": "x"}'}, "id": "1"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+}
+
+
+def test_a_schema_that_a_gateway_has_sent_as_a_tool_is_answered_by_a_call() -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    reply = {"choices": [{"message": message}], "usage": USAGE}
+    asked = completed([user("Where?")], reply, json_schema=SCHEMA)
+    assert asked.text == '{"a": "x"}'
+    # Without a schema, a call that nobody offered is no answer.
+    assert completed([user("Where?")], reply).text == ""

@@ -107,20 +107,24 @@ _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
 
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
+    # Some servers answer in the form of a stream, or of the other route.
+    message = mapping(choice, "message") or mapping(choice, "delta")
     text = _text(choice.get("text"))
     reasoning = ""
     calls: tuple[ToolCall, ...] = ()
     verbatim = ""
-    if request.chat:
-        # Some servers answer in the form of a stream, or of the other route.
-        message = mapping(choice, "message") or mapping(choice, "delta")
+    if not request.chat:
+        text = text or _text(message.get("content"))
+        # Some servers repeat the prompt.
+        text = text.removeprefix(str(request.prompt))
+    else:
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         thoughts = [part for part in parts if field(part, "type") in _THOUGHTS]
         answer = _text([part for part in parts if part not in thoughts])
-        if "tools" in request.body and not isinstance(request.prompt, str):
+        if request.form and not isinstance(request.prompt, str):
             calls, verbatim = read_calls(message, request.prompt)
-        if calls and not request.calls:  # a schema that was sent as a tool
+        if calls and not request.calls:  # a schema that was sent, or taken, as a tool
             if len(calls) == 1:
                 answer = answer or calls[0].arguments
             calls = ()

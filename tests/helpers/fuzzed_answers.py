@@ -68,7 +68,7 @@ def _completion(reply: Reply) -> None:
 
 def _strategy(name: str) -> Callable[[Reply], object]:
     def read_one(reply: Reply) -> object:
-        one_line(reply.text, 200)
+        one_line(reply.text[:200])
         return RECIPES[name].decision(reply, LEGAL)
 
     return read_one

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, dropwhile, islice, takewhile
 from typing import Any, Literal, TypeAlias
 
@@ -42,6 +42,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
+from wayword.core.visible import single_line
 from wayword.models.parts.calling import object_schema
 from wayword.models.parts.decoding import (
     is_quoted,
@@ -60,6 +61,8 @@ is reasoning, or the answer is too long anyway."""
 MOST_VALUES = 100
 REJECTED_LENGTH = 500  # characters of a rejected answer that are recorded
 LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
+one_line = partial(single_line, most=LONGEST_THOUGHT)
+"""A text without line breaks."""
 
 # Reply: the answer itself, apart from the reasoning around it.
 
@@ -216,23 +219,11 @@ class AnswerFields:
     def texts(self, *names: str) -> list[str]:
         """Return the values as texts, those of lists and objects in one line."""
         values = self.all(*names)
-        return [
-            as_argument(v) if isinstance(v, dict | list) else str(v) for v in values
-        ]
-
-    @property
-    def calls(self) -> list[dict[str, Json]]:
-        """The objects that are given as arguments."""
-        return [each for each in self.all(*ARGUMENT_FIELDS) if isinstance(each, dict)]
+        return [v if isinstance(v, str) else as_argument(v) for v in values]
 
     def line(self, *names: str) -> str:
         """Return the values in one line, for a thought that quotes them."""
-        plain = [
-            str(value)
-            for value in self.all(*names)
-            if isinstance(value, str | int | float)
-        ]
-        return one_line(" ".join(plain))
+        return one_line(" ".join(self.texts(*names)))
 
 
 def fields(
@@ -306,11 +297,6 @@ def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
         rf"^(?:{with_colon}|{heading}|{in_brackets})|<{name}(?:\s[^<>]{{0,80}})?>",
         re.IGNORECASE | re.MULTILINE,
     )
-
-
-def one_line(value: object, max_length: int = LONGEST_THOUGHT) -> str:
-    """Return a value as text without line breaks."""
-    return " ".join(str(value).split())[:max_length]
 
 
 def items(text: str) -> list[str]:
@@ -662,7 +648,8 @@ class StrategyRecipe(AnswerForm):
         words = _actions_as_text(given)
         arguments = read.all(*ARGUMENT_FIELDS)
         acts_before = words and any(map(legal.whole, read.before.splitlines()))
-        if len(words) > 1 or len(read.calls) > 1 or acts_before:
+        calls = [each for each in arguments if isinstance(each, dict)]
+        if len(words) > 1 or len(calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
         # The argument may be a field of its own.
         if words:
@@ -717,7 +704,7 @@ def _as_text(value: Json) -> str:
     """Return a value of any kind as a short text."""
     if not isinstance(value, dict):
         return str(value)[:LONGEST]
-    return "; ".join(f"{name}: {one_line(v, LONGEST)}" for name, v in value.items())
+    return "; ".join(f"{name}: {single_line(v, LONGEST)}" for name, v in value.items())
 
 
 def as_argument(value: Json, depth: int = DEEPEST_ARGUMENT) -> str:
@@ -749,7 +736,7 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
             given = {name.lower(): text.strip(" \t\r\n;*") for name, text in pairs}
         for name in names:
             if name in given:
-                parts.setdefault(name, one_line(given[name], LONGEST))
+                parts.setdefault(name, single_line(given[name], LONGEST))
     return parts
 
 

@@ -537,7 +537,8 @@ class Legal:
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
         parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
-        words = [map(self._argument, _without_keywords(each)) for each in parts]
+        named = [[(_keyword(part), part) for part in each] for each in parts]
+        words = [map(self._argument, in_order(each)) for each in named]
         actions = [Action(verb, tuple(filter(None, each))) for each in words]
         as_written = Action(verb, tuple(filter(None, [text])))
         # None is listed: the split by commas is the most likely reading.
@@ -662,13 +663,10 @@ def _trim(words: str) -> str:
     return words.strip(AROUND + _END_PUNCTUATION)
 
 
-def _without_keywords(parts: Sequence[str]) -> Sequence[str]:
-    """Return arguments in the order of their keywords if all have one, else as they are."""
-    leads = [_ARGUMENT_LEAD.match(part) for part in parts]
-    keys = [lead[1] if lead is not None else None for lead in leads]
-    if None in keys:
-        return parts
-    return in_order(zip(map(str, keys), parts, strict=True))
+def _keyword(part: str) -> str:
+    """Return the keyword of an argument; empty without one."""
+    lead = _ARGUMENT_LEAD.match(part)
+    return (lead and lead[1]) or ""
 
 
 def _closing_bracket(text: str) -> int:

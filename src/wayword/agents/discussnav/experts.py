@@ -17,7 +17,6 @@ from wayword.agents.answers import (
     Field,
     Filled,
     Reply,
-    one_line,
     read_choice,
     replies,
 )
@@ -30,6 +29,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import ModelError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.trajectory import EXPERT_FAILED
+from wayword.core.visible import single_line
 
 Expert = Literal[
     "decomposition", "landmarks", "scene", "summary", "completion", "fusion", "testing"
@@ -83,7 +83,7 @@ class Meeting:
                 )
             reply = replies(completion, sampling)[0]
             answer = read(reply.text)
-            unfit = f"not an answer to the question: {one_line(reply.text, 120)!r}"
+            unfit = f"not an answer to the question: {single_line(reply.text, 120)!r}"
             problem = reply.cut_off or unfit
         except TimeoutError:
             problem = f"no answer within {self.patience:g} s"

@@ -29,7 +29,6 @@ from wayword.agents.answers import (
     Reply,
     StrategyAnswer,
     StrategyRecipe,
-    one_line,
 )
 from wayword.agents.legal import Legal, Refusal
 from wayword.agents.marked import MarkedNames, verbs_on_objects
@@ -42,6 +41,7 @@ from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.model import Image, Message, Tool, ToolCall, system
 from wayword.core.trajectory import STATE
+from wayword.core.visible import single_line
 from wayword.core.world import Feedback, Observation
 from wayword.models.parts.decoding import json_values
 from wayword.verbalize import generic
@@ -461,7 +461,7 @@ class Strategy(AnyWorldAgent):
             self._earlier_actions.update(space.listed)
         is_refused = isinstance(answer.outcome, Rejection)
         if is_refused:
-            self._answer = one_line(reply.text, ECHO_LENGTH)
+            self._answer = single_line(reply.text, ECHO_LENGTH)
         else:
             self._answer = reply.text.strip()
         if isinstance(answer.outcome, Decision):

@@ -190,6 +190,7 @@ _NUMBER = r"(?:#?\d{0,3}|\([\w/ ]{1,12}\))"  # "Action 1", "Action (final)"
 _ADJECTIVES = (
     r"(?:(?:the|my|next|final|chosen|selected|recommended|best)[ \t_]{1,3}){0,2}"
 )
+_COLUMNS = r"[^\n]*\|[^\n]*\w|[^\n]*\n[ \t|:]*--"  # of a table, whose head is no label
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 _INVENTED = "observation"
 _AROUND_OBJECTS = " \t\r\n[],"
@@ -288,7 +289,7 @@ def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     name = f"({'|'.join(spelled)})"
     with_colon = (
         rf"{_LINE_START}{_ADJECTIVES}{name}{_DECORATION}{_NUMBER}{_DECORATION}"
-        r"(?:[:：=→|]|->|[-–—]\s)"
+        rf"(?:[:：=→]|\|(?!{_COLUMNS})|->|[-–—]\s)"
     )
     in_brackets = rf"[ \t]{{0,8}}[\[【]{name}[\]】][ \t]{{0,8}}[:：]?"
     heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"

@@ -44,7 +44,7 @@ MOST_LINES = 40  # lines of an answer that are searched for a second choice
 AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」"
 """Quotes, emphasis and white space to strip from a name or an action."""
 MARKER = re.compile(
-    r"^\s*(?:[-•](?!\d)\s*|[*>+]\s+|[①-⑳]\s*|\d{1,3}\s*[.):、](?!\d)\s*)"
+    r"^\s*(?:[-•](?!\d)\s*|[*>+]\s+|[①-⑳]\s*|\(?\d{1,3}\s*[.):、](?!\d)\s*)"
 )
 """A bullet or a number at the beginning of a line; ``-1`` is a negative number."""
 FLAT_ARGUMENTS = (
@@ -80,13 +80,13 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
-    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|walk|to|towards?|frontier)"
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|walk|to|towards?|frontier|view|exit|candidate|number)"
     r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
 _HEAD_END = re.compile(
-    r"[,;:!?(#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->"
+    r"[,;:!?()#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->"
     r"|\b(?:because|since|as|is|which|so|here|now|and|then|or)\b",
     re.I,
 )
@@ -415,8 +415,9 @@ class Legal:
         action: Action = option.value
         if action not in self._space:
             return self._not_possible(action)
-        # No name has this word, except in a text.
-        if " or " in str(action) and not self.takes_text(action.name):
+        # Texts may have this word, and names that are listed.
+        is_free = self.takes_text(action.name) or self._space.knows(action)
+        if " or " in str(action) and not is_free:
             return Refusal("several_actions", "several names were given; give one")
         return action
 

@@ -108,7 +108,7 @@ def _object_text(value: JsonObject) -> str:
     # The only value of an object is the argument, whatever its key.
     if len(value) <= 1:
         return tool_text(next(iter(value.values()), ""))
-    value = {_plain_key(key): each for key, each in value.items()}
+    value = _plain_keys(value)
     # The first key that holds a verb, in the order in which clients use them.
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
     if not isinstance(verb, str):
@@ -128,7 +128,7 @@ def _listed(value: Any) -> list[Any]:
         with suppress(ValueError):
             value = json.loads(value)
     if isinstance(value, Mapping):
-        return in_order((_plain_key(key), each) for key, each in value.items())
+        return in_order(_plain_keys(value).items())
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -143,7 +143,7 @@ def one_argument(tool: str, given: JsonObject) -> dict[str, Any]:
     >>> one_argument("act", {"action": "goto", "object": "mug_1", "reason": "it is near"})
     {'action': {'action': 'goto', 'object': 'mug_1'}}
     """
-    given = {_plain_key(key): value for key, value in given.items()}
+    given = _plain_keys(given)
     # The first of the known names that was given, else the only one of an action or a question.
     names = PARAMETERS.get(tool, ())
     name = next((each for each in names if given.get(each) is not None), "")
@@ -163,10 +163,16 @@ def one_argument(tool: str, given: JsonObject) -> dict[str, Any]:
     return {names[0]: value}
 
 
-def _plain_key(key: str) -> str:
-    """A key in lower case, without what clients add: ``objectId`` is ``object``."""
-    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip()).lower()
-    return re.sub(r"(?<=\w)_(?:id|name)$", "", snake)
+def _plain_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by keys in lower case, without what clients add: ``objectId`` is ``object``,
+    unless there is an ``object``."""
+    plain: dict[str, Any] = {}
+    longer: dict[str, Any] = {}
+    for key, value in given.items():
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip()).lower()
+        bare = re.sub(r"(?<=\w)_(?:id|name)$", "", snake)
+        (plain if bare == snake else longer)[bare] = value
+    return {**longer, **plain}
 
 
 ToolText = Annotated[str, BeforeValidator(tool_text)]

@@ -8,7 +8,7 @@ from wayword.core.action import Rejection
 NUMBERS = ["0", "1", "2", "3", "7"]
 PREDICTIONS = {
     "3": ("3", "3.0", "03", "three", "3rd", "the third one", "No. 3", "第3个", "方向3", "３", "٣",
-          "option 3 (not 2)", "3 (the kitchen)", "Direction 3"),
+          "option 3 (not 2)", "3 (the kitchen)", "Direction 3", "view 3", "Exit 3", "(3) the hall"),
     "1": ("1st", "one"),
     "unknown": ("-1", "-3", "−3", "3.5", "37", "3 o'clock", "None of the above"),
     "several_actions": ("3, 7", "3/7", "3-7"),

@@ -27,6 +27,7 @@ READINGS = {
     "goto[pot_1] rather than goto[pan_1]": "goto[pot_1]",
     "goto[pot_1] (actually quite near)": "goto[pot_1]",
     "turn_left, not turn_right": "turn_left",
+    "turn_left (not turn_right)": "turn_left",
     "turn_left (90°)": "turn_left",
     "move_forward(3)": "several_actions",
     "move_forward * 3": "several_actions",

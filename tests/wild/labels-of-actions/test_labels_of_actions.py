@@ -21,6 +21,8 @@ ANSWERS = (
     "[ACTION] goto[pot_1] [/ACTION]",
     "【行动】goto[pot_1]",
     "Thought | near\nAction | goto[pot_1]",
+    "| Action | goto[pot_1] |",
+    "| Action | Reason |\n| --- | --- |\n| goto[pot_1] | near |",
     "Answer: goto[pot_1]",
     "Gedanke: nah.\nHandlung: goto[pot_1]",
     "विचार: पास है।\nकार्य: goto[pot_1]",

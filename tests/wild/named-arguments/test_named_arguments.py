@@ -81,6 +81,11 @@ def test_a_tool_reads_its_only_argument(given: dict[str, Any]) -> None:
     assert one_argument("act", given)["action"] == "stop"
 
 
+def test_a_number_of_the_call_is_not_its_action() -> None:
+    given = {"action": "stop", "action_id": 7, "Action_Name": "x"}
+    assert one_argument("act", given) == {"action": "stop"}
+
+
 @pytest.mark.parametrize("given", [{"session_id": "7"}, {"reason": "near"}])
 def test_a_session_is_no_argument(given: dict[str, Any]) -> None:
     assert one_argument("act", given) == {"action": ""}

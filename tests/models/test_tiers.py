@@ -16,6 +16,7 @@ from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import RetryingModel, RetryPolicy
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import Options, wrap
+from wayword.models.servers import requests
 from wayword.models.servers.requests import ServerSettings
 
 PRICE = Price(input=2.0, output=8.0, cached=0.2, write=2.5)
@@ -51,6 +52,34 @@ def test_the_tier_of_the_reply_is_billed(
     assert body["service_tier"] == "flex"
     assert PRICE.of(done.usage) == pytest.approx(dollars)
     assert any("full price" in line for line in model.warnings) == warned
+
+
+def test_calls_are_held_at_the_address_that_a_provider_has_for_the_tier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DashScope's replies do not name a tier, and it refuses unknown fields."""
+    monkeypatch.setattr(requests, "HELD", {"localhost": "127.0.0.1"})
+    with serving(lambda *_: (200, reply(None))) as server:
+        address = server.address.replace("127.0.0.1", "localhost")
+        model = OpenAIModel("m", ServerSettings(base_url=address, tier="flex"))
+        done = asyncio.run(model.complete(QUESTION, Sampling()))
+    (body,) = server.asked
+    assert "service_tier" not in body
+    assert done.usage.tier == "flex"
+    assert PRICE.of(done.usage) == pytest.approx(0.0014)
+    assert model.warnings == []
+
+
+@pytest.mark.parametrize("tier", ["", "flex"])
+def test_the_address_of_held_calls_can_be_given_itself(tier: str) -> None:
+    held = "https://batch.dashscope.aliyuncs.com/compatible-mode/v1"
+    assert requests.held_address(
+        "https://dashscope.aliyuncs.com/compatible-mode/v1"
+    ) == (held)
+    settings = ServerSettings(base_url=held, tier=tier)
+    assert settings.seconds == 3600
+    abroad = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
+    assert requests.held_address(abroad) == abroad
 
 
 def test_a_tier_that_was_not_requested_is_billed_too() -> None:

@@ -60,6 +60,7 @@ from wayword.models.servers.requests import (
     CacheUse,
     Request,
     ServerSettings,
+    held_address,
     request,
 )
 
@@ -107,6 +108,8 @@ class OpenAIModel(Model):
         settings = settings or ServerSettings()
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
         base_url = unquoted(base_url)
+        if settings.tier == "flex":
+            base_url = held_address(base_url)
         address = base_url or _HOSTED
         parts = address_parts(address)
         host = parts.hostname or ""

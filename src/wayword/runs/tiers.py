@@ -33,6 +33,7 @@ _OFFERS = {
     "openai.azure.com": (CACHED, FLEX),
     "generativelanguage.googleapis.com": (CACHED, FLEX, BATCH),
     "api.mistral.ai": (CACHED, BATCH),
+    "dashscope.aliyuncs.com": (CACHED, FLEX),
     # Its layer of the chat API has no cache.
     "api.anthropic.com": (BATCH,),
 }

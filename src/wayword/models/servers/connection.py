@@ -32,7 +32,12 @@ from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
 from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.refusals import ServerRefusal, read, window
-from wayword.models.servers.requests import HEADERS, Request, ServerSettings
+from wayword.models.servers.requests import (
+    HEADERS,
+    Request,
+    ServerSettings,
+    is_held,
+)
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -121,6 +126,8 @@ class Connection:
                 owner = f"${settings.key_env}" if name == "Authorization" else name
                 line = f"{owner} contains a character that is not allowed in a header"
                 raise UsageError(f"{line}; copy it again")
+        # Of all calls, by the address: replies do not name it.
+        self._tier = "flex" if is_held(address) else ""
         # characters and tokens of the prompt with the largest count
         self._longest = (0, 0)
         self.shortened_prompts = 0
@@ -213,11 +220,13 @@ class Connection:
         the row of the ledger if an earlier session has sent the request."""
         prompt = rough_tokens(request.prompt, request.pictures) + len(request.form) // 2
         written = request.limit * request.samples
+        tier = tier or self._tier
         cap = Usage(prompt, written, estimated=True, tier=tier)
         async with sending(cap, request.samples, earlier) as transfer:
             reply = await send(transfer)
             estimate = partial(self._estimate, request)
-            transfer.billed = used = answers.usage(reply, request, estimate)
+            used = answers.usage(reply, request, estimate)
+            transfer.billed = used = replace(used, tier=used.tier or self._tier)
         if not used.estimated and self._is_shortened(request.prompt, used.prompt):
             self.shortened_prompts += 1
             used = replace(used, estimated=True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
+from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
@@ -37,7 +38,8 @@ class ServerSettings:
     setting. ``timeout`` is in seconds, for one call.
 
     ``tier`` is OpenAI's ``service_tier``: ``flex`` costs half and is slower (15 minutes a call);
-    while the server has no capacity for it, the run waits. With ``batch``, calls are sent as
+    while the server has no capacity for it, the run waits. DashScope has another address for it
+    (``HELD``), which holds a call for up to an hour. With ``batch``, calls are sent as
     batches of the provider, which cost half and take up to 24 hours; ``batch`` is the form of its
     interface, by default that of its address, else OpenAI's.
 
@@ -80,6 +82,8 @@ class ServerSettings:
     @property
     def seconds(self) -> float:
         """The time limit of one call."""
+        if is_held(self.base_url):
+            return max(self.timeout, HELD_SECONDS)
         if self.tier == "flex":
             return max(self.timeout, FLEX_SECONDS)
         return self.timeout
@@ -91,6 +95,23 @@ class ServerSettings:
 
 # Of one call: https://developers.openai.com/api/docs/guides/flex-processing
 FLEX_SECONDS = 900.0
+
+# Host -> the host at which calls cost half, and are held until there is capacity, up to an hour:
+# https://help.aliyun.com/zh/model-studio/openai-compatible-batch-chat
+HELD = {"dashscope.aliyuncs.com": "batch.dashscope.aliyuncs.com"}
+HELD_SECONDS = 3600.0
+
+
+def is_held(address: str) -> bool:
+    """True for an address at which all calls are of the flex tier."""
+    return urlsplit(address).hostname in HELD.values()
+
+
+def held_address(address: str) -> str:
+    """Return the address at which a provider's calls are held; the address itself without one."""
+    host = urlsplit(address).hostname or ""
+    return address.replace(host, HELD.get(host, host), 1)
+
 
 # Field that holds a choice, for servers that support JSON schemas only
 ANSWER = "answer"
@@ -241,7 +262,7 @@ def request(
         constraint = {"response_format": {"type": "json_object"}}
     if sampling.tools:
         body |= _tool_fields(sampling)
-    if settings.tier == "flex":
+    if settings.tier == "flex" and not is_held(settings.base_url):
         body["service_tier"] = settings.tier
     if cache is not None and cache.key and chat:
         body["prompt_cache_key"] = cache.key

@@ -7,7 +7,10 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from helpers import honest_player as honest
 from helpers.golden import check_golden
@@ -15,11 +18,12 @@ from helpers.playing import flat as flat_text
 from helpers.small_flat import SmallFlat, flat
 from wayword.agents.strategies.planner import PlannerAgent, PlannerSettings, SceneGraph
 from wayword.core import registry
-from wayword.core.action import Decision, Rejection
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.model import Completion, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import SLIPPED, Feedback
 from wayword.datasets.household import Household
 from wayword.metrics.household import score_state
 from wayword.worlds.household.world import HouseholdWorld
@@ -328,3 +332,82 @@ def test_an_object_in_the_hand_is_in_no_room() -> None:
     last = played.steps[-1].observation
     assert [held.name for held in last.holding] == ["mug_1"]  # type: ignore[attr-defined]
     assert "mug_1" not in graph.text(["kitchen", "hall"], "hall", 2)
+
+
+def planner(**settings: Any) -> PlannerAgent:
+    toolkit = SimpleNamespace(
+        models={}, eyes=None, max_steps=9, needs_stop=True, note=lambda *_, **__: None
+    )
+    return PlannerAgent(PlannerSettings(**settings), toolkit)  # type: ignore[arg-type]
+
+
+GRAB = Decision(Action("go_grab", ("mug_1",)))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("search", [True, False])
+def test_a_closed_door_on_the_way_is_opened_once_for_a_plan(
+    search: bool, is_known: bool
+) -> None:
+    """A door that was never seen is looked for, and one that stays closed ends the plan."""
+    agent = planner(search=search)
+    agent._graph.names = {"door_1"} if is_known else set()
+    agent._graph.here = "hall"
+    blocked = Feedback("failed", {"doors": ["door_1"]})
+    agent._plan = [Action("stop")]
+    agent.on_feedback(GRAB, blocked)
+    planned = [str(step) for step in agent._plan]
+    opening = ["goto[door_1]", "open[door_1]"] if is_known else ["go_explore[hall]"]
+    assert planned == ([*opening, "go_grab[mug_1]", "stop"] if search else [])
+    agent._plan = [Action("stop")]
+    agent.on_feedback(GRAB, blocked)
+    if search and is_known:
+        assert str(agent._plan[0]) == "go_explore[hall]"
+        agent._plan = [Action("stop")]
+        agent.on_feedback(GRAB, blocked)
+    assert agent._plan == [], "nothing is tried twice"
+
+
+@pytest.mark.parametrize("replan", [True, False])
+@pytest.mark.parametrize("status", ["ok", "slipped", "failed"])
+def test_a_failure_ends_the_plan_and_a_slip_repeats_its_step(
+    status: Any, replan: bool
+) -> None:
+    agent = planner(replan=replan)
+    agent._plan = [Action("stop")]
+    agent.on_feedback(GRAB, Feedback(status))
+    expected = ["stop"]
+    if status == SLIPPED:
+        expected = ["go_grab[mug_1]", "stop"]
+    elif status == "failed" and replan:
+        expected = []
+    assert [str(step) for step in agent._plan] == expected
+
+
+@pytest.mark.parametrize("explored", [True, False])
+@pytest.mark.parametrize("tried", [True, False])
+def test_a_search_goes_to_places_that_were_neither_tried_nor_explored(
+    tried: bool, explored: bool
+) -> None:
+    agent = planner()
+    agent._tried = {"hall"} if tried else set()
+    agent._graph.explored = {"hall"} if explored else set()
+    agent._plan = [Action("find", ("mug_1", "hall"))]
+    space: Any = SimpleNamespace(rooms=("hall", "den"), open_verbs=(), listed=())
+    room = "den" if tried or explored else "hall"
+    assert agent._next(space) == Action("go_explore", (room,))
+    assert [step.name for step in agent._plan] == ["find"], "it goes on after it"
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_what_a_search_could_not_get_to_is_tried_again_after_a_success(
+    ok: bool,
+) -> None:
+    agent = planner()
+    agent._tried = {"box_1", "hall"}
+    agent._unreached = {"box_1"}
+    agent._plan = [Action("find", ("mug_1",))]
+    visit = Decision(Action("go_check", ("pan_1",)))
+    agent.on_feedback(visit, Feedback("ok" if ok else "failed"))
+    assert agent._tried == ({"hall"} if ok else {"box_1", "hall"})
+    assert agent._unreached == (set() if ok else {"box_1", "pan_1"})

@@ -207,8 +207,16 @@ def dataset_of(lengths: dict[str, int]) -> Any:
 
 @pytest.mark.parametrize(
     ("scores", "length"),
-    [({"steps": 4.0}, 6), ({"steps": 9.0}, 5), ({"steps": 9.0, "success": 0.0}, 3)],
-    ids=("fast", "slow", "lost"),
+    [
+        ({"steps": 4.0}, 6),
+        ({"steps": 5.0}, 6),
+        ({"steps": 5.1}, 5),
+        ({"steps": 9.0}, 5),
+        ({"steps": 9.0, "low_level": 5.0}, 6),
+        ({"steps": 4.0, "low_level": 6.0}, 5),
+        ({"steps": 9.0, "success": 0.0}, 3),
+        ({"steps": 4.0, "success": 0.5}, 3),
+    ],
 )
 def test_a_fast_success_skips_a_level(scores: dict[str, float], length: int) -> None:
     lengths = dict(zip(map(str, range(1, 13)), range(1, 13), strict=True))

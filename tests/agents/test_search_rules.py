@@ -1,0 +1,153 @@
+"""Searchers by rule: directions of what is listed, turns that face a target, and given-up goals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wayword.agents.search.costmap import CELL, Costmap
+from wayword.agents.search.frontier import (
+    SPENT_RADIUS,
+    FrontierAgent,
+    FrontierSettings,
+)
+from wayword.agents.search.lgx import QUARTERS, names_around, quarter_captions
+from wayword.agents.search.searcher import (
+    MOST_AIM_TURNS,
+    MOST_MISSES,
+    REACH,
+    Aim,
+    Approach,
+    Return,
+    TargetSighting,
+)
+from wayword.core.perceiver import Detection
+
+
+def view(heading: float = 0.0, x: float = 0.0, y: float = 0.0) -> Any:
+    return SimpleNamespace(heading=heading, x=x, y=y)
+
+
+class Detector:
+    """Sees in each view, by its number, objects at bearings and distances."""
+
+    def __init__(self, *seen: Sequence[tuple[str, float, float | None]]) -> None:
+        self._seen = seen
+        self._at = 0
+
+    def detect(self, seen: Any) -> list[Any]:
+        listed = self._seen[self._at]
+        self._at += 1
+        return [
+            Detection(name, bearing, distance, score=1.0)
+            for name, bearing, distance in listed
+        ]
+
+
+@pytest.mark.parametrize("first", [0.0, 70.0, 200.0, 350.0])
+@pytest.mark.parametrize("side", QUARTERS)
+@pytest.mark.parametrize("bearing", [-20.0, 0.0, 20.0])
+def test_an_object_is_in_the_quarter_of_its_direction_from_the_first_view(
+    bearing: float, side: str, first: float
+) -> None:
+    """Whichever view shows it, and wherever in that view."""
+    center = (first + QUARTERS[side]) % 360
+    views = [view(first), view((center - bearing) % 360)]
+    captions = quarter_captions(Detector([], [("sofa", bearing, 2.0)]), views)  # type: ignore[arg-type]
+    assert [name for name, text in captions.items() if "sofa" in text] == [side]
+
+
+@pytest.mark.parametrize("distances", [(3.0, 1.0), (1.0, 3.0), (2.0, 2.0), (None, 9.0)])
+def test_a_name_leads_to_its_nearest_object_the_first_of_equals(
+    distances: tuple[float | None, float],
+) -> None:
+    first, second = distances
+    views = [("sofa", 10.0, first), ("bed", 0.0, 1.0)], [("sofa", -10.0, second)]
+    detector = Detector(*views)
+    headings = names_around(detector, [view(0.0), view(90.0)])  # type: ignore[arg-type]
+    is_second_nearer = first is None or second < first
+    assert headings == {"sofa": 80.0 if is_second_nearer else 10.0, "bed": 0.0}
+    assert list(headings) == ["sofa", "bed"], "in order of first sight"
+
+
+@pytest.mark.parametrize("off", [0.0, 0.4, 0.6, 90.0, 179.0])
+@pytest.mark.parametrize("heading", [0.0, 359.8])
+def test_a_heading_is_faced_in_a_limited_number_of_turns_either_way(
+    heading: float, off: float
+) -> None:
+    for sign in (1, -1):
+        aim = Aim()
+        turns = 0
+        while aim.turn(view(heading), (heading + sign * off) % 360) is not None:
+            turns += 1
+        assert turns == (MOST_AIM_TURNS if off >= 0.5 else 0)
+
+
+def floor() -> Costmap:
+    """An open floor of 4 m around the origin."""
+    costmap = Costmap(0.0, 0.0, half=2.0)
+    costmap.free[:] = True
+    return costmap
+
+
+@pytest.mark.parametrize("distances", [(3.0, 2.0, 2.5), (2.0, 3.0), (1.5,)])
+def test_an_approach_remembers_the_nearest_sighting(distances: Sequence[float]) -> None:
+    approach = Approach((0.0, 9.0), 90.0)
+    for distance in distances:
+        approach.step(view(), floor(), TargetSighting((0.0, 0.0), 0.0, distance))
+    assert approach.nearest_sighting is not None
+    assert approach.nearest_sighting.distance == min(distances)
+
+
+@pytest.mark.parametrize("distance", [REACH - 0.01, REACH, REACH + 0.01])
+def test_an_object_within_reach_is_faced_and_nothing_more(distance: float) -> None:
+    approach = Approach((0.0, 9.0), 90.0)
+    sighting = TargetSighting((0.0, 0.0), 0.0, distance)
+    action = approach.step(view(0.0), floor(), sighting)
+    assert (action is None) == (distance <= REACH)
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_only_places_without_a_sight_of_the_object_are_misses(is_seen: bool) -> None:
+    """A place that faces it in vain is tried once; three of them end the approach."""
+    point = (0.0, 0.5)
+    approach = Approach(point, 90.0)
+    sighting = TargetSighting((0.0, 0.0), 0.0, REACH + 1) if is_seen else None
+    for number in range(1, MOST_MISSES + 1):
+        approach._facing = True
+        approach._aim = Aim(0)
+        approach.plan = []
+        action = approach.step(view(), floor(), sighting)
+        assert len(approach.tried_points) == number
+        ends = not is_seen and number == MOST_MISSES
+        assert approach._misses == (0 if is_seen else number)
+        assert (action is None) == ends
+
+
+@pytest.mark.parametrize("distance", [1.0, 2.0, 2.0 + CELL, 2.1 + CELL, 5.0])
+def test_a_return_ends_where_the_target_is_seen_from_as_near_as_before(
+    distance: float,
+) -> None:
+    back = Return(TargetSighting((1.0, 1.0), 0.0, 2.0))
+    action = back.step(view(0.0), floor(), TargetSighting((0.0, 0.0), 0.0, distance))
+    assert (action is None) == (distance <= 2.0 + CELL)
+
+
+@pytest.mark.parametrize("is_viewed", [True, False])
+def test_a_frontier_is_not_viewed_twice_from_one_place(is_viewed: bool) -> None:
+    """Half of the floor is known; the place of a full turn is no point to view it from."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect", reach=0.0), toolkit)  # type: ignore[arg-type]
+    agent.costmap = floor()
+    agent.costmap.free[:, agent.costmap.free.shape[1] // 2 + 1 :] = False
+    agent.view = view(0.0, 0.0, 0.0)
+    (option,) = agent._options()
+    if is_viewed:
+        agent._viewed_points.append(option.point)
+        (other,) = agent._options()
+        assert np.hypot(*np.subtract(other.point, option.point)) > SPENT_RADIUS
+    assert option.metres == pytest.approx(np.hypot(*option.point), abs=CELL)

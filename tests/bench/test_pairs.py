@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wayword.bench import ladders
-from wayword.bench.outcomes import results
+from wayword.bench import ladders, page, sight
+from wayword.bench.outcomes import dollars_text, results
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
 
@@ -60,3 +60,58 @@ def test_success_begins_at_the_least_value_of_its_score(
         run.append(EpisodeRecord("a", scores, Trajectory("a", {})))
         run.append(EpisodeRecord("b", {"other": 9.0}, Trajectory("b", {})))
     assert [won for _, won, _ in results(tmp_path, TRACK)] == [off >= 0, False]
+
+
+def test_a_cards_day_is_that_of_the_last_run_of_a_level(tmp_path: Path) -> None:
+    for number, day in enumerate(("2026-01-09", "2026-02-01", "2025-12-30")):
+        started = {"identity": {}, "started": f"{day}T10:00:00"}
+        RunFolder.open(tmp_path / "track" / f"{number:03d}", started).close()
+    later = {"identity": {}, "started": "2027-01-01T10:00:00"}
+    RunFolder.open(tmp_path / ladders.ROBUST / KIND / "track", later).close()
+    assert ladders._date(tmp_path) == "2026-02-01"
+
+
+@pytest.mark.parametrize(
+    "gap", [(-0.1, -0.2, 0.1), (0.1, -0.1, 0.3), (0.1, 0.0, 0.3), (0.2, 0.1, 0.3)]
+)
+def test_a_model_looks_only_where_its_interval_excludes_zero(
+    gap: tuple[float, float, float],
+) -> None:
+    assert ("do not show" in sight.verdict(gap)) == (gap[1] <= 0.0)
+
+
+@pytest.mark.parametrize("condition", sight.CONDITIONS)
+def test_the_cost_of_a_condition_is_counted_once(condition: str) -> None:
+    """A track whose ladder is played in words has counted them; a drawn one plays them apart."""
+    for track, dataset in sight.DRAWN.items():
+        is_counted = condition == "words" and not dataset
+        assert sight._is_extra(f"{track}/episode", condition) == (not is_counted)
+
+
+def test_horizons_beyond_a_ladder_sort_after_those_within_and_below_it_first() -> None:
+    values: list[float | str] = ["> 64", 2.0, "< 2", 64.0, 63.9, "> 32"]
+    found = sorted(values, key=page._order)
+    assert found.index("< 2") == 0
+    assert found.index("> 64") == len(found) - 1
+    assert found.index("> 64") > found.index(64.0) > found.index(63.9)
+
+
+@pytest.mark.parametrize("better", [0, 1, 2])
+def test_a_rank_counts_the_players_that_are_significantly_better(better: int) -> None:
+    """Of three players, one wins everywhere; the others are alike."""
+    names = [f"p{n}_0" for n in range(20)]
+    players = [dict.fromkeys(names, 0.0) for _ in range(3)]
+    players[better] = dict.fromkeys(names, 1.0)
+    ranks = ladders.ranks(players, lambda name: name)
+    assert ranks == [1 if n == better else 2 for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "dollars"), [(0, 0.0), (5, 0.0), (5, 0.5), (0, 0.5)]
+)
+def test_tokens_without_dollars_have_no_known_cost(tokens: int, dollars: float) -> None:
+    text = dollars_text({"tokens": tokens, "dollars": dollars})
+    expected = f"${dollars:.2f}"
+    if tokens and not dollars:
+        expected = "no known cost"
+    assert text == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import socket
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,7 @@ from wayword.models.middleware.cache import (
     CLAIM_SECONDS,
     AnswerCache,
     CachedModel,
+    _is_cacheable,
     choice_key,
     completion_key,
 )
@@ -404,3 +407,54 @@ def test_a_call_that_fails_lets_others_ask(tmp_path: Path) -> None:
         "0"
     ]
     one.close()
+
+
+@pytest.mark.parametrize("releaser", ["owner", "other"])
+def test_only_the_owner_of_a_claim_ends_it(tmp_path: Path, releaser: str) -> None:
+    caches = {name: AnswerCache(tmp_path / "c.db") for name in ("owner", "other")}
+    assert caches["owner"].claim("k")
+    caches[releaser].release("k")
+    assert caches["other"].claim("k") == (releaser == "owner")
+    for cache in caches.values():
+        cache.close()
+
+
+@pytest.mark.parametrize(
+    "age", [0.0, CLAIM_SECONDS - 5, CLAIM_SECONDS + 5, -CLAIM_SECONDS - 5]
+)
+@pytest.mark.parametrize("owner", ["here", "elsewhere", "nameless"])
+def test_a_claim_holds_while_its_process_may_run_and_for_a_limited_time(
+    tmp_path: Path, owner: str, age: float
+) -> None:
+    """A clock that was set back ends a claim of the future as well."""
+    names = {
+        "here": f"{os.getpid()} {socket.gethostname()} ffff",
+        "elsewhere": "1 another-machine ffff",
+        "nameless": "1",
+    }
+    cache = AnswerCache(tmp_path / "c.db")
+    row = ("k", names[owner], time.time() - age)
+    cache._db.execute("INSERT INTO claims VALUES (?, ?, ?)", row)
+    holds = owner != "nameless" and abs(age) < CLAIM_SECONDS
+    assert cache.claim("k") == (not holds)
+    cache.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_kept"),
+    [
+        (Completion(("a",)), True),
+        (Completion(("a", "b")), True),
+        (Completion(("a", " ")), False),
+        (Completion(("",)), False),
+        (Completion(()), False),
+        (Completion(("a",), ("error",)), False),
+        (Completion(("a",), ("content_filter",)), False),
+        (Completion(("a",), ("length",)), True),
+        (Choice(("a",), (-1.0,)), True),
+        (Choice(("a", "b"), (-1.0, float("nan"))), False),
+        (Choice(("a", "b"), (-1.0, float("-inf"))), False),
+    ],
+)
+def test_only_answers_that_say_something_are_kept(answer: Any, is_kept: bool) -> None:
+    assert _is_cacheable(answer) == is_kept

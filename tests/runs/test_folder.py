@@ -501,3 +501,44 @@ def test_a_run_without_a_finished_episode_cannot_be_compared(tmp_path: Path) -> 
                 run.append(walk(f"e{at}"))
     with pytest.raises(UsageError, match="none has no finished episodes"):
         compare([tmp_path / "one", tmp_path / "none"], keys=["sr"])
+
+
+@pytest.mark.parametrize("name", ["failures.jsonl.gz", "sessions.jsonl", "calls.jsonl"])
+def test_a_replaced_run_leaves_no_file_to_the_next(tmp_path: Path, name: str) -> None:
+    written(tmp_path, episodes=0)
+    if name == "failures.jsonl.gz":
+        rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], name)
+    elif name == "sessions.jsonl":
+        add_session(tmp_path, Session("now", 5.0, 0))
+    else:
+        (tmp_path / name).write_text('{"tokens":0,"dollars":0}\n')
+    with RunFolder.open(tmp_path, OTHER):
+        file = tmp_path / name
+        assert not file.exists() or not file.stat().st_size
+
+
+def test_failures_are_listed_in_the_order_of_their_latest(tmp_path: Path) -> None:
+    written(tmp_path, episodes=0)
+    rows = [
+        {"episode": name, "reason": reason}
+        for name, reason in (("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"))
+    ]
+    rewrite(tmp_path, rows, "failures.jsonl.gz")
+    index = RunFolder.read(tmp_path).index
+    assert list(index.failed().items()) == [("b", "2"), ("a", "3"), ("c", "4")]
+    assert index.tried() == {"a", "b", "c"}
+    found = [(name, index.failure(name)) for name in ("a", "b", "x")]
+    assert [(name, place and place[0]) for name, place in found] == [
+        ("a", 3), ("b", 2), ("x", None)
+    ]  # fmt: skip
+
+
+def test_a_finished_record_whose_trajectory_failed_is_refused(tmp_path: Path) -> None:
+    failed = walk("e0")
+    failed.trajectory.ended = "failed"
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        with pytest.raises(RecordingError, match=r"record it with fail\(\)"):
+            run.append(failed)
+        run.fail("e0", "an error", failed.trajectory)
+        assert run.index.ids() == []
+        assert run.index.failed() == {"e0": "an error"}

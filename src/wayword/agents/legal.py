@@ -553,7 +553,7 @@ class Legal:
         plain = _trim(re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain))
         # The word as written, without a keyword, and without a remark in brackets.
         for form in (word, plain, plain.partition("(")[0]):
-            matches = self._arguments.get(_snake(form), [])
+            matches = self._arguments.get(_letters(form), [])
             if word in matches:
                 return word
             if len(matches) == 1:
@@ -651,11 +651,11 @@ class Legal:
 
     @cached_property
     def _arguments(self) -> dict[str, list[str]]:
-        """Listed arguments by their names in snake case."""
+        """Listed arguments by their letters and digits."""
         arguments: dict[str, dict[str, None]] = {}
         for action in self._space.listed:
             for word in action.arguments:
-                arguments.setdefault(_snake(word), {})[word] = None
+                arguments.setdefault(_letters(word), {})[word] = None
         return {key: list(words) for key, words in arguments.items()}
 
 
@@ -681,6 +681,12 @@ def _closing_bracket(text: str) -> int:
         if depth == 0:
             return position + 1
     return 0
+
+
+def _letters(word: str) -> str:
+    """Return a name without what parts its words: ``"Pot #1"`` and ``pot_1`` are ``pot1``, while
+    ``-30`` keeps its sign."""
+    return re.sub(r"(?<=\w)-|[\s_#]+", "", word.lower())
 
 
 def _snake(word: str) -> str:

@@ -95,3 +95,20 @@ def test_a_session_is_no_argument(given: dict[str, Any]) -> None:
 def test_several_actions_of_a_tool_stay_several() -> None:
     assert read(tool_text(["goto[a]", "goto[b]"])) == "several_actions"
     assert tool_text([]) == tool_text({}) == tool_text([[]]) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["counter_top_1", "Counter Top 1", "countertop1", "CounterTop-1", "counter top #1"],
+)
+def test_a_listed_name_is_found_in_every_spelling(name: str) -> None:
+    goto = Action("goto", ("counter_top_1",))
+    listed = (goto, Action("goto", ("counter_top_11",)), STOP)
+    legal = Legal(ActionSpace(listed, accepts=lambda action: action.name == "goto"))
+    assert legal.read(f"goto[{name}]") == goto
+
+
+def test_a_sign_is_part_of_a_number() -> None:
+    left = Action("rotate", ("-30",))
+    assert Legal(ActionSpace((left, STOP))).read("rotate[-30]") == left
+    assert Legal(ActionSpace((left, STOP))).read("rotate[30]") != left

@@ -22,7 +22,7 @@ from string import Formatter
 from wayword.agents.pages import SLOT
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import sha256
+from wayword.core.files import make_parent, sha256
 from wayword.core.visible import single_line
 from wayword.settings import load_shipped, load_yaml
 
@@ -576,7 +576,7 @@ def import_prompts(
         texts = _READERS.get(system, _rows)(clone, variant, releases[system])
     for name, template in texts.items():
         path = out / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         path.write_text(f"{template.text}\n", encoding="utf-8")
     places = {
         name: f"{each.path.relative_to(folder)}:{each.line}"

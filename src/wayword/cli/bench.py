@@ -29,6 +29,7 @@ from wayword.cli.running import (
     tier_settings,
 )
 from wayword.core.episode import JsonObject
+from wayword.core.visible import comma_separated
 
 if TYPE_CHECKING:
     from wayword.bench.ladders import Contender, Track
@@ -143,7 +144,7 @@ def play(
         raise UsageError(
             "name a model with --model, or an agent that needs none with --agent"
         )
-    names = tuple(name.strip() for name in tracks.split(",") if name.strip())
+    names = tuple(comma_separated(tracks))
     chosen_settings = parse([*(settings or []), *tier_settings(tier, batch)])
     if eyes and "eyes" in chosen_settings:
         raise UsageError("--eyes plays in words and in pictures; remove --set eyes")

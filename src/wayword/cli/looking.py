@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from wayword.cli import show
 from wayword.cli.running import Batch, Cache, Data, Dollars, Tier, tier_settings
+from wayword.core.visible import comma_separated
 from wayword.settings import parse
 
 data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
@@ -376,7 +377,7 @@ def perceive(
     from wayword.runs.perceive import Perceiving, perceive
 
     # An empty part, after a last comma, is no phrase.
-    words = tuple(word.strip() for word in phrases.split(",") if word.strip())
+    words = tuple(comma_separated(phrases))
     plan = Perceiving(
         folder,
         out,

@@ -15,6 +15,7 @@ from typer import Argument, Option
 from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
 from wayword.core.errors import UsageError
+from wayword.core.visible import comma_separated
 from wayword.settings import parse
 
 
@@ -285,7 +286,7 @@ def mcp(
     from wayword.envs.mcp import http_server, server
 
     # Named episodes win over a number of them.
-    chosen = [each.strip() for each in episodes.split(",") if each.strip()]
+    chosen = comma_separated(episodes)
     environment = make(
         name,
         actor=actor,

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from wayword.cli import completing, show
 from wayword.cli.running import Cache, Data, Dollars, Prices, Trusted
 from wayword.core.errors import UsageError
+from wayword.core.visible import comma_separated
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Report
@@ -136,7 +137,7 @@ def drop(
     from wayword.runs.running import counted
 
     # An empty part, after a last comma, is no episode.
-    names = [name.strip() for name in episodes.split(",") if name.strip()]
+    names = comma_separated(episodes)
     records = counted(drop_records(run, names), "record", "records")
     show.echo(f"{records} moved to {run / DROPPED}; run the same command to play again")
 
@@ -209,7 +210,7 @@ def retell(
     from wayword.runs import retelling
     from wayword.settings import parse
 
-    chosen = [name.strip() for name in episodes.split(",") if name.strip()]
+    chosen = comma_separated(episodes)
     options = parse(settings or [])
     # Only the model has settings here; a misspelled group must not be ignored.
     if other := [key for key in options if key != "model"]:

@@ -22,7 +22,6 @@ from collections.abc import (
     Iterator,
     Mapping,
     Sequence,
-    Set,
 )
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,12 +141,13 @@ class DrawnItems(Generic[Item]):
         return self._drawn[number] if number < len(self._drawn) else None
 
 
-def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
+def of_ids(tasks: Sequence[Task], names: Iterable[str]) -> dict[str, Task]:
     """Return the tasks with these ids, in the order of the dataset.
 
     Stops at the last match, because a task may be costly to make. If ids are available without
     making the tasks, tasks are made scene by scene, because few scenes are kept in memory.
     """
+    ids = set(names)
     # Without ids, every task has to be made to be compared; stop at the last match.
     if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
         matching = (task for task in tasks if task.episode.id in ids)

@@ -107,6 +107,11 @@ def remedy_of(error: OSError, default: str = "") -> str:
     return _REMEDIES.get(error.errno or 0, default)
 
 
+def reason_of(error: OSError) -> str:
+    """Return what the operating system says of an error, without its number and file."""
+    return (error.strerror or str(error)).lower()
+
+
 def limit_problem(error: Exception) -> str | None:
     """Return the problem and remedy of an error that a limit of this process has caused, else
     None."""

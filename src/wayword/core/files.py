@@ -63,13 +63,18 @@ def short_path(path: Path | str) -> str:
         return str(path)
 
 
+def make_parent(path: Path) -> None:
+    """Create the folder of a file, with those above it. Raises ``OSError``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``. Errors are
     ignored: a missing cache only costs time."""
     # A random name: two processes may write the same file.
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         with partial.open("wb") as file:
             write(file)
         partial.replace(path)  # atomic: other processes see the old file or the new one
@@ -141,7 +146,7 @@ class Memo:
                 # Leading line break: the partial line of a killed process spoils no other line.
                 line = f"\n{entry} {text_checksum(entry, 8)}\n".encode()
                 with suppress(OSError):
-                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    make_parent(self._path)
                     with self._path.open("ab", buffering=0) as file:
                         file.write(line)
         return self._cached[hashed]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, reason_of
 
 _LARGEST_PORT = 65535
 
@@ -63,7 +63,7 @@ def binding(port: int, option: str = "--port") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = (error.strerror or str(error)).lower()
+        problem = reason_of(error)
         raise UsageError(f"port {port}: {problem}; give another {option}") from error
 
 

@@ -29,3 +29,14 @@ def visible(text: str) -> str:
 def single_line(text: object, most: int | None = None) -> str:
     """Return a text, or an error's, in one line of at most ``most`` characters."""
     return " ".join(str(text).split())[:most]
+
+
+def spaced(name: object) -> str:
+    """Return a name in words: ``low level`` for ``low_level``."""
+    return str(name).replace("_", " ")
+
+
+def comma_separated(text: str) -> list[str]:
+    """Return the parts of a list that a user wrote: ``a, b`` is ``["a", "b"]``."""
+    parts = map(str.strip, text.split(","))
+    return list(filter(None, parts))

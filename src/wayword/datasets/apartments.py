@@ -16,6 +16,7 @@ from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, bearing, path_length, relative
+from wayword.core.visible import spaced
 from wayword.datasets.procedural.homes.episodes import cached_home
 from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -277,7 +278,7 @@ def search_task(
     """Build a search for any of ``targets``; ``corners`` is the shortest path to store."""
     matches = [o for o in place.surfaces.objects if o.id in targets]
     start_pose = {"x": path[0][0], "y": path[0][1], "heading": heading}
-    extra: Extra = {"target": words, "kind": matches[0].type.replace("_", " ")}
+    extra: Extra = {"target": words, "kind": spaced(matches[0].type)}
     episode = Episode(
         name,
         f"Find the {words}.",

@@ -17,6 +17,7 @@ from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines, require_data
 from wayword.core.geometry import Point, path_length
+from wayword.core.visible import spaced
 from wayword.datasets.apartments import (
     DRAW_ATTEMPTS,
     GOAL_RADIUS,
@@ -146,7 +147,7 @@ class Procthor(SolvableSearches):
             route = place.ground.path(start, goals)
             if route is not None and path_length(route) >= SHORTEST_PATH:
                 name = f"{scene}_{cycle}"
-                words = kind.replace("_", " ")
+                words = spaced(kind)
                 heading = 30.0 * rng.randrange(12)
                 return search_task(
                     place,

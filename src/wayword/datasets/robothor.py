@@ -28,6 +28,7 @@ from wayword.core.files import (
     require_data,
 )
 from wayword.core.geometry import Point, absolute
+from wayword.core.visible import spaced
 from wayword.datasets.sources import robothor
 from wayword.settings import Checked
 from wayword.worlds import objectnav
@@ -47,7 +48,7 @@ SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 
 def spoken_type(label: str) -> str:
     """Return a type of object in words, as used in instructions and for objects in view."""
-    return SPOKEN_TYPES.get(label, type_name(label).replace("_", " "))
+    return SPOKEN_TYPES.get(label, spaced(type_name(label)))
 
 
 @dataclass(frozen=True)

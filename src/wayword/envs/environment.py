@@ -521,7 +521,7 @@ class Environment:
 
     def _tasks(self, *episodes: str) -> list[Task]:
         """Return tasks by their ids. Raises ``UsageError`` for an unknown one."""
-        matches = of_ids(self.tasks, set(episodes))
+        matches = of_ids(self.tasks, episodes)
         for name in episodes:
             if name not in matches:
                 ids = [task.episode.id for task in self.tasks[:2000]]

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from wayword.core.episode import JsonObject
+from wayword.core.visible import spaced
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.recorded import as_mapping
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
@@ -87,11 +88,11 @@ class Sought:
         names = {name for name in called if name}
         placed = world.house.entities
         indices = [world.layout.index[each] for each in ids]
-        points = [(float(placed.x[i]), float(placed.y[i])) for i in indices]
+        points = [placed.point(i) for i in indices]
         rooms = {world.layout.room_at(x, y) for x, y in points}
         room = ""
         if len(rooms) == 1:
-            room = rooms.pop().replace("_", " ")
+            room = spaced(rooms.pop())
         objects = [each for each in world.scene.objects if each.id in ids]
         # Objects of one kind may differ; one that can be picked up is enough.
         small = any("pickupable" in each.affordances for each in objects)
@@ -117,7 +118,7 @@ class Sought:
         where = []
         if holder := str(placed.get("in") or ""):
             where.append(kinds([holder]))
-        if room := str(placed.get("room") or "").replace("_", " "):
+        if room := spaced(placed.get("room") or ""):
             where.append(room)
         place = ", ".join(where)
         if not place:

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from wayword.core.episode import JsonObject
+from wayword.core.visible import spaced
 from wayword.verbalize.generic import COMPASS
 
 SPOKEN = ("chat", "ask")
@@ -44,7 +45,7 @@ def place_of(pose: Any) -> str:
 
 def room_of(pose: Any) -> str:
     """Return the room in a pose in words, or empty."""
-    return str(as_mapping(pose).get("room") or "").replace("_", " ")
+    return spaced(as_mapping(pose).get("room") or "")
 
 
 def point_of(pose: Any) -> tuple[float, float] | None:

@@ -33,6 +33,7 @@ from annotated_types import Ge, Gt, Le
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, GroundedRegion, Perceiver, Picture
+from wayword.core.visible import spaced
 from wayword.perception.networks import EYES, indoor_words, open_eye
 from wayword.perception.panorama import direction, encode, read
 from wayword.settings import make
@@ -176,7 +177,7 @@ class SimulatedDetector(Perceiver):
                     view,
                     "detect",
                 )
-                name = obj.kind.replace("_", " ")
+                name = spaced(obj.kind)
                 detections.append(
                     Detection(
                         name,

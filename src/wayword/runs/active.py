@@ -29,6 +29,7 @@ from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.visible import spaced
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
@@ -437,7 +438,7 @@ class ActiveRun:
 def search_outcome(trajectory: Trajectory) -> str:
     """Return how a search with a robot ended: no metric says it, as success is not judged."""
     count = len(trajectory.steps)
-    ended = trajectory.ended.replace("_", " ")
+    ended = spaced(trajectory.ended)
     text = f"{trajectory.episode_id}: {ended} after {count} steps"
     grounded = [note for note in trajectory.notes() if note.kind == "grounded"]
     if grounded:

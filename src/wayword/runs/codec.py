@@ -52,7 +52,7 @@ import numpy as np
 from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import RecordingError, remedy_of
+from wayword.core.errors import RecordingError, reason_of, remedy_of
 from wayword.core.files import open_regular
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
@@ -824,7 +824,7 @@ class Appender:
             with suppress(OSError):
                 self._file.truncate(self.length)
             remedy = remedy_of(error, "free some space")
-            line = f"{self._path}: {(error.strerror or str(error)).lower()}"
+            line = f"{self._path}: {reason_of(error)}"
             raise RecordingError(
                 f"{line}; finished episodes are safe; {remedy} and run the same command again"
             ) from error
@@ -907,6 +907,6 @@ def unusable(path: Path, error: OSError, remedy: str = "") -> RecordingError:
     It ends with the system's own remedy, such as for a full disk, or else with
     ``remedy``.
     """
-    line = f"{path}: {(error.strerror or str(error)).lower()}"
+    line = f"{path}: {reason_of(error)}"
     remedy = remedy_of(error, remedy)
     return RecordingError(f"{line}; {remedy}" if remedy else line)

@@ -16,7 +16,7 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.dataset import FIRST_WORDING, INDEPENDENT, Clusters
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.errors import DataError, RecordingError, UsageError, reason_of
 from wayword.core.files import cache_folder, keep, read_regular, sha256, text_checksum
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
@@ -81,7 +81,7 @@ class Checksums:
             if key not in self.cached:
                 self.cached[key] = sha256(path)
         except OSError as error:
-            problem = (error.strerror or str(error)).lower()
+            problem = reason_of(error)
             raise DataError(path, "", problem, "fetch the data again") from error
         return self.cached[key]
 

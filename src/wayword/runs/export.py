@@ -35,6 +35,7 @@ from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, needing
+from wayword.core.files import make_parent
 from wayword.core.game import Game
 from wayword.core.model import Completion, Image, Message
 from wayword.core.recording import DictatedModel
@@ -211,7 +212,7 @@ def export(
     # Written to another file first, so that the file is complete or missing.
     new = out.with_name(f".{out.name}.new")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(out)
         with new.open("w", newline="\n", **_ENCODING) as file:
             for lines in _lines(opened, options, strategy, card, folder, on_episode):
                 file.writelines(lines)
@@ -266,7 +267,7 @@ def _lines(
         steps = run.config["identity"].get("max_steps") or 0
         data[run] = (
             dataset,
-            of_ids(dataset.tasks, set(run.index.ids())),
+            of_ids(dataset.tasks, run.index.ids()),
             card.describe(run),
             steps,
         )
@@ -656,7 +657,7 @@ def _pictured(
         camera = dataset.perceiver()
         if camera is not None and "picture" not in camera.capabilities:
             camera = None
-        tasks = of_ids(dataset.tasks, set(run.index.ids()))
+        tasks = of_ids(dataset.tasks, run.index.ids())
         for step, about in _steps(run, options):
             task = tasks.get(about["episode"])
             observation = step.observation

@@ -30,6 +30,7 @@ from wayword.agents.strategies.strategy import instruction
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.files import make_parent
 from wayword.core.visible import escaped, visible
 from wayword.runs.config import success_of
 from wayword.runs.export import OnEpisode, records, require_new
@@ -216,7 +217,7 @@ def export_harbor(
         ]
         for path, text in world.files_of(name, task, actions):
             file = out / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_parent(file)
             file.write_text(text, encoding="utf-8", newline="\n")
         player = files("wayword.runs").joinpath("harbor_player.py").read_bytes()
         (out / name / "solution" / "solve.py").write_bytes(player)
@@ -279,7 +280,7 @@ class _World:
         limit = identity.get("max_steps") or dataset.max_steps
         options += ["--max-steps", str(limit)]
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        tasks = of_ids(dataset.tasks, set(run.index.ids()))
+        tasks = of_ids(dataset.tasks, run.index.ids())
         return cls(dataset, name, slug, options, limit, tasks)
 
     def files_of(

@@ -22,6 +22,7 @@ from wayword.core.dataset import FIRST_WORDING, Dataset
 from wayword.core.episode import JsonObject
 from wayword.core.files import text_checksum
 from wayword.core.model import Model
+from wayword.core.visible import spaced
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.runs.plan import Plan
@@ -275,9 +276,7 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
 def omitted(dataset: Dataset) -> Mapping[str, int]:
     """Numbers of published records that were left out, by cause."""
     counts = dataset.omissions.items()
-    return {
-        str(cause).replace("_", " "): int(count) for cause, count in counts if count
-    }
+    return {spaced(cause): int(count) for cause, count in counts if count}
 
 
 # Packages whose version may change results.

@@ -28,7 +28,7 @@ import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.files import cache_folder, keep, open_regular
+from wayword.core.files import cache_folder, keep, make_parent, open_regular
 from wayword.core.geometry import Bools, Floats
 from wayword.core.model import Choice
 from wayword.core.trajectory import Trajectory
@@ -471,7 +471,7 @@ class Index:
         With ``read``, records that are not in the table yet are read first. Raises
         ``sqlite3.DatabaseError`` if ``instruction`` is given now and was not before.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         # Sixty seconds: another process may be reading texts.
         with closing(sqlite3.connect(path, timeout=60)) as db:
             db.executescript(

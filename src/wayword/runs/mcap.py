@@ -20,6 +20,7 @@ from typing import Any
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import needing
+from wayword.core.files import make_parent
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.export import OnEpisode, records, require_new, row_of
 from wayword.runs.record import RunFolder
@@ -43,7 +44,7 @@ def export_mcap(
     for run, record in records([RunFolder.read(path) for path in runs], on_episode):
         name = re.sub(r"[^\w.-]", "_", record.episode_id)
         path = out / run.path.name / f"{name}.mcap"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         with path.open("xb") as file:
             write_episode(writers.Writer(file), record.trajectory)
         done += 1

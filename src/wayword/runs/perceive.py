@@ -26,7 +26,7 @@ from wayword.agents.pages import Prompts
 from wayword.agents.prompting import ask_all
 from wayword.core.blocking import blocking
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import read_json
+from wayword.core.files import make_parent, read_json
 from wayword.core.geometry import absolute, sector
 from wayword.core.model import Model, Sampling, user
 from wayword.core.perceiver import Picture
@@ -322,7 +322,7 @@ def sheet(
 def _write(path: Path, content: bytes) -> None:
     """Write a file. Raises ``RecordingError`` for a folder that cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         write_atomically(path, content)
     except OSError as error:
         raise unusable(path, error, "give a writable folder") from error

@@ -81,7 +81,7 @@ class Redrawing:
             return {}
         if run not in self._opened:
             opened = dataset_of(run, *self._source)
-            known = of_ids(opened.tasks, set(run.index.ids()))
+            known = of_ids(opened.tasks, run.index.ids())
             self._opened[run] = opened, known
         dataset, tasks = self._opened[run]
         return drawn_again(trajectory, dataset, tasks.get(record.episode_id))

@@ -26,6 +26,7 @@ from wayword.core.action import Rejection
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
 from wayword.core.errors import BudgetExhausted, UsageError
+from wayword.core.files import make_parent
 from wayword.core.model import Image, Message, Model
 from wayword.core.sight import Frame, to_image
 from wayword.metrics.intervals import Interval, rate_interval
@@ -104,7 +105,7 @@ async def _probe(plan: Probing) -> list[Answered]:
     if plan.out is not None:
         if plan.out.exists():
             raise UsageError(f"{plan.out} exists; name another file for the answers")
-        plan.out.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(plan.out)
         plan.out.touch()
     options = Plan("mapgpt", plan.on, plan.model, cache=plan.cache)
     account = Account(None, plan.max_dollars)

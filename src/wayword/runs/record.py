@@ -21,7 +21,7 @@ import numpy as np
 from wayword.core import registry
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
-from wayword.core.files import read_regular
+from wayword.core.files import make_parent, read_regular
 from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import codec, remote
@@ -489,7 +489,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         if tokens or dollars:
             with closing(configs.Spending(new)) as spending:
                 spending.write(LedgerRow(tokens, dollars))
-        out.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(out)
         new.replace(out)
     except OSError as error:
         raise codec.unusable(out, error, "give a writable folder") from error

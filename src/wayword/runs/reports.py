@@ -785,7 +785,7 @@ def run_owners(
 
     def tasks() -> Mapping[str, Task]:
         """Return the tasks by id, from the dataset's files."""
-        return of_ids(dataset_of(run, data).tasks, set(names))
+        return of_ids(dataset_of(run, data).tasks, names)
 
     return owners_of(clusters, names, cluster, tasks)
 

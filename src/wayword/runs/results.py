@@ -20,6 +20,7 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
 from wayword.core.rollout import Outcome
+from wayword.core.visible import comma_separated
 from wayword.runs import reports
 from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
@@ -289,7 +290,7 @@ def _path_of(other: RunResult | Path | str, method: str) -> Path:
 def metric_names(metrics: Sequence[str]) -> list[str]:
     """Metric names from a list, or from text as on the command line: ``"sr,spl"``."""
     if isinstance(metrics, str):
-        return [name.strip() for name in metrics.split(",") if name.strip()]
+        return comma_separated(metrics)
     # Notebooks pass all kinds of values.
     if not isinstance(metrics, Sequence) or not all(
         isinstance(each, str) for each in metrics

@@ -11,6 +11,7 @@ import numpy as np
 
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import UsageError
+from wayword.core.visible import spaced
 from wayword.settings import make
 from wayword.worlds.objectnav.robot import RosBase, RosSettings
 from wayword.worlds.objectnav.simulated import SimulatedBase
@@ -82,7 +83,7 @@ def simulated(
     base = SimulatedBase(place, settings.camera)
     base.start(episode)
     robot = FakeRobot(base, parse_faults(faults))
-    names = sorted({item.type.replace("_", " ") for item in place.scene.objects})
+    names = sorted({spaced(item.type) for item in place.scene.objects})
     with running(robot, port) as url:
         target = first_target(base)
         yield SimulatedRobot(url, names, search_command(url, target))
@@ -96,7 +97,7 @@ def first_target(base: SimulatedBase) -> str:
     for item in base.place.surfaces.objects:
         distance = math.dist(start, (item.x, item.y))
         if item.height >= LEAST_HEIGHT and distance >= LEAST_DISTANCE:
-            furniture.append((distance, item.type.replace("_", " ")))
+            furniture.append((distance, spaced(item.type)))
     return min(furniture)[1]
 
 

@@ -221,7 +221,7 @@ def _tour_ndtw(
     tours: Mapping[Tour, Sequence[str]],
 ) -> str:
     """t-nDTW with its interval over scenes; a tour counts by its number of episodes."""
-    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    tasks = of_ids(dataset.tasks, run.index.ids())
     values = list[float]()
     scenes = list[str]()
     for (scene, _), ids in tours.items():

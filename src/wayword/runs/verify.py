@@ -62,7 +62,7 @@ def verify(
         if difference:
             yield "", difference
     # Only the episodes that were played are read.
-    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    tasks = of_ids(dataset.tasks, run.index.ids())
     replay = _Replay(dataset, identity)
     for record in run.records():
         try:

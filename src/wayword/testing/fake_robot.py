@@ -30,6 +30,7 @@ from wayword.core.errors import needing
 from wayword.core.files import READER_ERRORS, describe_error
 from wayword.core.loopback import binding, is_local_request
 from wayword.core.sight import png
+from wayword.core.visible import spaced
 from wayword.perception.networks.colors import color_of
 from wayword.render.parts import MeshBuilder, Paint
 from wayword.render.raster import Mesh, PinholeCamera, draw
@@ -359,7 +360,7 @@ def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
         # Faces are visible from one side, walls from both.
         builder.add_face(front[::-1], WALL_PAINT)
     for item in surfaces_of(scene).objects:
-        number = builder.add_name(item.type.replace("_", " "))
+        number = builder.add_name(spaced(item.type))
         west, south, east, north = item.box
         low = (west, south, item.bottom)
         high = (east, north, item.bottom + item.height)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from wayword.core.geometry import relative
 from wayword.core.perceiver import Perceiver
+from wayword.core.visible import spaced
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.street.world import StreetObservation
@@ -148,7 +149,7 @@ def _feedback(result: Feedback) -> str:
     """Return what happened, as a sentence: what was carried out, not what was asked for."""
     # What was carried out may differ from the action: where no street leads to the left, a
     # left turn goes on forward.
-    executed = str(result.details.get("executed", "")).replace("_", " ")
+    executed = spaced(result.details.get("executed", ""))
     sentences = {
         "no_turn": "There is no way to turn into here, so you went forward.",
         "dead_end": "The street ends here, so you stopped.",

@@ -360,7 +360,7 @@ class Content:
                     # episode of a run that still goes on may be in no list yet.
                     at = places.get(episode, len(ids))
                     part = ids[at : at + _AT_ONCE] or [episode]
-                    tasks = of_ids(sources.dataset.tasks, set(part))
+                    tasks = of_ids(sources.dataset.tasks, part)
                     instructions.clear()
                     instructions.update((name, "") for name in part)
                     for name, task in tasks.items():

@@ -241,7 +241,7 @@ def open_sources(
         dataset = open_plan(plan, run)
         # Without the run's own perceiver its words would be another one's.
         words = bool(plan.perceiver()[0]) or not identity["perceiver"]
-        sources = Sources(dataset, of_ids(dataset.tasks, set(ids)), words=words)
+        sources = Sources(dataset, of_ids(dataset.tasks, ids), words=words)
     except WaywordError as error:
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
     sources.folder = run.path

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from wayword.core.episode import JsonObject
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
+from wayword.core.visible import spaced
 from wayword.metrics import accounting
 from wayword.metrics import table as tables
 from wayword.metrics.mistakes.causes import label_of
@@ -40,6 +41,7 @@ _UNITS = {
 template_function(label_of)
 template_function(count)
 template_function(wind)
+template_function(spaced)
 
 # Metrics in words.
 
@@ -70,7 +72,7 @@ def value(metric: Metric, score: float | None) -> str:
 def title(metric: Metric) -> str:
     """Return the metric's name on pages, where accounting metrics are written out in full."""
     if metric in accounting.METRICS:
-        return metric.key.replace("_", " ").capitalize()
+        return spaced(metric.key).capitalize()
     return metric.label
 
 
@@ -193,12 +195,6 @@ facts = macro("parts.html", "facts")
 """Names and values of any JSON; nothing for an empty mapping."""
 shown = macro("parts.html", "shown")
 """A value as text, number, list, table or nested facts."""
-
-
-@template_function
-def spaced(key: object) -> str:
-    """Return a key in words: ``low level`` for ``low_level``."""
-    return str(key).replace("_", " ")
 
 
 @template_function

@@ -17,13 +17,13 @@ import numpy as np
 from wayword.core.episode import Json, JsonObject
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
-from wayword.core.visible import visible
+from wayword.core.visible import spaced, visible
 from wayword.metrics import accounting
 from wayword.metrics.mistakes.causes import CAUSES, label_of, meaning_of
 from wayword.runs.config import caveats_of
 from wayword.runs.identity import cast_of
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import column, interval, spaced, title, value
+from wayword.viewer.figures import column, interval, title, value
 from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing
 from wayword.viewer.markup import Html, page, render
 

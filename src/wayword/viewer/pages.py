@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.episode import JsonObject
-from wayword.core.errors import RecordingError, UsageError, WaywordError, suggest
+from wayword.core.errors import (
+    RecordingError,
+    UsageError,
+    WaywordError,
+    reason_of,
+    suggest,
+)
 from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Trajectory
@@ -137,7 +143,7 @@ def write_pages(
         sources = open_sources(rows.run, ids, data, trusted)
         paged = _write(rows, chosen, folder, sources, on_page)
     except OSError as error:
-        problem = (error.strerror or str(error)).lower()
+        problem = reason_of(error)
         raise RecordingError(
             f"{folder}: {problem}; give another folder with --out"
         ) from error

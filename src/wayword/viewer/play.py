@@ -32,6 +32,7 @@ from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.geometry import Point, displaced, relative
 from wayword.core.trajectory import Step
+from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
 from wayword.metrics import accounting
@@ -44,7 +45,6 @@ from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 from wayword.verbalize import street
 from wayword.viewer import figures
-from wayword.viewer.figures import spaced
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import heading_and_length
 from wayword.viewer.maps.babyai import GridItem, cell, grid_item, item_shape

@@ -222,7 +222,7 @@ class Commander:
         number = self._index(i)
         holders = objects.holders(number)
         furniture = [k for k in holders if k < objects.first_actor]
-        room = layout.room_at(float(objects.x[number]), float(objects.y[number]))
+        room = layout.room_at(*objects.point(number))
         # The last holder is the outermost one: an actor, if one carries the object.
         is_held = holders[-1:] and holders[-1] >= objects.first_actor
         if not furniture or is_held:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from wayword.agents.clauses import MOTION, NUMBERS, ORDINALS, Clause, plain_words
-from wayword.core.visible import single_line
+from wayword.core.visible import single_line, spaced
 
 Kind = Literal["lights", "intersections"]
 
@@ -321,7 +321,7 @@ class TurnCounts:
             self.steps = self.steps + 1
             self.stretch_steps = self.stretch_steps + 1
         elif word != "stop":
-            self.turn = word.replace("_", " ")
+            self.turn = spaced(word)
             self.steps = 0
             self.stretch_steps = self.block_steps = 0
             self.junctions = self.crossroads = self.lights = 0

@@ -463,7 +463,7 @@ def standing_places(layout: Layout) -> tuple[Point, ...]:
     # The largest component; of two equal ones, the one with the lowest cell.
     while unvisited:
         start = min(unvisited)
-        house.stand(actor, float(grid.x[start]), float(grid.y[start]))
+        house.stand(actor, *grid.point(start))
         component = {int(p) for p in np.flatnonzero(Trip(house, actor).steps >= 0)}
         unvisited -= component | {start}
         # ``max`` keeps the first of equal size.

@@ -21,6 +21,7 @@ from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
+from wayword.core.visible import spaced
 from wayword.metrics.conditions import answer_given
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.causes import meaning_of
@@ -200,7 +201,7 @@ def _all_rejected(evidence: EpisodeFacts) -> Fact | None:
     steps = evidence.trajectory.steps
     if any(isinstance(step.decision, Decision) for step in steps):
         return None
-    reason = getattr(steps[0].decision, "kind", "").replace("_", " ")
+    reason = spaced(getattr(steps[0].decision, "kind", ""))
     if len(steps) == 1:
         return Fact("rejected", reason=reason)
     return Fact("all_rejected", count=len(steps), reason=reason)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from wayword.core.action import Decision
 from wayword.core.geometry import bearing, relative
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import spaced
 from wayword.metrics.conditions import Sought
 from wayword.metrics.mistakes.facts import EpisodeFacts
 from wayword.metrics.mistakes.wording import Fact
@@ -103,7 +104,7 @@ def failures(trajectory: Trajectory, least: float) -> list[Fact]:
     if len(failed) == 1:
         action = getattr(steps[failed[0]].decision, "action", "the action")
         what = "was blocked" if blocked else "failed"
-        words = str(action).replace("_", " ")
+        words = spaced(action)
         return [Fact("step_failed", action=words, step=failed[0] + 1, what=what)]
     what = "were blocked" if blocked else "failed"
     return [Fact("steps_failed", failed=len(failed), count=len(steps), what=what)]

@@ -10,6 +10,7 @@ from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import spaced
 from wayword.metrics.conditions import Condition, Sought, conditions
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.progress import GoalProgress
@@ -87,7 +88,7 @@ class EpisodeFacts:
         if isinstance(decision, Decision):
             action = decision.action
             words = f"{action.name} {', '.join(action.arguments)}"
-            return words.strip().replace("_", " ")
+            return spaced(words.strip())
         return f"a rejected answer ({decision.kind.replace('_', ' ')})"
 
     def end(self, actor: str = "") -> str:

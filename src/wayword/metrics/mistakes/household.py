@@ -7,6 +7,7 @@ from itertools import chain
 
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import spaced
 from wayword.metrics.conditions import Sought, answer_given
 from wayword.metrics.mistakes.behavior import behavior, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
@@ -173,7 +174,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     about = alone[names[0]]
 
     # Shared by both explanations: the hands, and the company.
-    held = [_spaced(each.get("name")) for each in listed(final.observation, "holding")]
+    held = [spaced(each.get("name")) for each in listed(final.observation, "holding")]
     shared = _shared(evidence)
     notes = _company(evidence, final.actor)
     # Full hands explain why nothing was taken; what others hold is a note.
@@ -186,7 +187,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
         start = {} if is_full else {"with": "with"}
         done = "taken" if about.small else "used"
         none = "none" if len(names) > 1 else "not"
-        in_view = [_spaced(name) for name in names]
+        in_view = [spaced(name) for name in names]
         end = Fact("left_alone", names=in_view, none=none, done=done, **start, **shared)
     else:
         first = seen[names[0]]
@@ -197,7 +198,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
         if seer != final.actor:
             kind = "other_had_seen"
             who = seer
-        name = _spaced(names[0])
+        name = spaced(names[0])
         end = Fact(kind, who=who, name=name, first=first, done=done, **shared)
     more = []
     if notes:
@@ -231,7 +232,7 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
             feedback = evidence.trajectory.steps[number - 1].feedback
             failed = ""
             if not feedback.ok:
-                failed = feedback.status.replace("_", " ")
+                failed = spaced(feedback.status)
             end = Fact(
                 "nothing_done",
                 **_shared(evidence),
@@ -239,16 +240,11 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
                 action=evidence.acted(number),
                 acted=number,
                 goal=words,
-                object=_spaced(name),
+                object=spaced(name),
                 failed=failed,
             )
             return Explanation(end)
     return None
-
-
-def _spaced(name: object) -> str:
-    """An object's name as on the map: ``soap bar 1`` for ``soap_bar_1``."""
-    return str(name).replace("_", " ")
 
 
 def _never_in_view(evidence: EpisodeFacts) -> Explanation:

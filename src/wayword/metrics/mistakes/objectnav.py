@@ -10,6 +10,7 @@ from typing import Any
 
 from wayword.core.episode import JsonObject
 from wayword.core.trajectory import GAVE_UP, GROUNDED
+from wayword.core.visible import spaced
 from wayword.metrics.mistakes.behavior import behavior
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
@@ -43,7 +44,7 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
     near = nearest if nearest < math.inf else None
     end = _end(evidence, target)
     in_view = len({number for _, number, _ in views})
-    missed = [str(shown.get("kind")).replace("_", " ")]
+    missed = [spaced(shown.get("kind"))]
     if alarm := evidence.causes.get("false_alarm", 0):
         unreported = Fact(
             "unreported",

@@ -21,7 +21,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
-from wayword.core.files import process_runs, text_checksum
+from wayword.core.files import make_parent, process_runs, text_checksum
 from wayword.core.model import (
     Answer,
     Choice,
@@ -105,7 +105,7 @@ class AnswerCache:
         self._owner = f"{os.getpid()} {socket.gethostname()} {secrets.token_hex(4)}"
         # Opening creates the file; reading from it finds out if it is a cache.
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_parent(path)
             self._db = sqlite3.connect(
                 path, timeout=30, isolation_level=None, check_same_thread=False
             )

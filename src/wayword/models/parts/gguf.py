@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cache_folder
+from wayword.core.files import cache_folder, make_parent
 from wayword.models.parts.weights import Weights
 
 # ggml's numbers of the two formats, both in blocks of 32 weights with a scale of their own
@@ -67,7 +67,7 @@ def requantise(source: Path, target: Path) -> None:
     Other processes never see an incomplete file. Raises ``DataError`` if the source is
     not GGUF version 3, ``OSError`` if the target cannot be written.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_parent(target)
     handle, name = tempfile.mkstemp(dir=target.parent, suffix=".part")
     try:
         with source.open("rb") as file, os.fdopen(handle, "wb") as out:

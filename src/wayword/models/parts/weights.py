@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import cache_folder, sha256
+from wayword.core.files import cache_folder, make_parent, sha256
 
 
 def weights_folder() -> Path:
@@ -278,7 +278,7 @@ def fetch(name: str = "smollm2") -> Path:
             paths.append(present)
             continue
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_parent(target)
             # On the target's file system, where os.replace() is atomic.
             with tempfile.TemporaryDirectory(
                 dir=target.parent,

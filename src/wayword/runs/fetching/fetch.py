@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wayword.core.errors import UsageError, WaywordError, remedy_of
-from wayword.core.files import find_any, reading, sha256
+from wayword.core.files import find_any, make_parent, reading, sha256
 from wayword.runs.catalog import data_check
 from wayword.runs.codec import Appender
 from wayword.runs.fetching.download import (
@@ -187,7 +187,7 @@ def _place(
 
 def _move(result: Path, target: Path, put: Put) -> None:
     """Move a file, or each file of a folder that is not there yet, to its final name."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_parent(target)
     if not put.count:
         result.replace(target)
         return

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from wayword.core.errors import UsageError
+from wayword.core.files import make_parent
 from wayword.runs.fetching.download import CHUNK_BYTES, OnBytes, git_blob
 from wayword.runs.fetching.table import Download, Put
 
@@ -140,7 +141,7 @@ def _unpack_member(
         target = part / inside
         assert member.content is not None  # regular files have content
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_parent(target)
             # A name that is there already, also in other letters, is refused.
             with target.open("xb") as file:
                 while block := member.content.read(CHUNK_BYTES):

@@ -18,6 +18,7 @@ from wayword.agents.search.costmap import CELL, Costmap, frontiers
 from wayword.core.episode import JsonObject
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
+from wayword.core.visible import spaced
 from wayword.metrics.recorded import as_mapping, finite
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
@@ -125,7 +126,7 @@ def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
     for is_target, _, item in drawn:
         middle = (item.x, item.y)
         corners = Extent.around(middle, item.width, item.depth).corners
-        name = item.type.replace("_", " ")
+        name = spaced(item.type)
         if not is_target:
             shapes.append(Shape("rect", corners, "furniture", name, name))
         elif max(item.width, item.depth) < _SMALL:

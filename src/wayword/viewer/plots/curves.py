@@ -20,7 +20,7 @@ import numpy as np
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.geometry import Floats
-from wayword.core.visible import single_line
+from wayword.core.visible import single_line, spaced
 from wayword.runs import reports
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
@@ -287,5 +287,5 @@ def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:
 
 def _sentence(name: str) -> str:
     """Return a column's name as a label: ``Success rate`` for ``rollout/success_rate``."""
-    words = name.rpartition("/")[2].replace("_", " ")
+    words = spaced(name.rpartition("/")[2])
     return words[:1].upper() + words[1:]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wayword.core.errors import UsageError, needing, suggest
+from wayword.core.files import make_parent
 from wayword.runs.codec import unusable
 from wayword.viewer.plots.charts import (
     draw_causes,
@@ -73,7 +74,7 @@ class Plot:
         # Before the folder is made: an unknown ending must leave nothing behind.
         content = self._render(format_of(file))
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_parent(file)
             file.write_bytes(content)
         except OSError as error:
             raise unusable(file, error) from error

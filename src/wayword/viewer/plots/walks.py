@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
+from wayword.core.visible import spaced
 from wayword.runs import reports
 from wayword.runs.config import success_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.viewer import maps
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import spaced
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.content import (
     LANDMARK,

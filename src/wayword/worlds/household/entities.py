@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.geometry import Point
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
@@ -210,6 +211,10 @@ class Entities:
         for member in members:
             members += self.contents(member)
         return members
+
+    def point(self, i: int) -> Point:
+        """Return the point (metres) in the plan at which an entity is."""
+        return float(self.x[i]), float(self.y[i])
 
     def holders(self, i: int) -> list[int]:
         """Return everything that holds an object, innermost first.

@@ -430,7 +430,7 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
     # Only what can be carried may be in the wrong place.
     if "pickupable" in entities.specs[i].affordances:
         if goal.receptacle and goal.at is not None:
-            is_near = goal.is_near_target(float(entities.x[i]), float(entities.y[i]))
+            is_near = goal.is_near_target(*entities.point(i))
             # Both must hold: the receptacle, and the point on it.
             is_inside = int(entities.inside[i]) == skills.number(goal.receptacle)
             if not is_inside or not is_near:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.episode import Json, JsonObject
-from wayword.core.geometry import Bools, Floats, box_distance, relative
+from wayword.core.geometry import Bools, Floats, Point, box_distance, relative
 from wayword.worlds.household.entities import INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
@@ -288,8 +288,7 @@ class House:
         for i in range(entities.objects):
             # Furniture that stands free: not inside another piece.
             is_furniture = entities.is_receptacle(i) and entities.is_root[i]
-            x = float(entities.x[i])
-            y = float(entities.y[i])
+            x, y = entities.point(i)
             # A seen piece keeps the bearing and distance of its visible part.
             if i in rows or not is_furniture:
                 continue
@@ -488,12 +487,12 @@ def _bearer(house: House, i: int) -> Actor | None:
     return next((a for a in house.actors.values() if a.number == holder), None)
 
 
-def _position(house: House, i: int) -> tuple[float, float]:
+def _position(house: House, i: int) -> Point:
     """Return where an object is (metres); a held one is where the body is."""
     actor = _bearer(house, i)
     if actor is not None:
         return actor.x, actor.y
-    return float(house.entities.x[i]), float(house.entities.y[i])
+    return house.entities.point(i)
 
 
 def _receptacle(house: House, i: int) -> str:

@@ -118,9 +118,8 @@ def _aim(house: House, r: int, spot: str) -> Point:
     offset = parse_spot(spot)
     if offset is None:
         raise Fail("no_spot", spot=spot)
-    x = float(house.entities.x[r]) + offset[0]
-    y = float(house.entities.y[r]) + offset[1]
-    return x, y
+    x, y = house.entities.point(r)
+    return x + offset[0], y + offset[1]
 
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
@@ -510,7 +509,7 @@ def go_explore(script: SkillRun, name: str) -> Details:
         # A door belongs to both of its rooms.
         if entities.objects <= i < entities.first_actor:
             return name in house.layout.scene.doors[i - entities.objects].rooms
-        return house.layout.room_at(float(entities.x[i]), float(entities.y[i])) == name
+        return house.layout.room_at(*entities.point(i)) == name
 
     names = {i: house.name(me, i) for i in observed if is_in_room(i)}
     openable = [i for i in names if entities.openable[i]]

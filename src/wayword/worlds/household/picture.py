@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from wayword.core.geometry import Floats, Point, bounding_box, box_corners, unit
 from wayword.core.marks import Mark
 from wayword.core.sight import Frame, Painter, PictureView
+from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.render.parts import (
     HOMES,
@@ -145,9 +146,7 @@ class HouseholdPainter(Painter):
     def kinds(self, world: World) -> Mapping[int, str]:
         """Map the number of every object to its type in words."""
         entities = _house(world).entities
-        return {
-            i + 1: entities.type(i).replace("_", " ") for i in range(entities.objects)
-        }
+        return {i + 1: spaced(entities.type(i)) for i in range(entities.objects)}
 
     def frame(
         self,
@@ -233,7 +232,7 @@ def placements(
     # Objects on a holder follow its shift, which must be known before theirs.
     for i in _holders_first(t):
         if t.is_exposed[i]:
-            place = spread.get(i, (float(t.x[i]), float(t.y[i])))
+            place = spread.get(i, t.point(i))
             placed.append(
                 _placement(
                     t,
@@ -369,8 +368,7 @@ def _spread_on(t: Entities, holder: int) -> dict[int, Point]:
             # Appliances on a counter stay, and nothing is drawn within them.
             half_x = spec.width / 2
             half_y = spec.depth / 2
-            x = float(t.x[i])
-            y = float(t.y[i])
+            x, y = t.point(i)
         else:
             half_x = min(spec.width, base.width) / 2
             half_y = min(spec.depth, base.depth) / 2
@@ -403,8 +401,7 @@ def _free_place(
     cell of the holder, whose centers are ``grid_x`` (W,) and ``grid_y`` (H,); ``half``
     are the half extents of the box; all metres.
     """
-    x = float(t.x[i])
-    y = float(t.y[i])
+    x, y = t.point(i)
     # Sums of cells in all boxes at once, by the table of sums from the corner.
     sums = np.zeros((len(grid_y) + 1, len(grid_x) + 1), np.int64)
     sums[1:, 1:] = taken.cumsum(axis=0).cumsum(axis=1)

@@ -44,6 +44,10 @@ class Lattice:
     neighbors: Ints
     doors: tuple[NDArray[np.intp], ...]
 
+    def point(self, i: int) -> Point:
+        """Return a position, metres."""
+        return float(self.x[i]), float(self.y[i])
+
 
 def find_lattice(
     layout: Layout,
@@ -537,8 +541,7 @@ class Trip:
         eye = me.body.eye
         closed = house.entities.closed_doors
         for goal in nearest_first[:max_tries].tolist():
-            x = float(grid.x[goal])
-            y = float(grid.y[goal])
+            x, y = grid.point(goal)
             if goal == self.start:  # which the lattice has only to 1e-6 m
                 x = me.x
                 y = me.y

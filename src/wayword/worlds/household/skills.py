@@ -594,10 +594,7 @@ class HighLevelSkills(Skills):
         # Still unseen: one look from the middle of the room shows what can be seen at
         # all.
         if not self.me.discovered[i]:
-            room = self.world.layout.room_at(
-                float(self.entities.x[i]),
-                float(self.entities.y[i]),
-            )
+            room = self.world.layout.room_at(*self.entities.point(i))
             yield from self._walk(Action("go_explore", (room,)), room)
         if not self.me.discovered[i]:
             raise PlanningFailed(f"{obj} is not visible from the middle of its room")

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from wayword.core.geometry import Point, bearing
 from wayword.core.sight import Frame, Painter, PictureView
+from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.render.parts import HOMES, LOOKS, PARTS, checksum, joined, look_paint
 from wayword.render.raster import Mesh, PinholeCamera, draw
@@ -142,7 +143,7 @@ def scene_mesh(place: SimulatedScene) -> Mesh:
             continue
         spec = scene.objects[number]
         words = place.words.get(spec.id, "")
-        adjective = words.removesuffix(spec.type.replace("_", " ")).strip()
+        adjective = words.removesuffix(spaced(spec.type)).strip()
         meshes.append(object_mesh(replace(each, paint=look_paint(adjective))))
     return joined(meshes)
 

@@ -17,6 +17,7 @@ from wayword.core import geometry as geo
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import Bools, Floats, Point
+from wayword.core.visible import spaced
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
@@ -359,7 +360,7 @@ class SimulatedScene:
     ) -> Shown:
         """Return an object (by index) as seen from a pose (x, y, heading)."""
         o = self.surfaces.objects[i]
-        words = self.words.get(o.id, o.type.replace("_", " "))
+        words = self.words.get(o.id, spaced(o.type))
         box = (
             o.x,
             o.y,

@@ -27,7 +27,7 @@ from annotated_types import Ge, Le
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import absolute, bearing, relative
-from wayword.core.visible import single_line
+from wayword.core.visible import single_line, spaced
 from wayword.settings import Checked
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
@@ -287,7 +287,7 @@ class ThorBase:
             name = str(record["objectId"])
             label = str(record["objectType"])
             kind = type_name(label)
-            words = kind.replace("_", " ")
+            words = spaced(kind)
             key = name if name in self._words else label
             if key in self._words:
                 name = key

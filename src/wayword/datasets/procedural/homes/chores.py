@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from wayword.core.visible import spaced
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import (
@@ -255,7 +256,7 @@ PLURALS: Mapping[str, str] = Table("chores", "plurals")
 
 def spoken_name(kind: str) -> str:
     """Return a type's everyday name: ``counter`` for ``counter_top``."""
-    return EVERYDAY_NAMES.get(kind, kind.replace("_", " "))
+    return EVERYDAY_NAMES.get(kind, spaced(kind))
 
 
 def plural(words: str) -> str:

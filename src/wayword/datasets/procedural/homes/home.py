@@ -348,7 +348,7 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     if not len(places):
         return ()
     nearest = places[np.argmin((grid.x[places] - x) ** 2 + (grid.y[places] - y) ** 2)]
-    house.stand(walker, float(grid.x[nearest]), float(grid.y[nearest]))
+    house.stand(walker, *grid.point(nearest))
     trip = Trip(house, walker)
     try:
         for target_room in layout.scene.rooms:
@@ -364,8 +364,8 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     closed = [True] * house.entities.doors
     radius = walker.body.radius
     starts = []
-    for cell in np.flatnonzero(trip.steps >= 0):
-        point = (float(grid.x[cell]), float(grid.y[cell]))
+    for cell in np.flatnonzero(trip.steps >= 0).tolist():
+        point = grid.point(cell)
         if can_stand(layout, radius, point, closed):
             starts.append((round(point[0], 6), round(point[1], 6)))
     return tuple(starts)

@@ -86,26 +86,33 @@ PAIR = """<style>
   main {{ display: grid; grid-template-columns: 1fr 1fr; gap: 24px }}
   b {{ font-size: 24px }} p {{ margin: 6px 0 12px; min-height: 3.6em }} img {{ width: 100% }}
 </style><main>{}</main>"""
-CARD = "<section><b style='color:{}'>{}</b><p>{}</p><img src='data:image/png;base64,{}'></section>"
+CARD = (
+    "<section><b style='color:{}'>{}</b><p>{}</p>"
+    "<img src='data:image/png;base64,{}'></section>"
+)
 
 
 def pair(page: Page, server: Server, solved: str, failed: str, out: Path) -> None:
     """Both trajectories of the walker with their instructions, in one picture."""
     cards = []
     for episode, colour, title in (
-        (solved, "#1a7f37", "solved"),
-        (failed, "#c11f36", "failed"),
+        (solved, "#1a7f37", "Solved"),
+        (failed, "#c11f36", ""),
     ):
         page.goto(f"{server.address}run/houses-walker/episode?id={episode}")
         page.wait_for_selector("body[data-experts]")
         page.keyboard.press("End")
         page.wait_for_timeout(300)
         page.evaluate(
-            "document.querySelectorAll('figure button').forEach(b => b.remove())"
+            "document.querySelectorAll('figure button, .copy').forEach(b => b.remove())"
         )
         drawn = base64.b64encode(page.locator(MAP).first.screenshot()).decode()
         instruction = page.locator(INSTRUCTION).first.inner_text()
-        cards.append(CARD.format(colour, title, html.escape(instruction), drawn))
+        # The failed one says what went wrong.
+        title = title or page.locator(".mistake-words").first.inner_text()
+        cards.append(
+            CARD.format(colour, html.escape(title), html.escape(instruction), drawn)
+        )
     page.goto("about:blank")  # the viewer's pages allow no style of others
     page.set_content(PAIR.format("".join(cards)))
     page.locator("body").wait_for()

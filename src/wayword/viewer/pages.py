@@ -180,6 +180,8 @@ def _write(
     links = {}
     for at, each in enumerate(chain):
         links[each] = Links(before=around[at], after=around[at + 2])
+    if on_page is not None:
+        on_page(0, len(chosen))
     for done, each in enumerate(chosen, 1):
         record = rows.run.record(each)
         document = Document.of(record, sources).json(_PATIENCE)

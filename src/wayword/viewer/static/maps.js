@@ -240,7 +240,7 @@ function gatherNames(names, k) {
     group.sort((a, b) => middle(a, along) - middle(b, along));
     const words = group.map((name) => name.dataset.name.replace("→ ", "")),
       kinds = new Set(words.map((each) => each.replace(/ \d+$/, ""))),
-      more = words.length > NAMED ? " + " + (words.length - NAMED) : "";
+      more = words.length > NAMED ? `, ${words.length - NAMED} more` : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
       (kinds.size > 1 ? words.slice(0, NAMED).join(", ") + more : [...kinds][0] + " × " + group.length);

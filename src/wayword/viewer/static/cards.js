@@ -2,8 +2,8 @@
 const tables = [...document.querySelectorAll("table.board")];
 if (tables.length) {
   const value = (row, column) => {
-    const cell = row.cells[column],
-      number = cell.dataset.value;
+    const cell = row.cells[column];
+    const number = cell.dataset.value;
     return number === undefined ? cell.textContent : Number(number);
   };
   const sortable = (table) =>
@@ -24,10 +24,10 @@ if (tables.length) {
     });
   tables.forEach(sortable);
   const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
-  const words = document.querySelector("#words"),
-    version = document.querySelector("#version"),
-    verified = document.querySelector("#verified"),
-    count = document.querySelector("#count");
+  const words = document.querySelector("#words");
+  const version = document.querySelector("#version");
+  const verified = document.querySelector("#verified");
+  const count = document.querySelector("#count");
   const filter = () => {
     let shown = 0;
     for (const row of rows) {

@@ -9,7 +9,6 @@
   const scrubber = document.querySelector(".scrubber");
   const clauses = [...document.querySelectorAll(".instruction .clause")];
   const main = document.querySelector("main");
-  const mistake = Number(main.dataset.mistake || 0);
   const opens = Number(main.dataset.opens || 0); // where a failed walk left the path, else the mistake
   let now = 0; // 0: before the first step
 
@@ -68,9 +67,10 @@
       part.classList.add("now");
     if (slider) slider.value = number;
     const usage = document.querySelector('.usage[data-step="' + number + '"]');
-    if (place)
+    if (place) {
       place.textContent =
         number + " / " + steps.length + (usage ? " · " + usage.dataset.words : "");
+    }
     if (hand) {
       const at = (1000 * (number - 0.5)) / steps.length;
       hand.setAttribute("x1", at);
@@ -79,8 +79,8 @@
   }
 
   // Floors: those away from the one that is looked at are dimmed.
-  let floor = "",
-    walked = ""; // the floor in view, and that of the step
+  let floor = "";
+  let walked = ""; // the floor in view, and that of the step
   function showFloor(number) {
     // what a person has chosen stays until a step is on another floor
     const stop = [...document.querySelectorAll(".map .stop[data-floor]")].find((each) =>
@@ -109,7 +109,7 @@
     settled = scrollY;
     try {
       history.replaceState(null, "", "#step-" + target);
-    } catch (error) {
+    } catch {
       /* a frame has no address */
     }
   }
@@ -141,11 +141,12 @@
       const pre = document.querySelector(
         'pre[data-call="' + Number(call) + '"][data-block="' + Number(block) + '"]',
       );
-      if (pre)
+      if (pre) {
         cached.set(
           key,
           [...pre.children].flatMap((piece) => linesOf(piece)),
         );
+      }
     }
     return cached.get(key);
   }
@@ -191,7 +192,7 @@
     const asking = event.target.closest("button.ask");
     if (asking) ask(asking);
     const linking = event.target.closest("button.link");
-    if (linking)
+    if (linking) {
       navigator.clipboard
         ?.writeText(location.href.split("#")[0] + "#step-" + linking.dataset.step)
         .then(
@@ -202,6 +203,7 @@
             linking.textContent = "not allowed";
           },
         );
+    }
     const playing = event.target.closest("button.playon");
     if (playing) playOn(playing);
     const link = event.target.closest('a[href^="#step-"]');
@@ -218,7 +220,7 @@
     try {
       const answer = await fetch(press.dataset.ask);
       text = answer.ok ? await answer.text() : "the server answered " + answer.status;
-    } catch (error) {
+    } catch {
       /* it has ended */
     }
     const shown = make("pre", "quoted");
@@ -237,7 +239,7 @@
       try {
         const answer = await fetch("experts" + query);
         if (answer.ok) advice = await answer.json();
-      } catch (error) {
+      } catch {
         /* the server has ended */
       }
     }
@@ -247,11 +249,11 @@
       if (!card || !words || (same && opens && number + 1 >= opens)) return; // from there on it is no merit
       const kind = same ? "same" : good === false ? "other" : "as-good";
       const shown = make(
-          "span",
-          "expert " + kind,
-          same ? "as the expert" : good ? "as good as " : "expert: ",
-        ),
-        code = make("code");
+        "span",
+        "expert " + kind,
+        same ? "as the expert" : good ? "as good as " : "expert: ",
+      );
+      const code = make("code");
       code.append(...lettered(words));
       if (!same) shown.append(code);
       card.querySelector("header .badge").after(shown);
@@ -276,7 +278,7 @@
       reply = answer.ok
         ? await answer.json()
         : { problem: "the server answered " + answer.status };
-    } catch (error) {
+    } catch {
       /* it has ended */
     }
     if (reply.href) location.href = reply.href;
@@ -290,11 +292,12 @@
     if (timer) {
       clearInterval(timer);
       timer = 0;
-    } else
+    } else {
       timer = setInterval(() => {
         if (now >= steps.length) play();
         else go(now + 1);
       }, 700);
+    }
     if (press) press.textContent = timer ? "pause" : "play";
   }
   function next(kind) {
@@ -304,10 +307,13 @@
     if (next) go(Number(next.dataset.step));
   }
   function act(key) {
-    if (key === "ArrowRight") go(now + 1);
-    else if (key === "ArrowLeft") go(now - 1);
-    else if (key === " ") play();
-    else if (
+    if (key === "ArrowRight") {
+      go(now + 1);
+    } else if (key === "ArrowLeft") {
+      go(now - 1);
+    } else if (key === " ") {
+      play();
+    } else if (
       scrubber &&
       scrubber.querySelector('button[data-go][data-key="' + CSS.escape(key) + '"]')
     ) {
@@ -317,9 +323,13 @@
             .go,
         ),
       );
-    } else if (key === "r") next(".rejected, .fallback");
-    else if (key === "m") next(":has(.speech)");
-    else return false;
+    } else if (key === "r") {
+      next(".rejected, .fallback");
+    } else if (key === "m") {
+      next(":has(.speech)");
+    } else {
+      return false;
+    }
     return true;
   }
   if (slider) slider.addEventListener("input", () => go(Number(slider.value)));
@@ -363,11 +373,12 @@
       waiting = true;
       requestAnimationFrame(() => {
         waiting = false;
-        for (const map of maps)
+        for (const map of maps) {
           map.parentElement.classList.toggle(
             "stuck",
             map.parentElement.getBoundingClientRect().top < 48 && scrollY > 60,
           );
+        }
         const shown = steps.filter((card) => !card.hidden);
         const last =
           shown
@@ -384,12 +395,12 @@
   // and what was left alone or the nearest of each kind of goal object.
   function focus(map) {
     const [start, view] = views.get(map);
-    const k = map.getScreenCTM(),
-      room = map.parentElement.clientWidth - 20,
-      high = parseFloat(getComputedStyle(map).maxHeight);
-    const narrow = matchMedia("(max-width: 860px)").matches,
-      cells = map.querySelectorAll(".cell").length,
-      rim = narrow ? 60 : 90;
+    const k = map.getScreenCTM();
+    const room = map.parentElement.clientWidth - 20;
+    const high = parseFloat(getComputedStyle(map).maxHeight);
+    const narrow = matchMedia("(max-width: 860px)").matches;
+    const cells = map.querySelectorAll(".cell").length;
+    const rim = narrow ? 60 : 90;
     if (cells && cells <= 64) return; // a small grid is shown whole
     let parts = [
       ...map.querySelectorAll(
@@ -397,8 +408,8 @@
       ),
     ];
     if (map.querySelector(".facing")) {
-      const nearest = new Map(),
-        missed = [...map.querySelectorAll(".missed")];
+      const nearest = new Map();
+      const missed = [...map.querySelectorAll(".missed")];
       const end = middle(map.querySelector(".mistake") || map.querySelector(".facing"));
       const away = (part) =>
         Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);
@@ -455,8 +466,8 @@
   }
 
   // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
-  const maps = document.querySelectorAll("svg.map"),
-    views = new Map();
+  const maps = document.querySelectorAll("svg.map");
+  const views = new Map();
   for (const map of maps) {
     const whole = map.viewBox.baseVal;
     const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
@@ -476,8 +487,8 @@
       if (view.width >= start.width) Object.assign(view, start);
       show();
     };
-    const bar = make("div", "zoom"),
-      levels = Number(map.dataset.floors || 1);
+    const bar = make("div", "zoom");
+    const levels = Number(map.dataset.floors || 1);
     if (levels > 1) {
       const switches = make("div", "floors zoom");
       for (const to of [...Array(levels).keys(), "all"]) {
@@ -570,9 +581,10 @@
     const over = event.target.closest?.(
       "abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge",
     );
-    if (over)
+    if (over) {
       for (const shape of meant(over.title || over.textContent))
         shape.classList.add("lit");
+    }
   });
 
   for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
@@ -581,8 +593,8 @@
     else copyable(pre);
   }
   for (const text of document.querySelectorAll(".conditions, .instruction")) {
-    const shown = text.firstElementChild,
-      box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
+    const shown = text.firstElementChild;
+    const box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
     const cut =
       box.scrollHeight > box.clientHeight + 2 ||
       [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);

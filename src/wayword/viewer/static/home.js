@@ -3,17 +3,17 @@
 (function () {
   const list = document.getElementById("list");
   if (!list) return;
-  const search = document.getElementById("search"),
-    press = document.getElementById("compare"),
-    count = document.getElementById("count");
+  const search = document.getElementById("search");
+  const press = document.getElementById("compare");
+  const count = document.getElementById("count");
   const rows = () => [...list.querySelectorAll("tbody tr")];
   const chosen = () =>
     [...list.querySelectorAll("input:checked")].map((box) => box.dataset.run);
   const doneOf = (row) => row.querySelector(".done")?.textContent;
 
   function update() {
-    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean),
-      all = rows();
+    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = rows();
     for (const row of all)
       row.hidden = !query.every((word) => row.textContent.toLowerCase().includes(word));
     const shown = all.filter((row) => !row.hidden).length;
@@ -56,8 +56,8 @@
     }
   });
   async function measure(row) {
-    const key = row.dataset.run + " " + doneOf(row),
-      place = row.querySelector(".interval");
+    const key = row.dataset.run + " " + doneOf(row);
+    const place = row.querySelector(".interval");
     if (place && !intervals.has(key)) {
       const answer = await fetch(row.dataset.run + "metrics");
       const words = answer.ok
@@ -73,14 +73,15 @@
     const answer = await fetch(location.pathname + "?all=1");
     if (!answer.ok) return;
     const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const body = list.querySelector("tbody"),
-      picked = chosen(),
-      old = new Map(rows().map((row) => [row.dataset.run, row]));
+    const body = list.querySelector("tbody");
+    const picked = chosen();
+    const old = new Map(rows().map((row) => [row.dataset.run, row]));
     document
       .querySelector(".head .lead")
       .replaceWith(arrived.querySelector(".head .lead"));
-    if (!body) list.replaceChildren(...arrived.getElementById("list").children);
-    else {
+    if (!body) {
+      list.replaceChildren(...arrived.getElementById("list").children);
+    } else {
       const focused = document.activeElement;
       body.replaceChildren(
         ...[...arrived.querySelectorAll("#list tbody tr")].map((row) => {
@@ -105,8 +106,8 @@
   document.body.dataset.ready = "1";
 
   new EventSource("live").onmessage = (event) => {
-    const now = JSON.parse(event.data),
-      all = rows();
+    const now = JSON.parse(event.data);
+    const all = rows();
     const changed = all.some((row) => {
       const run = now.runs[row.dataset.run];
       return (

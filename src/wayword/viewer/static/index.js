@@ -6,21 +6,21 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const FIXED = 6; // id, text, link, ended, causes, scene
   const CHOICES = ["q", "outcome", "ended", "cause", "scene", "group", "sort"];
-  const FIRST = 30,
-    CHUNK = 100; // rows made at once: as many as a window shows, then more
+  const FIRST = 30;
+  const CHUNK = 100; // rows made at once: as many as a window shows, then more
   const table = document.getElementById("episodes");
   const body = table.tBodies[0];
   const $ = (id) => document.getElementById(id);
-  const search = $("search"),
-    outcome = $("outcome"),
-    ended = $("ended"),
-    cause = $("cause"),
-    group = $("group"),
-    sort = $("sort");
-  const chips = $("filters"),
-    count = $("count"),
-    more = $("more"),
-    menu = $("columns");
+  const search = $("search");
+  const outcome = $("outcome");
+  const ended = $("ended");
+  const cause = $("cause");
+  const group = $("group");
+  const sort = $("sort");
+  const chips = $("filters");
+  const count = $("count");
+  const more = $("more");
+  const menu = $("columns");
   const at = (key) => FIXED + data.keys.indexOf(key);
   const described = new Map(data.columns.map((c) => [c.key, c]));
   const state = read();
@@ -58,7 +58,7 @@
         "",
         asking ? "#" + asking : location.pathname + location.search,
       );
-    } catch (error) {
+    } catch {
       /* a frame has no address */
     }
   }
@@ -126,8 +126,8 @@
   function compare(column, down) {
     const sign = down ? -1 : 1;
     return (a, b) => {
-      const x = data.rows[a][column],
-        y = data.rows[b][column];
+      const x = data.rows[a][column];
+      const y = data.rows[b][column];
       if (x === y) return a - b;
       if (x === null || x === undefined) return 1;
       if (y === null || y === undefined) return -1;
@@ -145,10 +145,11 @@
   // Cells.
   function show(value, column) {
     if (value === null || value === undefined) return "–";
-    if (column.kind === "rate")
+    if (column.kind === "rate") {
       return (
         value === 0 || value === 1 ? 100 * value : (100 * value).toFixed(1)
       ).toString();
+    }
     if (column.kind === "dollars")
       return value.toFixed(value !== 0 && value < 1 ? 4 : 2);
     if (column.kind === "metres") return value.toFixed(2);
@@ -184,9 +185,10 @@
           row[3].replaceAll("_", " "),
         ),
       );
-      for (const number of row[4])
+      for (const number of row[4]) {
         if (data.causes[number])
           td.append(make("small", "cause", data.causes[number].label));
+      }
     } else {
       const value = row[at(column.key)];
       td.className = "n";
@@ -214,8 +216,9 @@
   }
   async function reach() {
     // more rows, where the end of the table is near
-    if (made < shown.rows.length) grow();
-    else if (data.remote && shown.rows.length < shown.total && !reach.waiting) {
+    if (made < shown.rows.length) {
+      grow();
+    } else if (data.remote && shown.rows.length < shown.total && !reach.waiting) {
       reach.waiting = true;
       const mine = request;
       try {
@@ -337,7 +340,7 @@
     let answer = null;
     try {
       answer = data.remote ? await remote(0) : local();
-    } catch (error) {
+    } catch {
       count.textContent = "the server does not answer";
       return;
     }
@@ -348,12 +351,13 @@
     made = 0;
     if (state.group && !data.remote) grouped();
     else grow();
-    for (const option of data.remote ? [] : cause.options)
+    for (const option of data.remote ? [] : cause.options) {
       option.hidden =
         option.value !== "all" &&
         !data.rows.some((row) =>
           row[4].includes(data.causes.findIndex((each) => each.key === option.value)),
         );
+    }
     const all = data.of.toLocaleString("en");
     count.textContent =
       shown.total === data.of
@@ -375,13 +379,14 @@
     if (group) group.value = state.group;
     sort.value = state.sort;
     chips.replaceChildren();
-    if (state.scene)
+    if (state.scene) {
       chips.append(
         makeButton("", "scene " + state.scene + " ×", () => {
           state.scene = "";
           update();
         }),
       );
+    }
     for (const press of document.querySelectorAll(".causes button"))
       press.setAttribute("aria-pressed", String(press.dataset.cause === state.cause));
   }
@@ -415,7 +420,7 @@
     const answer = await fetch(data.later);
     if (!answer.ok) return;
     const extra = await answer.json();
-    if (!data.remote)
+    if (!data.remote) {
       extra.rows.forEach(([text, causes, scene], number) => {
         if (data.rows[number]) {
           data.rows[number][1] = text;
@@ -423,6 +428,7 @@
           data.rows[number][5] = scene;
         }
       });
+    }
     if (extra.notice && $("notice")) {
       $("notice").textContent = extra.notice;
       $("notice").hidden = false;
@@ -434,12 +440,12 @@
     // a live run: rows as episodes end, and where the running ones are
     const place = $("live");
     if (!data.live || !place) return;
-    let version = data.version,
-      arriving = Promise.resolve(),
-      due = 0,
-      timer = 0;
-    const source = new EventSource(data.live),
-      running = $("running");
+    let version = data.version;
+    let arriving = Promise.resolve();
+    let due = 0;
+    let timer = 0;
+    const source = new EventSource(data.live);
+    const running = $("running");
     source.onerror = () => {
       $("state").textContent = "The server does not answer.";
     };
@@ -456,9 +462,9 @@
       $("pace").textContent = now.pace;
       running.replaceChildren(
         ...now.episodes.map((each) => {
-          const li = make("li"),
-            link = make("a", "", each.id),
-            code = make("code", "", each.action);
+          const li = make("li");
+          const link = make("a", "", each.id);
+          const code = make("code", "", each.action);
           link.href = each.href;
           code.title = each.action;
           li.append(
@@ -483,15 +489,16 @@
         location.reload();
         return;
       } // the first one brings the columns
-      const [done, failed] = now.version.split("-").map(Number),
-        deep = data.remote && made > CHUNK;
+      const [done, failed] = now.version.split("-").map(Number);
+      const deep = data.remote && made > CHUNK;
       $("stale").hidden = !deep; // rows far down are left where they are
       if (!data.remote) {
-        if (failed !== Number(version.split("-")[1]))
+        if (failed !== Number(version.split("-")[1])) {
           data.rows = [
             ...(await rowsFrom("ended=failed", 0)),
             ...data.rows.filter((row) => row[3] !== "failed"),
-          ]; // failed ones come first
+          ];
+        } // failed ones come first
         data.rows.push(...(await rowsFrom("", data.rows.length)));
       }
       data.of = done + failed;
@@ -499,14 +506,16 @@
       folded = null;
       if (!deep) await keepPlace();
       clearTimeout(timer);
-      if (now.running)
+      if (now.running) {
         timer = setTimeout(
           () => {
             arriving = arriving.then(recount).catch(() => {});
           },
           Math.max(0, due - Date.now()),
         );
-      else await figures();
+      } else {
+        await figures();
+      }
     }
     async function recount() {
       // at most a twentieth of the server's time
@@ -531,8 +540,8 @@
   }
   async function keepPlace() {
     // as many rows as there were, so that nothing jumps
-    const many = made,
-      height = scrollY;
+    const many = made;
+    const height = scrollY;
     await update();
     while (made < many && made < shown.rows.length) grow();
     scrollTo(0, height);
@@ -544,8 +553,8 @@
       ["section.causes", "causes"],
     ]) {
       const answer = await fetch(address);
-      const old = document.querySelector(part),
-        parts = answer.ok ? partsOf(await answer.text()) : [];
+      const old = document.querySelector(part);
+      const parts = answer.ok ? partsOf(await answer.text()) : [];
       if (old && parts.length) old.replaceWith(...parts);
       else if (parts.length)
         document.querySelector('section[aria-label="Metrics"]').after(...parts);
@@ -572,11 +581,12 @@
     state.cause = cause.value === "all" ? "" : cause.value;
     update();
   });
-  if (group)
+  if (group) {
     group.addEventListener("change", () => {
       state.group = group.value;
       update();
     });
+  }
   sort.addEventListener("change", () => {
     state.sort = sort.value;
     state.down = described.has(sort.value);

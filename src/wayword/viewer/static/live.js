@@ -4,8 +4,8 @@
 (function () {
   const main = document.getElementById("main");
   const source = new EventSource("live");
-  let busy = false,
-    last = "";
+  let busy = false;
+  let last = "";
 
   async function refresh() {
     if (busy) return; // the next event brings what this one did not

@@ -53,9 +53,9 @@ const boxesOf = (parts) =>
 
 function boxesAlong(line) {
   // a line, a path
-  const k = line.getScreenCTM(),
-    long = line.getTotalLength(),
-    boxes = [];
+  const k = line.getScreenCTM();
+  const long = line.getTotalLength();
+  const boxes = [];
   for (let at = 0; k && at <= long; at += Math.max(5 / k.a, long / 200)) {
     const { x, y } = line.getPointAtLength(at);
     boxes.push(boxAt(k.a * x + k.e, k.d * y + k.f, 2, 2));
@@ -95,12 +95,12 @@ function markOf(label, frame, k, mark, taken) {
     })
   )
     return null;
-  const [x, y] = centerOf(side),
-    least = label.dataset.gap ? label.dataset.gap * mark : 0;
+  const [x, y] = centerOf(side);
+  const least = label.dataset.gap ? label.dataset.gap * mark : 0;
   const around = taken.filter(
     (box) => Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3,
   ); // its dot, number and ring
-  if (around.length)
+  if (around.length) {
     for (const [edge, most] of [
       ["left", Math.min],
       ["top", Math.min],
@@ -108,16 +108,17 @@ function markOf(label, frame, k, mark, taken) {
       ["bottom", Math.max],
     ])
       side[edge] = most(side[edge], ...around.map((box) => box[edge]));
+  }
   return { ...side, gap: around.length && label.dataset.gap ? 3 : least };
 }
 
 function spotsOf(label, box, frame, own) {
   // where a name may stand, the best place first
   const inner = label.matches(".roomname"); // inside its room: the part of it that is in view
-  const wide = box.width + (inner ? 0 : 4),
-    high = box.height,
-    spots = [],
-    side = { ...own };
+  const wide = box.width + (inner ? 0 : 4);
+  const high = box.height;
+  const spots = [];
+  const side = { ...own };
   if (inner) {
     for (const [low, most] of [
       ["left", "right"],
@@ -130,11 +131,11 @@ function spotsOf(label, box, frame, own) {
     if (side.right - side.left < wide + spare || side.bottom - side.top < high + 6)
       return [];
   }
-  const [x, y] = centerOf(side),
-    shift = Math.max(0, (wide - side.right + side.left) / 2);
+  const [x, y] = centerOf(side);
+  const shift = Math.max(0, (wide - side.right + side.left) / 2);
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
-    const out = inner ? -2 - high : own.gap + far,
-      out2 = inner ? -4 - wide : own.gap + far;
+    const out = inner ? -2 - high : own.gap + far;
+    const out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [
       side.left - out2 - wide / 2,
       side.right + out2 + wide / 2,
@@ -168,9 +169,9 @@ function spotsOf(label, box, frame, own) {
     ];
     for (const [at, over] of inner ? around.toReversed() : around)
       spots.push(boxAt(at, over, wide, high));
-    if (inner && !far)
-      for (const down of [1, 0.5, 0, 0.75, 0.25])
-        for (const across of [0, 1, 0.5, 0.25, 0.75])
+    if (inner && !far) {
+      for (const down of [1, 0.5, 0, 0.75, 0.25]) {
+        for (const across of [0, 1, 0.5, 0.25, 0.75]) {
           spots.push(
             boxAt(
               left + across * (right - left),
@@ -179,17 +180,21 @@ function spotsOf(label, box, frame, own) {
               high,
             ),
           );
-    if (!inner && shift > 3)
+        }
+      }
+    }
+    if (!inner && shift > 3) {
       for (const over of [above, below])
         for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
+    }
   }
   return spots;
 }
 
 function leaderOf(spot, own) {
   // from the edge of a name to that of its mark
-  const clamp = (low, at, high) => Math.max(low, Math.min(at, high)),
-    [x, y] = centerOf(own);
+  const clamp = (low, at, high) => Math.max(low, Math.min(at, high));
+  const [x, y] = centerOf(own);
   const [x1, y1] = [clamp(spot.left, x, spot.right), clamp(spot.top, y, spot.bottom)];
   return [x1, y1, clamp(own.left, x1, own.right), clamp(own.top, y1, own.bottom)];
 }
@@ -238,14 +243,16 @@ function gatherNames(names, k) {
       Math.min(...group.map((name) => middle(name, axis)));
     const along = spread(0) > spread(1) ? 0 : 1; // from left to right, or from top to bottom
     group.sort((a, b) => middle(a, along) - middle(b, along));
-    const words = group.map((name) => name.dataset.name.replace("→ ", "")),
-      kinds = new Set(words.map((each) => each.replace(/ \d+$/, ""))),
-      more = words.length > NAMED ? `, ${words.length - NAMED} more` : "";
+    const words = group.map((name) => name.dataset.name.replace("→ ", ""));
+    const kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
+    const more = words.length > NAMED ? `, ${words.length - NAMED} more` : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
-      (kinds.size > 1 ? words.slice(0, NAMED).join(", ") + more : [...kinds][0] + " × " + group.length);
-    const own = group.map((name) => boxes[shown.indexOf(name)]),
-      edge = (side, most) => most(...own.map((box) => box[side]));
+      (kinds.size > 1
+        ? words.slice(0, NAMED).join(", ") + more
+        : [...kinds][0] + " × " + group.length);
+    const own = group.map((name) => boxes[shown.indexOf(name)]);
+    const edge = (side, most) => most(...own.map((box) => box[side]));
     group[0].dataset.box = [
       edge(0, Math.min),
       edge(1, Math.min),
@@ -272,8 +279,8 @@ function gatherMissed(boxes, mark) {
   }
   const centers = boxes.map((box) => centerOf(box.getBoundingClientRect()));
   for (const group of clusters(boxes, centers)) {
-    const at = group.map((box) => centers[boxes.indexOf(box)]),
-      [x, y] = at[0];
+    const at = group.map((box) => centers[boxes.indexOf(box)]);
+    const [x, y] = at[0];
     const spread = [0, 1].map((axis) => [
       Math.min(...at.map((each) => each[axis])),
       Math.max(...at.map((each) => each[axis])),
@@ -293,8 +300,8 @@ function gatherMissed(boxes, mark) {
 // its object is not in; else a line leads from it to its mark, or it is left out.
 function placeLabels(map, mark) {
   for (const old of map.querySelectorAll(".leader")) old.remove();
-  const frame = map.getBoundingClientRect(),
-    k = map.getScreenCTM();
+  const frame = map.getBoundingClientRect();
+  const k = map.getScreenCTM();
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
@@ -346,10 +353,10 @@ function placeLabels(map, mark) {
       ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
     ),
   ]);
-  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong),
-    paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
-  const furniture = boxesOf([...map.querySelectorAll(".furniture")]),
-    dots = boxesOf([...map.querySelectorAll(".place")]);
+  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong);
+  const paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
+  const furniture = boxesOf([...map.querySelectorAll(".furniture")]);
+  const dots = boxesOf([...map.querySelectorAll(".place")]);
   const marks = new Map(
     labels
       .filter((label) => label.dataset.gap)
@@ -371,43 +378,46 @@ function placeLabels(map, mark) {
     const letter = label.matches(".placeletter")
       ? { ...spot, right: Math.min(spot.right, spot.left + 14) }
       : spot; // without the room
-    const middle = centerOf(own),
-      near = apart(letter, own),
-      goal = label.matches(".goalname");
+    const middle = centerOf(own);
+    const near = apart(letter, own);
+    const goal = label.matches(".goalname");
     const others = [...marks]
       .filter(
         ([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0,
       )
       .map(([, box]) => box);
     if (letter !== spot) others.push(...dots.filter((dot) => apart(dot, own) > 1));
-    if (label.matches(".roomname"))
+    if (label.matches(".roomname")) {
       return [...marks].some(
         ([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24,
       )
         ? 20
         : 0;
+    }
     let cost =
       others.some((other) => apart(letter, other) < near + 3) || near > (goal ? 16 : 14)
         ? 24
         : 0;
     if (!goal) return cost;
-    const room = rooms.find((each) => within(each, middle)),
-      corners = cornersOf(spot);
+    const room = rooms.find((each) => within(each, middle));
+    const corners = cornersOf(spot);
     const elsewhere = rooms.some((each) => each !== room && within(each, corners[0])); // it would seem to be there
-    if (room)
+    if (room) {
       cost = Math.max(
         cost,
         8 * corners.filter((point) => !within(room, point)).length,
         within(room, corners[0]) ? 0 : elsewhere ? 180 : 32,
       );
+    }
     const on = furniture.filter(
       (each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)),
     );
-    if (on.length)
+    if (on.length) {
       cost = Math.max(
         cost,
         on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12,
       );
+    }
     if (
       cost >= 24 &&
       dotsOf(leaderOf(spot, own)).some((dot) =>
@@ -425,8 +435,8 @@ function placeLabels(map, mark) {
   }
   function lead(label, spot, own) {
     // a line from a name to its mark
-    const line = document.createElementNS(map.namespaceURI, "line"),
-      [x1, y1, x2, y2] = leaderOf(spot, own);
+    const line = document.createElementNS(map.namespaceURI, "line");
+    const [x1, y1, x2, y2] = leaderOf(spot, own);
     for (const [name, value] of [
       ["x1", (x1 - k.e) / k.a],
       ["y1", (y1 - k.f) / k.d],
@@ -441,17 +451,17 @@ function placeLabels(map, mark) {
 
   function search(label, own, still) {
     // the best spot, and whether a line leads from it
-    const pill = label.matches(".pill"),
-      box = label.getBoundingClientRect();
-    let best = null,
-      led = false,
-      least = label.matches(".named, .pill")
-        ? Infinity
-        : label.matches(".goalname")
-          ? 2000
-          : label.matches(".label:not(.landmarkname, .placename)")
-            ? 24
-            : 1000;
+    const pill = label.matches(".pill");
+    const box = label.getBoundingClientRect();
+    let best = null;
+    let led = false;
+    let least = label.matches(".named, .pill")
+      ? Infinity
+      : label.matches(".goalname")
+        ? 2000
+        : label.matches(".label:not(.landmarkname, .placename)")
+          ? 24
+          : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
       const inside =
@@ -480,8 +490,8 @@ function placeLabels(map, mark) {
   }
 
   for (const label of labels) {
-    const still = !label.dataset.box,
-      pill = label.matches(".pill");
+    const still = !label.dataset.box;
+    const pill = label.matches(".pill");
     const own = still ? null : marks.get(label) || markOf(label, frame, k, mark, []);
     let [best, led] = search(label, own, still);
     if ((led || !best) && label.matches(":has(.caption)")) {
@@ -515,16 +525,17 @@ function unclutter(maps) {
   for (const map of maps) {
     const k = map.getScreenCTM();
     if (!k || !map.getBoundingClientRect().width) continue;
-    const unit = 1 / k.a,
-      size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
+    const unit = 1 / k.a;
+    const size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
     map.style.setProperty("--u", unit.toFixed(4));
     map.style.setProperty("--m", size.toFixed(4));
-    const legend = map.parentElement.querySelector(".legend"),
-      frame = map.getBoundingClientRect();
+    const legend = map.parentElement.querySelector(".legend");
+    const frame = map.getBoundingClientRect();
     const bar = legend && legend.querySelector(".scale");
     if (bar) {
-      const metre = bar.dataset.length / unit,
-        long = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((n) => n * metre > 40) || 1000;
+      const metre = bar.dataset.length / unit;
+      const long =
+        [1, 2, 5, 10, 20, 50, 100, 200, 500].find((n) => n * metre > 40) || 1000;
       bar.style.width = long * metre + "px";
       bar.nextElementSibling.textContent =
         long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
@@ -532,9 +543,9 @@ function unclutter(maps) {
     for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) {
       // no sign of what is not in view
       const parts = [
-          ...map.querySelectorAll("." + [...sign.classList].slice(1).join(".")),
-        ],
-        marks = boxesOf(parts);
+        ...map.querySelectorAll("." + [...sign.classList].slice(1).join(".")),
+      ];
+      const marks = boxesOf(parts);
       const own = parts.find(
         (part) =>
           part.matches(".pose.now, .facing") &&
@@ -542,10 +553,11 @@ function unclutter(maps) {
       );
       if (own)
         sign.style.setProperty("--w", getComputedStyle(own).getPropertyValue("--w")); // the actor's color
-      if (marks.length)
+      if (marks.length) {
         sign.parentElement.hidden = !marks.some(
           (box) => meet(box, frame) && Math.max(box.width, box.height) > 3,
         );
+      }
     }
     placeLabels(map, size / unit);
   }

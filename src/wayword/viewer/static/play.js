@@ -16,7 +16,7 @@
       const answer = await fetch(where, how);
       gone(false);
       return answer;
-    } catch (error) {
+    } catch {
       gone(true);
       return null;
     }
@@ -45,15 +45,16 @@
 
   // The form that starts a game.
   const begin = document.getElementById("begin");
-  if (begin)
+  if (begin) {
     begin.addEventListener("submit", async (event) => {
       event.preventDefault();
       await start(Object.fromEntries(new FormData(begin)));
     });
+  }
 
   // The board.
-  let showing = 0,
-    drawn = "";
+  let showing = 0;
+  let drawn = "";
   async function refresh() {
     const mine = ++showing;
     const answer = await reach("board?as=" + encodeURIComponent(actor));
@@ -62,8 +63,8 @@
       .parseFromString(await answer.text(), "text/html")
       .getElementById("board");
     if (!arrived || mine !== showing) return;
-    const old = board(),
-      version = arrived.dataset.version;
+    const old = board();
+    const version = arrived.dataset.version;
     delete arrived.dataset.version;
     const same = arrived.outerHTML === drawn; // a press must not lose its button
     drawn = arrived.outerHTML;
@@ -79,13 +80,13 @@
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
     if (choose) choose.close(); // its buttons are of the turn before
-    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top,
-      place = topOf();
+    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top;
+    const place = topOf();
     old.replaceWith(document.adoptNode(arrived));
     read.clear();
-    const first = !old.dataset.turn,
-      log = board().querySelector(".log"),
-      narrow = matchMedia("(max-width: 860px)").matches;
+    const first = !old.dataset.turn;
+    const log = board().querySelector(".log");
+    const narrow = matchMedia("(max-width: 860px)").matches;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
     showNamed();
     foldLists();
@@ -98,9 +99,9 @@
     if (document.getElementById("end")) ended();
     if (typed && again) again.focus();
     filter();
-    const end = document.getElementById("end"),
-      part = end || document.getElementById("feedback"),
-      news = part?.getBoundingClientRect();
+    const end = document.getElementById("end");
+    const part = end || document.getElementById("feedback");
+    const news = part?.getBoundingClientRect();
     const turned =
       old.dataset.turn !== board().dataset.turn ||
       old.dataset.state !== board().dataset.state;
@@ -175,9 +176,9 @@
     const reason = once("reason", reasonOf);
     if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " "))
       return true;
-    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ",
-      kind = kindOf(name),
-      names = [kind, everyday()[kind]].filter(Boolean);
+    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ";
+    const kind = kindOf(name);
+    const names = [kind, everyday()[kind]].filter(Boolean);
     return names
       .flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")])
       .some((each) => task.includes(" " + each + " "));
@@ -190,8 +191,8 @@
     );
   function isAsked(press) {
     // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
-    const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)),
-      task = split(taskOf().replace(/[.;:]/g, " "));
+    const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1));
+    const task = split(taskOf().replace(/[.;:]/g, " "));
     return (
       !/put$/.test(verbOf(press)) &&
       isNamed(argumentsOf(press)[0]) &&
@@ -231,10 +232,10 @@
   };
   function undoes(press) {
     // the last move on that object; dropping and switching off count as such unless the task names them
-    const verb = verbOf(press),
-      off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
-    const object = plain(argumentOf(press)),
-      taken = /^(pick up|go grab)$/.test(verb);
+    const verb = verbOf(press);
+    const off = /^(drop|toggle off)$/.test(verb) && !/\b(drop|off)\b/.test(taskOf());
+    const object = plain(argumentOf(press));
+    const taken = /^(pick up|go grab)$/.test(verb);
     const last =
       done()
         .filter((line) =>
@@ -248,20 +249,21 @@
   }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
-    const labels = [...board().querySelectorAll("svg .label[data-gap]")],
-      nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
-    const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1),
-      colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
-    const exact = labels.filter((label) => isNamed(nameOf(label))),
-      heads = ["room", ...exact.map(headOf)];
-    for (const label of labels)
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")];
+    const nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
+    const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1);
+    const colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
+    const exact = labels.filter((label) => isNamed(nameOf(label)));
+    const heads = ["room", ...exact.map(headOf)];
+    for (const label of labels) {
       label.classList.toggle(
         "named",
         exact.includes(label) ||
           (isNamed(headOf(label)) &&
             !heads.includes(headOf(label)) &&
             !colored(headOf(label))),
-      ); // "the ball"
+      );
+    } // "the ball"
     const all = actions("[data-action*='[']");
     const near = new Set(all.map((press) => verbOf(press) + "|" + argumentOf(press)));
     const here = (verb) => (verb === "go grab" ? "pick up" : verb.replace(/^go /, ""));
@@ -285,13 +287,13 @@
         ),
     );
     for (const row of board().querySelectorAll(".menu .acts")) {
-      const named = first.filter((press) => row.contains(press)),
-        fold = row.closest("details");
+      const named = first.filter((press) => row.contains(press));
+      const fold = row.closest("details");
       for (const press of named) press.classList.add("named");
       if (!fold) row.prepend(...named);
       if (!fold || !named.length) continue;
-      const block = make("div"),
-        acts = make("div", "acts");
+      const block = make("div");
+      const acts = make("div", "acts");
       acts.append(...named);
       block.append(
         make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]),
@@ -316,13 +318,13 @@
   // A long list starts with what the task names; the rest is folded.
   function foldLists() {
     for (const line of board().querySelectorAll("#feedback .feedback")) {
-      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""),
-        items = list ? list[2].split(/, | and |(?=; )/) : []; // "; on the table: a cup" begins a group
+      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || "");
+      const items = list ? list[2].split(/, | and |(?=; )/) : []; // "; on the table: a cup" begins a group
       if (items.length < 9) continue;
-      const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))),
-        first = named.length ? named : items.slice(0, 5);
-      const rest = items.filter((item) => !first.includes(item)),
-        fold = make("details");
+      const named = items.filter((item) => isNamed(item.replace(/ \(.*/, "")));
+      const first = named.length ? named : items.slice(0, 5);
+      const rest = items.filter((item) => !first.includes(item));
+      const fold = make("details");
       const joined = (some) =>
         some.join(", ").replaceAll(", ;", ";").replace(/^; /, "");
       line.lastChild.data = list[1] + joined(first) + ", ";
@@ -343,10 +345,10 @@
     ]
       .flatMap((part) => [...part.childNodes])
       .filter((node) => node.nodeType === Node.TEXT_NODE);
-    const all = texts.map((text) => text.data.toLowerCase()).join("\n"),
-      nouns = Object.entries(everyday())
-        .filter(([kind]) => isNamed(kind))
-        .map(([kind]) => kind);
+    const all = texts.map((text) => text.data.toLowerCase()).join("\n");
+    const nouns = Object.entries(everyday())
+      .filter(([kind]) => isNamed(kind))
+      .map(([kind]) => kind);
     for (const [, phrase] of taskOf().matchAll(
       /\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g,
     )) {
@@ -392,19 +394,20 @@
       `\\b((?:${stems.join("|")})(?:s|es)?(?: \\d+)?)\\b`,
       "i",
     );
-    for (const text of texts)
+    for (const text of texts) {
       text.replaceWith(
         ...text.data
           .split(pattern)
           .map((part, n) => (n % 2 ? make("b", "", part) : part)),
       );
+    }
   }
   // Of several rules, those with a word of the task that no other rule has; else the first.
   function showRule() {
-    const fold = board().querySelector("details[data-key=rules]"),
-      lines = fold?.querySelector("pre").textContent.split("\n") || [];
-    const rules = rulesOf(),
-      words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
+    const fold = board().querySelector("details[data-key=rules]");
+    const lines = fold?.querySelector("pre").textContent.split("\n") || [];
+    const rules = rulesOf();
+    const words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
     const own = (word, n) =>
       words[n].includes(word) &&
       words.filter((each) => each.includes(word)).length === 1;
@@ -413,7 +416,7 @@
         (word) => !little(word) && own(word, n),
       ),
     );
-    if (rules.length && !document.getElementById("end"))
+    if (rules.length && !document.getElementById("end")) {
       board()
         .querySelector(".task")
         .after(
@@ -428,6 +431,7 @@
             ].join("\n"),
           ),
         );
+    }
   }
   const digits = new Map(); // the last digit of each action
   function setKeys() {
@@ -450,9 +454,9 @@
     }
     const ranks = new Map(open.map((press) => [press, rank(press)]));
     open.sort((a, b) => ranks.get(b) - ranks.get(a));
-    const first = open.slice(0, 9),
-      free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]),
-      actionOf = (press) => press.dataset.action || press.dataset.verb;
+    const first = open.slice(0, 9);
+    const free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const actionOf = (press) => press.dataset.action || press.dataset.verb;
     for (const named of [true, false]) {
       // what the task names has the first digits, and each action the one that it had before
       const some = first.filter((press) => press.matches(".named") === named);
@@ -468,9 +472,10 @@
       press.dataset.key = digits.get(actionOf(press));
       press.prepend(make("kbd", "", press.dataset.key));
     }
-    for (const press of first.toReversed())
+    for (const press of first.toReversed()) {
       if (press.matches(".named"))
-        press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
+        press.closest(".menu > *").style.order = press.dataset.key - 20;
+    } // by the first of its keys
   }
   const typed = () =>
     say
@@ -491,14 +496,14 @@
     ).join(" "); // no key, no distance
   function filter() {
     // a button has all typed words or their beginnings; of an id, for which a letter stands, only the whole counts
-    const words = wordsTyped(),
-      all = /^\d*$/.test(words.join("")),
-      holding = board().querySelector(".status .held")?.textContent || "";
+    const words = wordsTyped();
+    const all = /^\d*$/.test(words.join(""));
+    const holding = board().querySelector(".status .held")?.textContent || "";
     for (const press of actions()) {
-      const label = labelOf(press),
-        ids = argumentsOf(press).filter(
-          (name) => !label.includes(name.toLowerCase().replaceAll("_", " ")),
-        );
+      const label = labelOf(press);
+      const ids = argumentsOf(press).filter(
+        (name) => !label.includes(name.toLowerCase().replaceAll("_", " ")),
+      );
       const other = press.dataset.action
         .split(/[[\],]+ ?/)
         .map((name) => everyday()[kindOf(name)]);
@@ -527,16 +532,16 @@
   const fitting = () => (board().matches(".nomatch") ? [] : actions(":not([hidden])"));
   function meant() {
     // what is typed: a key, the only button that is left, or words
-    const all = fitting(),
-      words = wordsTyped().join(" ").replaceAll("_", " ");
+    const all = fitting();
+    const words = wordsTyped().join(" ").replaceAll("_", " ");
     const exact = all.filter((press) =>
       [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words),
     );
     const sameVerb = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
-    const left = [exact, sameVerb].find((some) => some.length === 1) || all,
-      key = actions().find(
-        (press) => /\d/.test(press.dataset.key) && press.dataset.key === typed(),
-      );
+    const left = [exact, sameVerb].find((some) => some.length === 1) || all;
+    const key = actions().find(
+      (press) => /\d/.test(press.dataset.key) && press.dataset.key === typed(),
+    );
     const open = [...board().querySelectorAll(".act[data-verb]")].some((press) =>
       typed().startsWith(press.dataset.verb),
     );
@@ -544,24 +549,22 @@
       key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();
   }
-  let walking = 0,
-    sending = false;
+  let walking = 0;
+  let sending = false;
   const pause = () => new Promise((go) => setTimeout(go, 40));
   async function walk(cell) {
     // by single moves, until something new is in view or another press
-    const mine = ++walking,
-      names = () =>
-        [...board().querySelectorAll("svg.map .label")].map(
-          (label) => label.textContent,
-        );
+    const mine = ++walking;
+    const names = () =>
+      [...board().querySelectorAll("svg.map .label")].map((label) => label.textContent);
     while (sending) await pause();
     for (const known = names(); mine === walking;) {
       const found = names().filter((name) => !known.includes(name));
       if (found.length)
         return showProblem("You stopped: " + found.join(", ") + " in view", true);
-      const step = board().querySelector(`[data-cell="${cell}"]`),
-        asked = board().dataset.asking;
-      if (step?.dataset.does)
+      const step = board().querySelector(`[data-cell="${cell}"]`);
+      const asked = board().dataset.asking;
+      if (step?.dataset.does) {
         showProblem(
           "Press it again: " +
             usesOf(step)
@@ -569,6 +572,7 @@
               .join(", or "),
           true,
         );
+      }
       if (!step?.dataset.words || !(await send(step.dataset.words))) return;
       for (
         let waits = 0;
@@ -580,12 +584,12 @@
   }
   async function onward() {
     // forward to a place with a choice or with something that the task names, or until another press
-    const mine = ++walking,
-      text = () => board().querySelector(".around")?.textContent || "";
+    const mine = ++walking;
+    const text = () => board().querySelector(".around")?.textContent || "";
     for (let going = true; going && mine === walking;) {
       if (/ends here/.test(text())) return showProblem("The street ends here", true); // forward would end the game
-      const asked = board().dataset.asking,
-        press = actions("[data-action=forward]")[0];
+      const asked = board().dataset.asking;
+      const press = actions("[data-action=forward]")[0];
       if (!press || !(await send(press.dataset.words))) return;
       for (
         let waits = 0;
@@ -599,8 +603,8 @@
   const choose = document.getElementById("choose");
   function pileOf(press, { clientX, clientY, pointerType }) {
     // the marks that the press may mean
-    const far = ([x, y]) => Math.hypot(x - clientX, y - clientY),
-      most = pointerType === "touch" ? 16 : 9; // pixels
+    const far = ([x, y]) => Math.hypot(x - clientX, y - clientY);
+    const most = pointerType === "touch" ? 16 : 9; // pixels
     return press?.matches(".target")
       ? [...board().querySelectorAll(".target")].filter(
           (each) => far(centerOf(each.getBoundingClientRect())) < most,
@@ -642,8 +646,8 @@
     );
   function onSquare(square) {
     // a square of a grid
-    const uses = usesOf(square),
-      title = square.querySelector("title").textContent;
+    const uses = usesOf(square);
+    const title = square.querySelector("title").textContent;
     if (square.dataset.words) walk(square.dataset.cell);
     else if (uses.length > 1) offer(title, uses);
     else if (uses.length) send(uses[0].dataset.words);
@@ -674,7 +678,9 @@
     if (!reply.question && reply.problem) {
       showProblem(reply.problem);
       say?.elements.words.select(); // the next words replace these
-    } else if (!reply.question && say && !reply.lost) say.reset();
+    } else if (!reply.question && say && !reply.lost) {
+      say.reset();
+    }
     if (!reply.question) await refresh();
     sending = false;
     if (reply.question) confirmed(reply.question, () => send(words, 1));
@@ -688,29 +694,36 @@
       : event.target.closest(".act, [data-go]");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
-    const pile = pileOf(press, event),
-      grid = board()?.querySelector("[data-cell]");
-    if (press?.matches(".onward")) onward();
-    else if (grid && press?.matches(".idle"))
-      showProblem("No effect here: " + labelOf(press), true); // and no turn
-    else if (press && press.dataset.cell) onSquare(press);
-    else if (pile.length > 1) offer("Which one?", pile);
-    else if (press && press.dataset.name)
+    const pile = pileOf(press, event);
+    const grid = board()?.querySelector("[data-cell]");
+    if (press?.matches(".onward")) {
+      onward();
+    } else if (grid && press?.matches(".idle")) {
+      showProblem("No effect here: " + labelOf(press), true);
+    } // and no turn
+    else if (press && press.dataset.cell) {
+      onSquare(press);
+    } else if (pile.length > 1) {
+      offer("Which one?", pile);
+    } else if (press && press.dataset.name) {
       offer(
         press.dataset.name,
         actions().filter((each) => argumentOf(each) === press.dataset.name),
       );
-    else if (press && press.dataset.verb && say) {
+    } else if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();
       filter();
-    } else if (press) send(press.dataset.go || press.dataset.words);
+    } else if (press) {
+      send(press.dataset.go || press.dataset.words);
+    }
     if (event.target.id === "retry") refresh();
     if (event.target.closest("#stop")) actions("[data-key=s]")[0]?.click();
-    if (event.target.id === "leave")
+    if (event.target.id === "leave") {
       confirmed("The game ends and does not count. Leave it?", () =>
         post("leave", { as: actor }).then(refresh),
       );
+    }
     const after = event.target.closest("[data-after]");
     if (after)
       start({ after: after.dataset.after, ...(after.dataset.again && { again: "1" }) });
@@ -719,8 +732,8 @@
     const form = event.target;
     if (form === say) {
       event.preventDefault();
-      const left = fitting().length,
-        matching = !/^\d*$/.test(typed()) && left > 1;
+      const left = fitting().length;
+      const matching = !/^\d*$/.test(typed()) && left > 1;
       const place = !left && /^(?:goto )?([a-z]\d?)$/.exec(wordsTyped().join(" ")); // a letter, no part of an id
       if (place) showProblem(`No way to ${place[1].toUpperCase()} from here`);
       else if (typed()) await send(meant());
@@ -749,10 +762,11 @@
       document.querySelector("dialog[open]:not(#choose)")
     )
       return;
-    if (choose?.open)
+    if (choose?.open) {
       return choose
         .querySelector('[data-key="' + CSS.escape(event.key) + '"]')
         ?.click();
+    }
     if (typing && event.key === "Escape") {
       event.target.blur();
       showProblem("");
@@ -785,11 +799,12 @@
       ArrowLeft: "to the left",
       ArrowRight: "to the right",
     }[event.key];
-    if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]'))
+    if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]')) {
       return showProblem(
         "No place " + way + ": press one on the map, or a button",
         true,
       );
+    }
     const place =
       !press &&
       /^[A-Z]$/.test(event.key) &&
@@ -817,7 +832,9 @@
     const now = JSON.parse(event.data);
     if (lobby) {
       if (now.state !== board().dataset.state) location.reload();
-    } else if (now.version !== Number(board().dataset.version)) refresh();
+    } else if (now.version !== Number(board().dataset.version)) {
+      refresh();
+    }
     if (now.ended) source.close();
   };
 })();

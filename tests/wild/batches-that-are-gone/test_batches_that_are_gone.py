@@ -23,6 +23,7 @@ from wayword.models.servers.batch_forms import (
 )
 from wayword.models.servers.batch_gemini import GeminiForm
 from wayword.models.servers.batches import form_of
+from wayword.models.servers.connection import Missing
 from wayword.runs import Plan, run
 from wayword.runs.config import billed
 from wayword.runs.tiers import offers
@@ -191,6 +192,24 @@ def test_each_state_ends_the_wait_or_does_not(
     assert (shown is not None) == has_ended
     if shown is not None:
         assert form.without_result(shown) == status
+
+
+def test_a_batch_is_found_among_older_ones_whose_results_are_gone() -> None:
+    ended = {"processing_status": "ended", "request_counts": {"succeeded": 1}}
+    jobs = [{"id": "old", **ended}, {"id": "new", **ended}]
+    line = {"custom_id": "a-1", "result": {"type": "expired"}}
+
+    class Server:
+        async def exchange(self, method: str, route: str, *_: Any) -> bytes:
+            if "old" in route:
+                raise Missing("results are available for 29 days")
+            if "new" in route:
+                return json.dumps(line).encode()
+            return json.dumps({"data": jobs}).encode()
+
+    server: Any = Server()
+    found = asyncio.run(AnthropicForm().find(server, "b", ["a-1"], []))
+    assert found == "new"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ https://platform.claude.com/docs/en/api/messages
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from wayword.core.episode import Json
@@ -27,6 +28,7 @@ from wayword.models.servers.batch_forms import (
     picture_of,
     read_json,
 )
+from wayword.models.servers.connection import Missing
 from wayword.models.servers.requests import Request
 
 
@@ -71,8 +73,11 @@ class AnthropicForm(OpenAIForm):
             if self.state_of(job) != "ended":
                 problem = "a batch that may be this run's has not ended"
                 raise ModelError(problem, retryable=True, away=True)
-            if names[0] in [each.name for each in await self.results(server, job)]:
-                return id_of(job)
+            # Results of older batches are gone after a month.
+            with suppress(Missing):
+                results = await self.results(server, job)
+                if names[0] in [each.name for each in results]:
+                    return id_of(job)
         return None
 
     async def results(self, server: BatchServer, job: Json) -> list[Result]:

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.search.costmap import CELL, Costmap
+from wayword.agents.search.costmap import (
+    CELL,
+    FLOOR_HEIGHT,
+    HEAD_HEIGHT,
+    Costmap,
+    frontiers,
+)
 from wayword.agents.search.frontier import (
     SPENT_RADIUS,
     FrontierAgent,
@@ -25,7 +31,9 @@ from wayword.agents.search.searcher import (
     Return,
     TargetSighting,
 )
+from wayword.core.action import Action, Decision
 from wayword.core.perceiver import Detection
+from wayword.core.world import Feedback
 
 
 def view(heading: float = 0.0, x: float = 0.0, y: float = 0.0) -> Any:
@@ -151,3 +159,37 @@ def test_a_frontier_is_not_viewed_twice_from_one_place(is_viewed: bool) -> None:
         (other,) = agent._options()
         assert np.hypot(*np.subtract(other.point, option.point)) > SPENT_RADIUS
     assert option.metres == pytest.approx(np.hypot(*option.point), abs=CELL)
+
+
+@pytest.mark.parametrize("up", [0.05, 0.1, 0.11, 0.8, 1.39, 1.4, 2.0])
+def test_only_what_stands_between_floor_and_head_is_an_obstacle(
+    up: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Costmap, "_free_floor", lambda *_: None)
+    costmap = floor()
+    points = np.array([1.0]), np.array([0.0]), np.array([up])
+    depth = SimpleNamespace(points=lambda eye: points)
+    costmap.add(
+        SimpleNamespace(x=0.0, y=0.0, heading=90.0, eye=1.5, floor=None, depth=depth)
+    )  # type: ignore[arg-type]
+    expected = [costmap.cell(1.0, 0.0)] * (FLOOR_HEIGHT < up < HEAD_HEIGHT)
+    assert [tuple(cell) for cell in np.argwhere(costmap.occupied).tolist()] == expected
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 4])
+def test_a_frontier_has_at_least_so_many_cells(least: int) -> None:
+    """Three free cells in a row, with unknown ones on both sides."""
+    free = np.zeros((5, 5), dtype=bool)
+    free[2, 1:4] = True
+    assert len(frontiers(free, free, least)) == (least <= 3)
+
+
+@pytest.mark.parametrize("status", ["ok", "blocked", "lost", "cancelled", "rejected"])
+def test_only_a_collision_closes_the_way(status: Any) -> None:
+    """Neither a broken connection nor another client's order is an obstacle."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+    agent._plan = [Action("goto", ("9", "9"))]
+    agent.on_feedback(Decision(Action("goto", ("1", "2"))), Feedback(status))
+    assert agent._blocked_at == ((1.0, 2.0) if status == "blocked" else None)
+    assert bool(agent._plan) == (status in ("ok", "rejected"))

@@ -313,7 +313,12 @@ def _plan(level: str, folder: Path) -> Plan:
     return plans[int(level.rpartition("/")[2])]
 
 
+def version_of_the_card(folder: Path) -> None:
+    changed(folder, wayword="9.9.9")
+
+
 REFUSED: dict[Forge, str] = {
+    version_of_the_card: "is of another version of wayword than the card",
     more_episodes: "is not of the plan",
     failure_outside_the_sample: "is not of the plan",
     failure_instead_of_an_episode: "is missing",

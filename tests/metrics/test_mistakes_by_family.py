@@ -299,3 +299,43 @@ def test_a_record_of_rejected_answers_has_no_legal_one(legal: int) -> None:
     found = mistake(steps, Reference("1"), causes={"ran_out": len(steps)})
     assert ("answers were rejected" in found.text) == (legal == 0)
     assert found.step == (len(steps) if legal else 1)
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("is_in_view", [True, False])
+def test_what_fits_a_hand_was_not_taken_and_what_does_not_was_not_used(
+    is_in_view: bool, small: bool
+) -> None:
+    last = looked(*["mug_1"] * is_in_view)
+    text = at_home(looked("mug_1"), last, sought=[replace(MUG, small=small)]).text
+    if is_in_view:
+        assert f"in view, not {'taken' if small else 'used'}" in text
+    else:
+        assert f"never {'picked it up' if small else 'used it'}" in text
+
+
+@pytest.mark.parametrize("end", [0.0, 4.0, 6.0, 9.0])
+def test_the_nearest_target_that_was_never_faced_is_named(end: float) -> None:
+    """Both lie to the south, and a walk to the east looked north and west."""
+    targets = ((0.0, -5.0), (10.0, -5.0))
+    poses = [{"x": x, "y": 0.0, "heading": 0.0} for x in (5.0, end)]
+    step = Step("agent", {}, Decision(STOP), OK, poses[1])
+    walked = Trajectory("1", {"agent": poses[0]}, [step])
+    nearest = min(targets, key=lambda point: abs(point[0] - end))
+    dx = nearest[0] - end
+    expected = "south"
+    if abs(dx) > 2.1:
+        expected = "south-east" if dx > 0 else "south-west"
+    assert never_faced(walked, "agent", targets) == expected
+
+
+@pytest.mark.parametrize("ended", ["stopped", "step_limit"])
+@pytest.mark.parametrize("gave_up", [True, False])
+def test_only_an_agent_that_stopped_gave_up(gave_up: bool, ended: str) -> None:
+    step = saw(("mug_1", 4.0))
+    step.notes += [Note("gave_up", {})] * gave_up
+    text = mistake([step], TARGETS, ended=ended, causes={"seen_not_taken": 0}).text
+    expected = "ran out of steps"
+    if ended == "stopped":
+        expected = "gave up" if gave_up else "stopped"
+    assert text.startswith(f"Step 1: {expected} without the mug")

@@ -228,3 +228,39 @@ def test_useless_answers_are_billed_with_the_one_that_follows(clock: Any) -> Non
     free = ask_model(RetryingModel(Failing(ModelError("never")), policy))
     assert isinstance(free, ModelError)
     assert free.billed is None
+
+
+@pytest.mark.parametrize("waits_at_first", [True, False])
+@pytest.mark.parametrize("is_fatal", [True, False])
+@pytest.mark.parametrize("has_answered", [True, False])
+def test_a_server_is_waited_for_if_it_has_answered_or_its_capacity_comes_and_goes(
+    clock: Any, has_answered: bool, is_fatal: bool, waits_at_first: bool
+) -> None:
+    """An address at which no server answers is a mistake, and no lack of capacity."""
+    away = ModelError("away", retryable=True, away=True, fatal=is_fatal)
+    policy = RetryPolicy(
+        sleep=clock.sleep, clock=clock, rng=Extreme(1), waits_at_first=waits_at_first
+    )
+    inner = Failing(*[None] * has_answered, *[away] * 12, None)
+    model = RetryingModel(inner, policy)
+    if has_answered:
+        ask_model(model)
+    is_waited_out = has_answered or (waits_at_first and not is_fatal)
+    found = ask_model(model)
+    assert isinstance(found, Completion) == is_waited_out
+    if not is_waited_out:
+        assert inner.calls == (3 if is_fatal else 6)
+
+
+@pytest.mark.parametrize("gap", [0.0, 500.0, 5000.0])
+def test_an_outage_is_measured_from_its_own_first_failure(
+    clock: Any, gap: float
+) -> None:
+    """However long ago an earlier failure was, an answer since then ends it."""
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), patience=100.0)
+    model = RetryingModel(Failing(None, away, None, *[away] * 5, None), policy)
+    for _ in range(2):
+        assert isinstance(ask_model(model), Completion)
+    clock.now += gap
+    assert isinstance(ask_model(model), Completion)

@@ -20,6 +20,7 @@ from starlette.testclient import TestClient
 from wayword.core.errors import UsageError
 from wayword.core.sight import pixel_hash
 from wayword.envs import make
+from wayword.envs.gymnasium import WaywordEnv
 from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.pettingzoo import aec, parallel
 from wayword.envs.rendering import in_terminal
@@ -299,3 +300,10 @@ def test_rows_of_a_trainer_hold_the_pictures_of_their_prompt() -> None:
 def test_tools_that_return_texts_refuse_pictures() -> None:
     with pytest.raises(UsageError, match="returns texts; remove eyes"):
         environment_factory("houses", **TINY)
+
+
+def test_an_unknown_mode_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match="render_mode must be one of ansi, human"):
+        parallel("ma_household", render_mode="rgb")
+    with pytest.raises(UsageError, match="got 'rgb'"):
+        WaywordEnv("houses", render_mode="rgb")

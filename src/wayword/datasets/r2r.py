@@ -466,7 +466,7 @@ def _task(
             f"{where}, field 'path'",
             "must be a list of viewpoint IDs",
         )
-    if not math.isfinite(heading):
+    if not math.isfinite(math.degrees(heading)):
         raise DataError(
             path,
             f"{where}, field 'heading'",

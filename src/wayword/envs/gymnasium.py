@@ -44,7 +44,7 @@ from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
-from wayword.envs.rendering import RENDER_MODES, rendered
+from wayword.envs.rendering import RENDER_MODES, checked_mode, rendered
 
 try:
     import gymnasium
@@ -195,7 +195,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         **options: Any,
     ) -> None:
         self.inner: Environment = make(dataset, dataset=shared, **options)
-        self.render_mode = render_mode
+        self.render_mode = checked_mode(render_mode)
         self._text = ""
         self._make_spaces()
 

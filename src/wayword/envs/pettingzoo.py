@@ -46,7 +46,7 @@ from wayword.envs.gymnasium import (
     observation_space,
     plain_answer,
 )
-from wayword.envs.rendering import RENDER_MODES, rendered
+from wayword.envs.rendering import RENDER_MODES, checked_mode, rendered
 
 Obs = dict[str, Any]
 
@@ -69,11 +69,7 @@ class _MultiActorEnv:
         **options: Any,
     ) -> None:
         super().__init__()
-        if render_mode not in (None, *RENDER_MODES):
-            raise UsageError(
-                f"render_mode must be one of {', '.join(RENDER_MODES)}, got {render_mode!r}"
-            )
-        self.render_mode = render_mode
+        self.render_mode = checked_mode(render_mode)
         self._env = make(name, **options)
         view = self._env.options.view
         actions = self._env.options.actions

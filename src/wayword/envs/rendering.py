@@ -18,6 +18,14 @@ TERMINAL_COLUMNS = 80
 """Most characters in a line of a picture: the usual width of a terminal."""
 
 
+def checked_mode(mode: str | None) -> str | None:
+    """Return a mode, or None for none. Raises ``UsageError`` for an unknown one."""
+    if mode not in (None, *RENDER_MODES):
+        known = ", ".join(RENDER_MODES)
+        raise UsageError(f"render_mode must be one of {known}, got {mode!r}")
+    return mode
+
+
 def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any:
     """Render what actors see ahead, side by side, in one of ``RENDER_MODES``.
 

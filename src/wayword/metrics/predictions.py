@@ -387,11 +387,13 @@ class _Reader:
         name = next((name for name in OBJECTS if record.get(name) is not None), "")
         if name:
             value = record[name]
-            if type(value) not in (str, int):
+            if type(value) not in (str, int, float):
                 raise self._error(
                     where, name, f"is not an object's id: {_short(value)}"
                 )
-            stop = Decision(Action("stop", (str(value),)))
+            # Ids are whole numbers, which numpy writes as 5.0.
+            number = str(value).strip().removesuffix(".0")
+            stop = Decision(Action("stop", (number,)))
             pose = {key: walk[-1]}
             trajectory.steps.append(Step("agent", {}, stop, Feedback(), pose))
         return trajectory

@@ -164,7 +164,10 @@ class ObjectHouse(SmallHouse):
 
 
 @pytest.mark.parametrize("field", ["predObjId", "pred_objid"])
-@pytest.mark.parametrize(("value", "rgs"), [("5", 1), (5, 1), ("9", 0), (None, 0)])
+@pytest.mark.parametrize(
+    ("value", "rgs"),
+    [("5", 1), (5, 1), (5.0, 1), ("5.0", 1), (" 5 ", 1), ("9", 0), (-1, 0), (None, 0)],
+)
 def test_the_object_of_a_submission_is_the_one_named_at_the_stop(
     field: str, value: object, rgs: int, tmp_path: Path
 ) -> None:

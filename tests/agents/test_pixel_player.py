@@ -3,9 +3,7 @@ picture, or that of another place, it does not."""
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,15 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from helpers.paired import chance, interval, success
 from helpers.pixel_player import Blank, Elsewhere, PixelPlayer
 from helpers.sampling import LONG
-from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.dataset import Dataset, Task
-from wayword.core.rollout import Setup, run
+from wayword.core.dataset import Dataset
 from wayword.core.sight import Painter
-from wayword.core.trajectory import Trajectory
-from wayword.metrics.scoring import score
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -35,9 +30,6 @@ pytestmark = pytest.mark.skipif(not LONG, reason="half a minute: WAYWORD_CHAOS=l
 EPISODES = 40
 SIZE = {"houses": 20, "episodes": 60}
 SEEDS = 20  # of the agent ``random``, whose mean is the chance of an episode
-Z = 1.96  # of a 95% interval
-
-Make = Callable[[Toolkit, str], Agent]
 
 
 @cache
@@ -50,29 +42,9 @@ def houses() -> Dataset:
     return open_dataset(Plan("random", "houses", settings=settings))
 
 
-def success(make: Make, seed: int = 0) -> NDArray[np.float64]:
-    """The success of each episode, 0 or 1."""
-    dataset = houses()
-    tasks = [dataset.tasks[number] for number in range(EPISODES)]
-    scores: dict[str, float] = {}
-
-    def keep(task: Task, trajectory: Trajectory) -> None:
-        assert trajectory.ended != "failed", trajectory.error
-        scores[task.episode.id] = score(dataset, [(task, trajectory)])[0]["sr"]
-
-    setup = Setup(dataset, make, {}, seed, dataset.max_steps)
-    asyncio.run(run(tasks, setup, keep, 1))
-    return np.array([scores[task.episode.id] for task in tasks])
-
-
 @cache
-def chance() -> NDArray[np.float64]:
-    random: Any = registry.load("agent", "random")
-    played = [
-        success(lambda toolkit, actor: random(random.Settings(), toolkit), seed)
-        for seed in range(SEEDS)
-    ]
-    return np.asarray(np.mean(played, axis=0))
+def by_chance() -> NDArray[np.float64]:
+    return chance(houses(), EPISODES, SEEDS)
 
 
 @cache
@@ -84,18 +56,11 @@ def seeing(painter: Painter | None = None) -> NDArray[np.float64]:
             toolkit = replace(toolkit, eyes=replace(toolkit.eyes, painter=painter))
         return PixelPlayer(None, toolkit)
 
-    return success(make)
-
-
-def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """The 95% interval of a mean of paired differences."""
-    half = Z * float(differences.std(ddof=1)) / math.sqrt(len(differences))
-    mean = float(differences.mean())
-    return mean - half, mean + half
+    return success(houses(), make, EPISODES)
 
 
 def test_a_player_that_sees_pixels_alone_beats_chance() -> None:
-    low, _ = interval(seeing() - chance())
+    low, _ = interval(seeing() - by_chance())
     assert low > 0.0
 
 
@@ -113,7 +78,7 @@ def test_it_loses_to_an_agent_that_reads_words(tmp_path: Path) -> None:
 def test_a_blank_picture_leaves_it_to_chance() -> None:
     own = houses().painter()
     assert own is not None
-    low, high = interval(seeing(Blank(own)) - chance())
+    low, high = interval(seeing(Blank(own)) - by_chance())
     assert low <= 0.0 <= high
 
 
@@ -123,5 +88,5 @@ def test_the_picture_of_another_place_leaves_it_to_chance() -> None:
     other = houses().tasks[EPISODES + 7].episode
     world = houses().world(other)
     world.reset(other)
-    low, high = interval(seeing(Elsewhere(own, world)) - chance())
+    low, high = interval(seeing(Elsewhere(own, world)) - by_chance())
     assert low <= 0.0 <= high

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from helpers.paired import interval
 from helpers.pixel_searcher import LIKE, PixelDetector, PixelSearcher, matches, parse
 from helpers.sampling import LONG
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
@@ -30,7 +31,6 @@ from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 EPISODES = 12
 STEPS = 150
-Z = 1.96  # of a 95% interval
 
 Make = Callable[[Toolkit, str], Agent]
 
@@ -129,13 +129,6 @@ def in_words() -> NDArray[np.float64]:
     """The success of the same searcher with a detector that reads the truth."""
     settings = FrontierSettings(grounding="perfect")
     return success(lambda toolkit, actor: FrontierAgent(settings, toolkit))
-
-
-def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """The 95% interval of a mean of paired differences."""
-    half = Z * float(differences.std(ddof=1)) / math.sqrt(len(differences))
-    mean = float(differences.mean())
-    return mean - half, mean + half
 
 
 @pytest.mark.skipif(not LONG, reason="minutes: set WAYWORD_CHAOS=long")

@@ -570,6 +570,7 @@ _FAILED = frozenset(
     {
         *("error", "network_error", "insufficient_system_resource", "abort", "aborted"),
         *("malformed_function_call", "unexpected_tool_call"),
+        *("malformed_tool_use", "malformed_model_output"),
     }
 )
 

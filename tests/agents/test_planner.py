@@ -411,3 +411,22 @@ def test_what_a_search_could_not_get_to_is_tried_again_after_a_success(
     agent.on_feedback(visit, Feedback("ok" if ok else "failed"))
     assert agent._tried == ({"hall"} if ok else {"box_1", "hall"})
     assert agent._unreached == (set() if ok else {"box_1", "pan_1"})
+
+
+@pytest.mark.parametrize("full", range(5))
+def test_the_latest_rooms_are_written_in_full_and_the_others_as_a_number(
+    full: int,
+) -> None:
+    graph = SceneGraph()
+    rooms = ["attic", "den", "hall"]
+    for room in ("hall", "attic", "den", "attic"):  # in the order of the visits
+        graph._visit(room)
+        graph._room[f"mug_of_{room}"] = room
+    text = graph.text(rooms, "attic", full)
+    latest = ["attic", "den", "hall"][:full]
+    for room in rooms:
+        assert (f"mug_of_{room}" in text) == (room in latest)
+        collapsed = any(
+            line.startswith(room) and "1 objects" in line for line in text.splitlines()
+        )
+        assert collapsed == (room not in latest)

@@ -134,3 +134,16 @@ def test_valid_answers_are_counted_by_both_rules_where_every_answer_has_both(
 ) -> None:
     notes = [Note("asked", each) for each in answers]
     assert psr(Trajectory("1", {}, [step(MOVE)], opening_notes=notes)) == expected
+
+
+@pytest.mark.parametrize("steps", [(), (2,), (2, 3), (1, 0, 4)])
+@pytest.mark.parametrize("examples", [(), (1,), (1, 1)])
+def test_what_prompts_left_out_is_summed_over_the_notes(
+    examples: tuple[int, ...], steps: tuple[int, ...]
+) -> None:
+    notes = [Note("history_dropped", {"steps": count, "count": 99}) for count in steps]
+    notes += [Note("examples_dropped", {"count": count}) for count in examples]
+    found = account(Trajectory("1", {}, [step(MOVE)], opening_notes=notes))
+    assert found.get("steps_forgotten", 0) == sum(steps)
+    assert found.get("examples_forgotten", 0) == sum(examples)
+    assert ("steps_forgotten" in found) == (sum(steps) > 0)

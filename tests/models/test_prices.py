@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from wayword.core.errors import BudgetExhausted
 from wayword.core.model import Choice, Image, Message, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import Account, PaidModel, rough_tokens
 from wayword.models.middleware.ledger import LedgerRow
@@ -113,3 +114,25 @@ def test_a_reservation_has_a_prompt_for_each_option_and_for_each_sample(
     choice, completion = (row for row in rows if row.open)
     assert choice.tokens == options * (rough_tokens(prompt) + len("kitchen"))
     assert completion.tokens == samples * (rough_tokens(prompt) + 50)
+
+
+@pytest.mark.parametrize("price", [None, Price(0.0, 0.0), Price(2.0, 8.0)])
+@pytest.mark.parametrize("has_limit", [True, False])
+def test_only_an_unknown_price_stops_a_run_with_a_limit_of_dollars(
+    has_limit: bool, price: Price | None
+) -> None:
+    """A free answer has a price, which is 0."""
+    account = Account(max_dollars=1.0 if has_limit else None)
+    model = PaidModel(ScriptedModel(answers=lambda *_: "x"), account, price)
+
+    async def ask() -> None:
+        for _ in range(3):
+            await model.complete("Where to?", Sampling())
+
+    if has_limit and price is None:
+        with pytest.raises(BudgetExhausted, match="a dollar limit needs prices"):
+            asyncio.run(ask())
+    else:
+        asyncio.run(ask())
+    assert bool(account.unpriced) == (price is None)
+    assert account.pending == 0

@@ -25,6 +25,7 @@ from wayword.runs import index, reports
 from wayword.runs.codec import member
 from wayword.runs.plan import read_config
 from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.verify import coverage
 
 CONFIG: dict[str, Any] = {
     "identity": {
@@ -430,3 +431,28 @@ def test_a_scorer_that_returns_true_is_recorded_as_1(tmp_path: Path) -> None:
     ((_, read),) = RunFolder.read(tmp_path).scores()
     assert read == {"sr": 1, "spl": 0, "ne": 1.5, "steps": 3}
     assert not any(isinstance(value, bool) for value in read.values())
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+@pytest.mark.parametrize("shuffle", [None, 0, 7])
+@pytest.mark.parametrize("finished", [0, 3, 4])
+def test_a_runs_episodes_are_all_of_its_split_or_a_part_that_is_described(
+    tmp_path: Path, finished: int, shuffle: int | None, failed: int
+) -> None:
+    """A split of four; a seed of 0 is a sample as any other."""
+    identity = {**CONFIG["identity"], "shuffle": shuffle}
+    config = {**CONFIG, "identity": identity, "episodes_in_split": 4}
+    with RunFolder.open(tmp_path, config) as run:
+        for number in range(finished - failed):
+            run.append(EpisodeRecord(f"e{number}", {"sr": 1.0}, walk("e").trajectory))
+        for _ in range(failed):
+            run.fail("lost", "an error")
+    tried = max(0, finished - failed) + failed
+    text = coverage(RunFolder.read(tmp_path))
+    part = f"the first {tried} of 4 episodes"
+    if shuffle is not None:
+        part = f"{tried} of 4 episodes, a random sample (--shuffle {shuffle})"
+    expected = "all 4 episodes of the split" if tried == 4 else part
+    if failed:
+        expected += "; 1 of them failed, for reasons that no replay can show"
+    assert text == expected

@@ -339,3 +339,25 @@ def test_only_an_agent_that_stopped_gave_up(gave_up: bool, ended: str) -> None:
     if ended == "stopped":
         expected = "gave up" if gave_up else "stopped"
     assert text.startswith(f"Step 1: {expected} without the mug")
+
+
+@pytest.mark.parametrize("heading", [0.0, 180.0])
+@pytest.mark.parametrize("room", ["hall", "den"])
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_room_is_named_once_and_by_the_fact_that_says_most(
+    moves: bool, room: str, heading: float
+) -> None:
+    """The mug lies to the south in the hall."""
+    pose = {"x": 0.0, "y": 0.0, "heading": heading, "room": room}
+    end = {**pose, "room": "attic"} if moves else pose
+    walked = Trajectory(
+        "1", {"agent": pose}, [Step("agent", {}, Decision(STOP), OK, end)]
+    )
+    found = behavior(EpisodeFacts(walked, {}), ((0.0, -5.0),), [MUG])
+    kinds = [fact["kind"] for fact in found]
+    is_faced = heading == 180.0
+    stayed_with_it = room == "hall" and not moves
+    assert ("in_the_room" in kinds) == (stayed_with_it and not is_faced)
+    assert ("never_faced" in kinds) == (not stayed_with_it and not is_faced)
+    assert ("stayed" in kinds) == (not moves and not (stayed_with_it and not is_faced))
+    assert ("never_saw" in kinds) == (stayed_with_it and is_faced)

@@ -588,3 +588,16 @@ def test_each_caveat_of_the_data_must_be_in_the_record(
     found = [line for line in differences(tmp_path / "copy") if "caveats" in line]
     expected = [f"run.json: field 'caveats' lacks {lacking!r}"] * bool(lacking)
     assert found == expected
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
+def test_an_honest_episode_verifies_from_whichever_step_it_was_continued(
+    played: Path, tmp_path: Path, step: int
+) -> None:
+    shutil.copytree(played, tmp_path / "copy")
+    forger = Forger(tmp_path / "copy")
+    forger.episodes = [max(forger.episodes, key=lambda each: len(steps_of(each)))]
+    name = forger.episodes[0]["episode"]
+    forger.identity["continues"] = {"episode": name, "step": step, "before": 0}
+    forger.save()
+    assert differences(tmp_path / "copy") == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.metrics.progress import GoalProgress
+from wayword.metrics.progress import GoalProgress, length_in
 from wayword.viewer.episode import new_details
 
 distances = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=7)
@@ -131,3 +131,20 @@ def test_runs_of_equal_motions_are_counted() -> None:
     assert new_details(step) == {
         "low_level": ["move_ahead × 3", "turn_left", "move_ahead × 2"]
     }
+
+
+@pytest.mark.parametrize(
+    ("length", "metres", "links"),
+    [
+        (0.0, "0.0 m", "0 links"),
+        (1.0, "1.0 m", "1 link"),
+        (1.4, "1.4 m", "1 link"),
+        (1.6, "1.6 m", "2 links"),
+        (1234.0, "1234.0 m", "1,234 links"),
+        (float("inf"), "no path", "no path"),
+    ],
+)
+def test_a_length_is_given_in_metres_or_in_whole_links(
+    length: float, metres: str, links: str
+) -> None:
+    assert (length_in("m", length), length_in("links", length)) == (metres, links)

@@ -27,10 +27,11 @@ from scipy.stats import binomtest
 from wayword.bench.horizon import Attempt, horizon, mean_success
 from wayword.bench.ladders import ranks
 from wayword.core import registry
+from wayword.core.geometry import Floats
 from wayword.core.metric import Kind, Metric
 from wayword.metrics import intervals
 from wayword.metrics.compare import MetricDifference, compare, mark_best
-from wayword.metrics.intervals import Floats, Interval
+from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import summarize
 from wayword.metrics.tours import Tour, compare_gains
 from wayword.runs.forecast import dollars_range

@@ -185,12 +185,14 @@ def opened() -> Iterator[Page]:
 
 def board(site: Path, out: Path) -> None:
     """The cards of a folder that ``wayword bench board`` wrote."""
+    wide = 1800  # all tracks in view
     with opened() as page:
+        page.set_viewport_size({"width": wide, "height": 900})
         page.goto((site / "index.html").resolve().as_uri())
-        bottom = page.locator("#board").bounding_box()
+        bottom = page.locator(".board").last.bounding_box()
         assert bottom is not None
         page.set_viewport_size(
-            {"width": 1400, "height": round(bottom["y"] + bottom["height"]) + 24}
+            {"width": wide, "height": round(bottom["y"] + bottom["height"]) + 24}
         )
         picture(page, out / "board.png")
 

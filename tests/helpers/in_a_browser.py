@@ -53,7 +53,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def wrong(page: Page, axe: bool = True) -> list[str]:
-    """Faults in the geometry of a page, and serious ones of accessibility."""
+    """Faults in the geometry of a page, and all of accessibility but minor ones."""
     found: list[str] = page.evaluate(FAULTS)
     if axe:
         if not page.evaluate("typeof axe !== 'undefined'"):
@@ -62,7 +62,7 @@ def wrong(page: Page, axe: bool = True) -> list[str]:
         found += [
             f"{each['id']}: {each['nodes'][0]['target']}"
             for each in violations
-            if each["impact"] in ("serious", "critical")
+            if each["impact"] in ("moderate", "serious", "critical")
         ]
     return found
 

@@ -296,7 +296,7 @@
       const acts = make("div", "acts");
       acts.append(...named);
       block.append(
-        make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]),
+        make("h2", "", fold.querySelector("summary").textContent.split(" … ")[0]),
         acts,
       );
       fold.before(block);

@@ -239,7 +239,11 @@ def test_a_server_is_waited_for_if_it_has_answered_or_its_capacity_comes_and_goe
     """An address at which no server answers is a mistake, and no lack of capacity."""
     away = ModelError("away", retryable=True, away=True, fatal=is_fatal)
     policy = RetryPolicy(
-        sleep=clock.sleep, clock=clock, rng=Extreme(1), waits_at_first=waits_at_first
+        sleep=clock.sleep,
+        clock=clock,
+        rng=Extreme(1),
+        trip=2,  # an outage begins before the first contact is given up
+        waits_at_first=waits_at_first,
     )
     inner = Failing(*[None] * has_answered, *[away] * 12, None)
     model = RetryingModel(inner, policy)

@@ -263,3 +263,12 @@ def test_a_turn_is_at_the_crossing_after_those_passed_and_a_stop_is_not(
     text: str, crossings: list[int | None]
 ) -> None:
     assert [leg.crossings for leg in legs(text)] == crossings
+
+
+@pytest.mark.parametrize("mark", ["", ".", "!", " ", "?", ")", '")', ". "])
+def test_marks_after_the_last_turn_are_no_leg(mark: str) -> None:
+    found = legs(f"Go on and turn left{mark}")
+    assert [(leg.text, leg.turn) for leg in found] == [
+        ("Go on and turn left", "left"),
+        ("stop", ""),
+    ]

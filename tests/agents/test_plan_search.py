@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,11 @@ from helpers import honest_player as honest
 from helpers.golden import check_golden
 from helpers.playing import Scripted, flat
 from helpers.small_flat import SmallFlat
-from wayword.agents.strategies.plan_search import PlanSearch, PlanSearchSettings
+from wayword.agents.strategies.plan_search import (
+    PlanSearch,
+    PlanSearchSettings,
+    TreeNode,
+)
 from wayword.core.action import Decision, Rejection
 from wayword.core.model import Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
@@ -196,3 +201,21 @@ def test_the_two_questions() -> None:
     check_golden(
         GOLDEN / "plan_search_flat.txt", "\n\n".join(model.prompts[2:4]) + "\n"
     )
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.5])
+def test_the_best_mean_is_expanded_first_and_of_equals_the_rarer(
+    exploration: float,
+) -> None:
+    settings = PlanSearchSettings(exploration=exploration)
+    agent: Any = SimpleNamespace(_settings=settings)
+
+    def priority(total: float, visits: int, is_closed: bool = False) -> float:
+        root = TreeNode(cast("Any", None), visits=9)
+        node = TreeNode(cast("Any", None), root, total=total, visits=visits)
+        node.is_closed = is_closed
+        return PlanSearch._priority(agent, node)
+
+    assert priority(1.8, 2) > priority(2.4, 4), "0.9 and 0.6 on average"
+    assert (priority(0.5, 1) > priority(1.5, 3)) == (exploration > 0)
+    assert priority(9.0, 1, is_closed=True) < priority(0.0, 1)

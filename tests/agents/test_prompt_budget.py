@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wayword.agents.prompting import (
     DEFAULT_CONTEXT,
+    LONGEST_ANSWER,
     OVERHEAD,
     Exchange,
     History,
@@ -175,3 +177,17 @@ def test_a_turn_with_calls_is_as_long_as_what_is_sent_of_it() -> None:
         lengths.append(turn.length)
     assert lengths[0] == len(plain.text) + OVERHEAD + len("a wall")
     assert lengths[1] == len(sent.verbatim) + OVERHEAD + len("a wall")
+
+
+@pytest.mark.parametrize("window", [0, 4_000, 40_000])
+@pytest.mark.parametrize("context", [0, 2_000, 8_000, 80_000])
+@pytest.mark.parametrize("answer", [0, 50])
+def test_an_answer_has_an_eighth_of_the_context_within_its_bounds(
+    answer: int, context: int, window: int
+) -> None:
+    models = {"main": SimpleNamespace(window=window)}
+    found = PromptBudget(SimpleNamespace(models=models), context, answer)  # type: ignore[arg-type]
+    assert found.is_limited == bool(context or window)
+    assert found.context == (context or window * 7 // 8 or DEFAULT_CONTEXT)
+    share = (context or window) // 8
+    assert found.answer == (answer or max(400, min(LONGEST_ANSWER, share)))

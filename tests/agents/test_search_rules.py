@@ -21,7 +21,12 @@ from wayword.agents.search.frontier import (
     FrontierAgent,
     FrontierSettings,
 )
-from wayword.agents.search.lgx import QUARTERS, names_around, quarter_captions
+from wayword.agents.search.lgx import (
+    QUARTERS,
+    first_word_fits,
+    names_around,
+    quarter_captions,
+)
 from wayword.agents.search.searcher import (
     MOST_AIM_TURNS,
     MOST_MISSES,
@@ -193,3 +198,21 @@ def test_only_a_collision_closes_the_way(status: Any) -> None:
     agent.on_feedback(Decision(Action("goto", ("1", "2"))), Feedback(status))
     assert agent._blocked_at == ((1.0, 2.0) if status == "blocked" else None)
     assert bool(agent._plan) == (status in ("ok", "rejected"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("sofa", True),
+        ("Sofa, I think", True),
+        ("so it is", True),  # a part of a name counts, as in the released code
+        ("the sofa", False),
+        ("**TV**", True),
+        ("tvs", False),
+        ("", False),
+    ],
+)
+def test_the_first_word_of_an_answer_is_part_of_a_name_in_any_case(
+    text: str, fits: bool
+) -> None:
+    assert first_word_fits(text, ["Sofa Bed", "TV"]) == fits

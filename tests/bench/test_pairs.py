@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wayword.bench import ladders, page, sight
-from wayword.bench.outcomes import dollars_text, results
+from wayword.bench.outcomes import cost, dollars_text, results
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
 
@@ -115,3 +115,12 @@ def test_tokens_without_dollars_have_no_known_cost(tokens: int, dollars: float) 
     if tokens and not dollars:
         expected = "no known cost"
     assert text == expected
+
+
+def test_the_cost_of_episodes_is_of_prompts_and_answers() -> None:
+    scores = [
+        {"prompt_tokens": 100.0, "completion_tokens": 7.0, "cost": 0.25},
+        {"prompt_tokens": 20.0, "completion_tokens": float("nan")},
+        {"cost": 0.5},
+    ]
+    assert cost(scores) == {"tokens": 127, "dollars": 0.75}

@@ -14,7 +14,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.conditions import Condition, Sought
+from wayword.metrics.conditions import Condition, Sought, conditions
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.behavior import behavior, failures, never_faced
 from wayword.worlds.household.goals import HouseholdReference, Inside
@@ -361,3 +361,11 @@ def test_a_room_is_named_once_and_by_the_fact_that_says_most(
     assert ("never_faced" in kinds) == (not stayed_with_it and not is_faced)
     assert ("stayed" in kinds) == (not moves and not (stayed_with_it and not is_faced))
     assert ("never_saw" in kinds) == (stayed_with_it and is_faced)
+
+
+@pytest.mark.parametrize("phase", [1, 2])
+@pytest.mark.parametrize("place", ["kitchen", "hallway", "den"])
+def test_the_room_counts_only_after_the_first_phase(place: str, phase: int) -> None:
+    state = {"phase": phase, "place": place}
+    met = [done for _, done, _ in conditions(TwoPhaseReference("1", "kitchen"), state)]
+    assert met == [int(phase == 2), int(phase == 2 and place == "kitchen")]

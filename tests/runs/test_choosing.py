@@ -232,3 +232,15 @@ def test_the_first_episode_is_no_trifle() -> None:
     dataset = dataset_of(lengths)
     folder: Any = SimpleNamespace(index=(), scores=list)
     assert at_level(dataset, folder, "success") == "f", "half the mean of 12 or more"
+
+
+@pytest.mark.parametrize(("last", "following"), [(1, 4), (2, 4), (3, 5), (8, 10)])
+def test_a_success_never_leads_below_the_first_level(last: int, following: int) -> None:
+    """Half the mean of what is left is 3.5 or a little less; a fast success adds two or more."""
+    lengths = {str(n): n for n in range(1, 13)}
+    dataset = dataset_of(lengths)
+    scores = {"success": 1.0, "steps": float(last)}
+    folder: Any = SimpleNamespace(
+        index=(str(last),), scores=lambda: [(str(last), scores)]
+    )
+    assert lengths[at_level(dataset, folder, "success")] == following

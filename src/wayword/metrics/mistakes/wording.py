@@ -91,8 +91,6 @@ class _Words(string.Formatter):
         match spec:
             case "steps":
                 return count(int(value), "step")
-            case "step":
-                return f"step {value}" if value else "the start"
             case "m":
                 return f"{value:.1f} m"
             case "wind":

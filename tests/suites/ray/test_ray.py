@@ -62,13 +62,13 @@ def _rows(folder: Path) -> str:
 
 
 def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
-    run(_plan(tmp_path / "one", ""))
+    run(_plan(tmp_path / "by-asyncio", ""))
     over = threading.Event()
     killed = []
 
     def kill() -> None:
         rng = random.Random(5)
-        folder = tmp_path / "many" / ".progress.json"
+        folder = tmp_path / "by-ray" / ".progress.json"
         next_at = 1
         while not over.wait(0.2):
             try:
@@ -86,7 +86,7 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
     killer.start()
     began = time.monotonic()
     try:
-        result = run(_plan(tmp_path / "many"))
+        result = run(_plan(tmp_path / "by-ray"))
     finally:
         over.set()
         killer.join()
@@ -95,7 +95,7 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
     assert killed
     assert result.outcome.complete
     assert result.outcome.finished == EPISODES
-    assert _rows(tmp_path / "many") == _rows(tmp_path / "one")
+    assert _rows(tmp_path / "by-ray") == _rows(tmp_path / "by-asyncio")
 
 
 def test_throughput_grows_with_workers_until_the_model_is_the_limit(

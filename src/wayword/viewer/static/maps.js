@@ -46,10 +46,12 @@ const boxAt = (x, y, wide, high) => ({
   right: x + wide / 2,
   bottom: y + high / 2,
 });
-const boxesOf = (parts) =>
-  parts
-    .map((part) => part.getBoundingClientRect())
-    .filter((box) => box.width || box.height);
+// As a plain object: a browser's own box looks each side up again at each use.
+function boxOf(part) {
+  const { left, top, right, bottom, width, height } = part.getBoundingClientRect();
+  return { left, top, right, bottom, width, height };
+}
+const boxesOf = (parts) => parts.map(boxOf).filter((box) => box.width || box.height);
 
 function boxesAlong(line) {
   // a line, a path
@@ -449,10 +451,9 @@ function placeLabels(map, mark) {
     return dotsOf([x1, y1, x2, y2]);
   }
 
-  function search(label, own, still) {
+  function search(label, box, own, still) {
     // the best spot, and whether a line leads from it
     const pill = label.matches(".pill");
-    const box = label.getBoundingClientRect();
     let best = null;
     let led = false;
     let least = label.matches(".named, .pill")
@@ -469,16 +470,14 @@ function placeLabels(map, mark) {
         spot.right <= frame.right &&
         spot.top >= frame.top &&
         spot.bottom <= frame.bottom;
-      const over = taken.filter((other) => meet(spot, other)).length + 2 * !inside;
-      const crossed = (lines) =>
-        still ? 0 : lines.filter((other) => meet(spot, other)).length;
-      const lost = !still && 1000 * over < least ? strayed(spot, own, label) : 0;
-      const cost =
-        1000 * over +
-        turn +
-        Math.min(24, 3 * crossed(walls)) +
-        Math.min(60, 8 * crossed(paths)) +
-        lost;
+      const met = (boxes) => boxes.filter((other) => meet(spot, other)).length;
+      // No part is below 0, so the dear ones are left out once the sum is too high.
+      let cost = 1000 * (met(taken) + 2 * !inside) + turn;
+      let lost = 0;
+      if (!still && cost < least)
+        cost += Math.min(24, 3 * met(walls)) + Math.min(60, 8 * met(paths));
+      if (!still && cost < least) lost = strayed(spot, own, label);
+      cost += lost;
       const off =
         own &&
         (pill
@@ -489,17 +488,20 @@ function placeLabels(map, mark) {
     return [best, led];
   }
 
+  // All before the first name moves: the browser would lay the page out again for each.
+  const boxes = new Map(labels.map((label) => [label, boxOf(label)]));
   for (const label of labels) {
     const still = !label.dataset.box;
     const pill = label.matches(".pill");
     const own = still ? null : marks.get(label) || markOf(label, frame, k, mark, []);
-    let [best, led] = search(label, own, still);
+    let box = boxes.get(label);
+    let [best, led] = search(label, box, own, still);
     if ((led || !best) && label.matches(":has(.caption)")) {
       // the letter alone
       label.classList.add("bare");
-      [best, led] = search(label, own, still);
+      box = boxOf(label);
+      [best, led] = search(label, box, own, still);
     }
-    const box = label.getBoundingClientRect();
     label.classList.toggle("under", !best);
     if (!best) continue;
     taken.push(best);

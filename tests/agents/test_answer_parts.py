@@ -157,7 +157,7 @@ def test_lists_are_read_from_json_or_from_lines() -> None:
 
 def test_a_thought_is_kept_on_one_line_up_to_its_limit() -> None:
     assert one_line(" a\n b\t c ") == "a b c"
-    assert (len(one_line("x" * 5000)), one_line("abcdef", 3)) == (
+    assert (len(one_line("x" * 5000)), one_line("abcdef", most=3)) == (
         LONGEST_THOUGHT,
         "abc",
     )

@@ -224,7 +224,8 @@ class AnswerFields:
 
     def line(self, *names: str) -> str:
         """Return the values in one line, for a thought that quotes them."""
-        return one_line(" ".join(self.texts(*names)))
+        values = [v for v in self.all(*names) if isinstance(v, str | int | float)]
+        return one_line(" ".join(map(str, values)))
 
 
 def fields(

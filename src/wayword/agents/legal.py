@@ -483,8 +483,9 @@ class Legal:
         if not end:
             return None
         inner = rest[1 : end - 1].strip(AROUND)
-        if is_nothing(inner.strip("()")) and Action(verb) not in self._space:
-            inner = ""  # an argument that is missing
+        is_missing = "," not in inner and is_nothing(inner.strip("()"))
+        if is_missing and Action(verb) not in self._space:
+            inner = ""
         # ``step("goto[b]")``: the action is the argument
         is_wrapped = verb not in self._verbs and not is_negation(normalize(verb))
         wrapped = self._call(inner) if is_wrapped else None

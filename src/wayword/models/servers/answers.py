@@ -38,8 +38,8 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
     listed = field(answer, "choices")
     if isinstance(listed, Mapping):
         listed = [listed]
-    rows = [row for row in as_list(listed) if isinstance(row, Mapping)]
-    if not rows:
+    rows = [row for row in as_list(listed) if row is not None]
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
         shown = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
     # They may be listed in the order in which they ended.

@@ -37,7 +37,11 @@ def test_quotes_do_not_belong_to_an_address() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["http:/localhost:8000/v1", "http://", "http:///v1", "http://[::1/v1"]
+    "address",
+    [
+        *("http:/localhost:8000/v1", "http://", "http:///v1", "http://[::1/v1"),
+        *("http://localhost:80a/v1", "http://localhost:80000/v1", "http://::1:8000/v1"),
+    ],
 )
 def test_an_address_without_a_host_is_one_line(address: str) -> None:
     error = send_request(address)

@@ -470,7 +470,8 @@ def address_parts(address: str) -> SplitResult:
     try:
         parts = urlsplit(address)
         shown = without_secrets(address)
-    except ValueError:  # unpaired brackets
+        _ = parts.port  # read for its check: digits, at most 65535
+    except ValueError:  # unpaired brackets, no port
         raise UsageError(f"model.base_url {problem}") from None
     if parts.scheme in ("http", "https") and not parts.hostname:
         raise UsageError(f"model.base_url={shown} {problem}")

@@ -52,9 +52,9 @@ class Books:
     """Code of the error of the next batch, none of whose requests is processed."""
     on_request: Callable[[str, str], None] = lambda method, route: None
     gone: int = 0
-    """Of the first so many batches, all looks at them are answered by ``denial``."""
+    """For the first batches, by number, all looks at them are answered by ``denial``."""
     gone_files: int = 0
-    """The same for so many reads of results."""
+    """The same for the first reads of results, by number."""
     denial: tuple[int, Any] = (404, {"error": {"message": "No batch found"}})
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.loopback import chat, refusal, serving
-from wayword.core.errors import ModelError
+from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Sampling, Usage, system, user
 from wayword.models.middleware.budget import EPISODE as CURRENT
 from wayword.models.middleware.budget import Account, Meter
@@ -226,3 +226,9 @@ def test_marks_end_the_prefixes_that_later_requests_share() -> None:
 def test_prefixes_below_the_provider_s_least_length_are_not_marked() -> None:
     assert marked(body_of(CHAT, "claude-haiku-4-5", cache="marks")) == []
     assert marked(body_of([system("Short."), *CHAT[1:]], cache="marks")) == []
+
+
+def test_a_broken_address_is_one_line_with_the_tier_too() -> None:
+    settings = ServerSettings(base_url="http://[::1/v1", tier="flex")
+    with pytest.raises(UsageError, match="is not an address"):
+        OpenAIModel("m", settings)

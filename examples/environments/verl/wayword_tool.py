@@ -19,7 +19,12 @@ from weakref import WeakKeyDictionary
 from verl.tools.base_tool import BaseTool
 from verl.tools.schemas import OpenAIFunctionToolSchema, ToolResponse
 
-from wayword.envs.trl import ToolEnvironment, environment_factory, prompts
+from wayword.envs.trl import (
+    ToolEnvironment,
+    environment_factory,
+    episode_reward,
+    prompts,
+)
 
 TOOL = "act"
 _SCHEMA = OpenAIFunctionToolSchema.model_validate(
@@ -81,10 +86,11 @@ class WaywordTool(BaseTool):
             if world is None:
                 world = self._worlds[rollout] = self._world()
                 await asyncio.to_thread(world.reset, episode=instance_id)
-            earned = world._total
+            (before,) = episode_reward([world])
             action = str(parameters.get("action", ""))
             text = await asyncio.to_thread(world.act, action)
-            return ToolResponse(text=text), float(world._total - earned), {}
+            (after,) = episode_reward([world])
+            return ToolResponse(text=text), float(after - before), {}
 
 
 def compute_score(

@@ -992,7 +992,8 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     """Return the words for the name. Next to an input or a prediction, an action is the name of a
     tool, unless it is legal."""
     inputs = answer.texts(*ARGUMENT_FIELDS)
-    predictions, actions = map(answer.texts, _NAME_FIELDS)
+    predictions = answer.texts("prediction")
+    actions = answer.texts("action")
     actions = [words for words in actions if normalize(words) != _TOOL_NAME]
     if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]

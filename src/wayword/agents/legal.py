@@ -336,11 +336,10 @@ _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
 _AFTER_VERB = re.compile(r"[\s:=>`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
-_GLUE = re.compile(
-    r"[\s,;]+(?:(?:in/on|in|on|into|onto|to|at|with|from|and|the)\s+){0,2}"
-)
+_PLACING = "in/on|in|on|into|onto|to|at|with|from"
+_GLUE = re.compile(rf"[\s,;]+(?:(?:{_PLACING}|and|the)\s+){{0,2}}")
 _LIST = re.compile(r"[,;、，；]|\s(?:->|→)\s")
-_PREPOSITION = re.compile(r"\s+(?:in/on|in|on|into|onto|to|at|with|from)\s+")
+_PREPOSITION = re.compile(rf"\s+(?:{_PLACING})\s+")
 """Between names of several words: ``put mug 1 in/on shelf 2``."""
 _ARGUMENT_LEAD = re.compile(
     r"^(?:[{\s'\"]*([A-Za-z_]{1,20})['\"]?\s*[=:]\s*|(?:(?:to|the|at|towards?)\s+)+)",
@@ -348,8 +347,7 @@ _ARGUMENT_LEAD = re.compile(
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
 _BETWEEN = re.compile(
-    r"\]\s*(?:(?:in/on|in|on|into|onto|to|at|with|from|and)\s*)?\["
-    r"|\)\s*(?:(?:in/on|in|on|into|onto|to|at|with|from|and)\s*)?\("
+    rf"\]\s*(?:(?:{_PLACING}|and)\s*)?\[|\)\s*(?:(?:{_PLACING}|and)\s*)?\("
 )
 """Between arguments in brackets of their own: ``put[mug_1] on [shelf_1]``."""
 _MEASURE = re.compile(

@@ -108,8 +108,6 @@ class OpenAIModel(Model):
         settings = settings or ServerSettings()
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
         base_url = unquoted(base_url)
-        if settings.tier == "flex":
-            base_url = held_address(base_url)
         address = base_url or _HOSTED
         parts = address_parts(address)
         host = parts.hostname or ""
@@ -118,6 +116,10 @@ class OpenAIModel(Model):
                 f"openai:{name}: the address contains a user name or password, which would be "
                 f"stored in the run folder; put the key into ${settings.key_env} instead"
             )
+        if settings.tier == "flex":
+            address = held_address(address)
+        if base_url:
+            base_url = address
         self._settings = replace(settings, base_url=base_url)
         self._model = name
         self.name: str = f"openai:{name}"

@@ -1,4 +1,4 @@
-"""Errors of a lock that do not say that somebody holds it."""
+"""Errors of a lock that do not say that another process holds it."""
 
 from __future__ import annotations
 

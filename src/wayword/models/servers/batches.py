@@ -474,8 +474,8 @@ class BatchConnection(Connection):
             return [replace(results[0], name=names[0])]
         job_id = self._kept.job_id(batch)
         raise ModelError(
-            f"the answers of the batch {job_id} do not name their requests, so that they cannot be "
-            "told apart; run without batches",
+            f"the answers of the batch {job_id} do not name their requests, and no answer has a "
+            "known request; run without batches",
             fatal=True,
         )
 

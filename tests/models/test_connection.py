@@ -179,11 +179,12 @@ def test_what_settings_and_environment_put_into_the_head_is_sent(
     assert heads[0]["openai-organization"] == "org-7"
 
 
-def test_an_address_that_is_none_is_not_tried_again() -> None:
+@pytest.mark.parametrize("host", [r"a\b", "a..b", "a" * 70 + ".org"])
+def test_an_address_that_is_none_is_not_tried_again(host: str) -> None:
     with pytest.raises(
         ModelError, match=r"no connection to .*: not a valid address"
     ) as caught:
-        asyncio.run(_model("http://a b:x/v1").complete(HELLO, Sampling()))
+        asyncio.run(_model(f"http://{host}/v1").complete(HELLO, Sampling()))
     assert caught.value.fatal
     assert not caught.value.retryable
 

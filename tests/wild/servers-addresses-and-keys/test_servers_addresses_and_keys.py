@@ -41,6 +41,7 @@ def test_quotes_do_not_belong_to_an_address() -> None:
     [
         *("http:/localhost:8000/v1", "http://", "http:///v1", "http://[::1/v1"),
         *("http://localhost:80a/v1", "http://localhost:80000/v1", "http://::1:8000/v1"),
+        "http://my server:8000/v1",
     ],
 )
 def test_an_address_without_a_host_is_one_line(address: str) -> None:

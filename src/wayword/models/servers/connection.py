@@ -473,7 +473,9 @@ def address_parts(address: str) -> SplitResult:
         _ = parts.port  # read for its check: digits, at most 65535
     except ValueError:  # unpaired brackets, no port
         raise UsageError(f"model.base_url {problem}") from None
-    if parts.scheme in ("http", "https") and not parts.hostname:
+    host = parts.hostname or ""
+    names_a_host = host != "" and " " not in host
+    if parts.scheme in ("http", "https") and not names_a_host:
         raise UsageError(f"model.base_url={shown} {problem}")
     if parts.scheme not in ("http", "https"):
         meant = f"http://{shown.partition('://')[2] or shown}"
@@ -628,7 +630,8 @@ def model_error(
     route = address
     if proxy:
         route = f"{address} through the proxy {without_secrets(proxy)}"
-    if isinstance(error, aiohttp.InvalidURL):
+    # A label of a name that is empty or too long fails as it is encoded.
+    if isinstance(error, aiohttp.InvalidURL | UnicodeError):
         line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
     if isinstance(error, aiohttp.ClientHttpProxyError):

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer
 
 from helpers.records import records
 from wayword.cli import GC_THRESHOLDS, main
-from wayword.cli.app import HELP_SECTIONS
+from wayword.cli.app import HELP_SECTIONS, SHIPPED, _part, app, documented
 from wayword.cli.running import run as run_command
 from wayword.runs.record import RunFolder
 
@@ -500,3 +501,58 @@ def test_every_option_of_run_is_in_a_section_of_its_help() -> None:
     assert names == options - {"context", "agent"}
     listed = [name for part in HELP_SECTIONS["run"].values() for name in part]
     assert len(listed) == len(names), "each in one section"
+
+
+def test_help_of_options_comes_from_the_docstring() -> None:
+    def command(
+        file: Path, *, on: str, set_: str = "", wide: bool = False, seed: int = 0
+    ) -> None:
+        """Do it.
+
+        Args:
+            file: What to read,
+              and where.
+            on: A dataset.
+            set_: A setting.
+            wide: All of it.
+        """
+
+    single = typer.Typer(add_completion=False)
+    single.command()(documented(command))
+    built = typer.main.get_command(single)
+    assert built.help == "Do it."
+    shown = {}
+    for param in built.params:
+        shown[param.name] = (param.opts, param.secondary_opts, param.required)
+    assert shown == {
+        "file": (["file"], [], True),
+        "on": (["--on"], [], True),
+        "set_": (["--set"], [], False),
+        "wide": (["--wide"], [], False),
+        "seed": (["--seed"], [], False),
+    }
+    assert built.params[0].help == "What to read, and where."
+
+
+def test_every_parameter_of_a_command_has_help() -> None:
+    built = typer.main.get_command(app)
+    commands = []
+    for name in SHIPPED:
+        command = built.get_command(None, name)
+        commands += [command, *getattr(command, "commands", {}).values()]
+    for command in commands:
+        for param in command.params:
+            assert param.help, f"{command.name}: {param.name} has no help"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_docstring_of_a_command_names_its_own_parameters(name: str) -> None:
+    part = _part(name)
+    functions = [part]
+    if isinstance(part, typer.Typer):
+        functions = [each.callback for each in part.registered_commands]
+    for function in functions:
+        function = inspect.unwrap(function)
+        listed = (inspect.getdoc(function) or "").partition("\nArgs:\n")[2]
+        named = re.findall(r"^    (\w+):", listed, re.MULTILINE)
+        assert set(named) <= set(inspect.signature(function).parameters)

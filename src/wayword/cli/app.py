@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 from typer.models import TyperInfo
 
@@ -193,11 +195,50 @@ def _shipped_command(name: str) -> Any:
         part.rich_markup_mode = None
         for each in part.registered_commands:
             each.cls = StrictCommand
+        for registered in (*part.registered_commands, part.registered_callback):
+            if registered and registered.callback:
+                registered.callback = documented(registered.callback)
         return typer.main.get_group(part)
     # Typer turns an application with one command into that command.
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
-    single.command(cls=StrictCommand)(part)
+    single.command(cls=StrictCommand)(documented(part))
     return typer.main.get_command(single)
+
+
+# Name and text of a parameter below ``Args:``; further lines of the text are indented deeper.
+_PARAMETER = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
+
+
+def documented(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command whose parameters have the help below ``Args:`` of its docstring.
+
+    Such a parameter is an argument if it has no default and is no keyword. All others are
+    options of their name, ``--set`` for ``set_``; a flag has no ``--no-`` form.
+    """
+    text, _, listed = (inspect.getdoc(command) or "").partition("\n\nArgs:\n")
+    # Done in an earlier call, or nothing to do.
+    if not listed:
+        return command
+    helps = dict(_PARAMETER.findall(listed))
+    signature = inspect.signature(command, eval_str=True)
+    parameters = []
+    for each in signature.parameters.values():
+        if each.name in helps:
+            words = " ".join(helps[each.name].split())
+            option = f"--{each.name.rstrip('_').replace('_', '-')}"
+            info: Any = Option(option, help=words)
+            if each.default is each.empty and each.kind is not each.KEYWORD_ONLY:
+                info = Argument(help=words)
+            each = each.replace(annotation=Annotated[each.annotation, info])
+        parameters.append(each)
+
+    @wraps(command)
+    def run(*values: Any, **named: Any) -> Any:
+        return command(*values, **named)
+
+    run.__doc__ = text
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)
+    return run
 
 
 app = typer.Typer(

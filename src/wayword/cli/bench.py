@@ -57,61 +57,23 @@ def play(
             autocompletion=completing.agents,
         ),
     ] = "",
-    tracks: Annotated[
-        str, Option(help="Only these tracks: follow,find; default: all.")
-    ] = "",
-    quick: Annotated[
-        bool,
-        Option(
-            "--quick",
-            help="The three shortest levels of a track, eight episodes each.",
-        ),
-    ] = False,
-    robust: Annotated[
-        bool,
-        Option(
-            "--robust",
-            help="Play the middle levels again under eight perturbations.",
-        ),
-    ] = False,
-    real: Annotated[
-        bool,
-        Option(
-            "--real",
-            help="Also play published data next to the tracks, where it is.",
-        ),
-    ] = False,
-    eyes: Annotated[
-        bool,
-        Option(
-            "--eyes",
-            help="Play the shortest levels again in pictures, in both, and with pictures of no "
-            "use.",
-        ),
-    ] = False,
-    version: Annotated[str, Option(help="The version of the bench.")] = "2026.2",
-    salt: Annotated[
-        str, Option(help="Draw a private twin: other episodes of the same difficulty.")
-    ] = "",
+    tracks: str = "",
+    quick: bool = False,
+    robust: bool = False,
+    real: bool = False,
+    eyes: bool = False,
+    version: str = "2026.2",
+    salt: str = "",
     settings: Set = None,
     max_dollars: Dollars = None,
     concurrency: Concurrency = 8,
     tier: Tier = "",
     batch: Batch = False,
     rpm: Rpm = None,
-    engine: Annotated[str, Option(help="ray: play on a Ray cluster.")] = "",
+    engine: str = "",
     data: Data = None,
-    out: Annotated[
-        Path | None,
-        Option(help="Folder; default: runs/bench/, named after the player."),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        Option(
-            "--dry-run",
-            help="Call no model: estimate tokens and dollars, then end.",
-        ),
-    ] = False,
+    out: Path | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Play ladders of tasks of doubling length, and print the horizon on each.
 
@@ -129,6 +91,18 @@ def play(
       wayword bench --model openai:gpt-5-mini --real --data ~/data
       wayword bench card runs/bench/random
       wayword bench compare runs/bench/random runs/bench/forward
+
+    Args:
+        tracks: Only these tracks: follow,find; default: all.
+        quick: The three shortest levels of a track, eight episodes each.
+        robust: Play the middle levels again under eight perturbations.
+        real: Also play published data next to the tracks, where it is.
+        eyes: Play the shortest levels again in pictures, in both, and with pictures of no use.
+        version: The version of the bench.
+        salt: Draw a private twin: other episodes of the same difficulty.
+        engine: ray: play on a Ray cluster.
+        out: Folder; default: runs/bench/, named after the player.
+        dry_run: Call no model: estimate tokens and dollars, then end.
     """
     if context.invoked_subcommand:
         return
@@ -416,10 +390,7 @@ class _PlayerOptions:
 @app.command("card")
 def show_card(
     folder: Folder,
-    form: Annotated[
-        Literal["rich", "json", "markdown", "latex"],
-        Option("--format", help="Output format."),
-    ] = "rich",
+    format_: Literal["rich", "json", "markdown", "latex"] = "rich",
 ) -> None:
     """Show a card, computed again from the runs where they are there.
 
@@ -427,21 +398,21 @@ def show_card(
     Examples:
       wayword bench card runs/bench/gpt-5-mini
       wayword bench card runs/bench/gpt-5-mini --format latex
+
+    Args:
+        format_: Output format.
     """
     from wayword.bench import ladders
 
-    show.echo(ladders.render(ladders.read_card(folder), form))
+    show.echo(ladders.render(ladders.read_card(folder), format_))
 
 
 @app.command("board")
 def write_board(
-    folder: Annotated[Path, Argument(help="A folder with cards below it.")],
-    out: Annotated[Path, Option(help="Folder of the pages.")] = Path("site"),
+    folder: Path,
+    out: Path = Path("site"),
     data: Data = None,
-    salt: Annotated[
-        list[str] | None,
-        Option(help="The salt of a private twin, to verify it; may be repeated."),
-    ] = None,
+    salt: list[str] | None = None,
     trusted: Trusted = None,
 ) -> None:
     """Write a static page of all cards below a folder, sortable and filtered in the browser.
@@ -452,6 +423,11 @@ def write_board(
     \b
     Example:
       wayword bench board runs/bench --out site
+
+    Args:
+        folder: A folder with cards below it.
+        out: Folder of the pages.
+        salt: The salt of a private twin, to verify it; may be repeated.
     """
     from wayword.bench import page
 

@@ -50,15 +50,13 @@ def doctor() -> None:
 @data.command("list")
 def data_list(
     data: Data = None,
-    published: Annotated[
-        bool,
-        Option(
-            "--published",
-            help="List what can be fetched: files, sizes, checksums, licenses, terms, steps.",
-        ),
-    ] = False,
+    published: bool = False,
 ) -> None:
-    """List dataset splits with their number of episodes, or what is missing."""
+    """List dataset splits with their number of episodes, or what is missing.
+
+    Args:
+        published: List what can be fetched: files, sizes, checksums, licenses, terms, steps.
+    """
     from wayword.runs import catalog
     from wayword.runs.fetching.fetch import listing
 
@@ -70,18 +68,10 @@ def data_list(
 
 @data.command("fetch")
 def data_fetch(
-    names: Annotated[list[str], Argument(help="Names of `data list --published`.")],
+    names: list[str],
     data: Data = None,
-    accept_terms: Annotated[
-        bool,
-        Option("--accept-terms", help="Accept the terms shown, without a question."),
-    ] = False,
-    mirror: Annotated[
-        str,
-        Option(
-            help="Address of a mirror, as `wget -x` makes it; default: $WAYWORD_MIRROR."
-        ),
-    ] = "",
+    accept_terms: bool = False,
+    mirror: str = "",
 ) -> None:
     """Download published datasets from their publishers, and check their splits.
 
@@ -94,6 +84,11 @@ def data_fetch(
       wayword data fetch r2r
       wayword data fetch map2seq touchdown --accept-terms --data /path/to/data
       wayword data fetch rxr --mirror https://mirror.example/data
+
+    Args:
+        names: Names of `data list --published`.
+        accept_terms: Accept the terms shown, without a question.
+        mirror: Address of a mirror, as `wget -x` makes it; default: $WAYWORD_MIRROR.
     """
     import sys
 
@@ -133,9 +128,9 @@ def data_fetch(
 
 @data.command("check")
 def data_check(
-    on: Annotated[str, Argument(help="Dataset and split, such as r2r:val_seen.")],
+    on: str,
     data: Data = None,
-    set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
+    set_: list[str] | None = None,
 ) -> None:
     """Check every record of a split, and print the checksums of its files.
 
@@ -146,6 +141,10 @@ def data_check(
       wayword data check r2r:val_seen
       wayword data check r2r --set dataset.annotations=mine.json
       wayword data check household:valid_seen --set dataset.trajectories=mine.jsonl
+
+    Args:
+        on: Dataset and split, such as r2r:val_seen.
+        set_: dataset.KEY=VALUE
     """
     from wayword.runs import catalog
 
@@ -210,7 +209,7 @@ def models_check(name: Name = "smollm2") -> None:
 @models.command("serve")
 def models_serve(
     name: Name = "smollm2",
-    port: Annotated[int, Option(help="Port on 127.0.0.1.")] = 8080,
+    port: int = 8080,
 ) -> None:
     """Serve a model with an OpenAI-compatible API on this machine until Ctrl-C.
 
@@ -218,6 +217,9 @@ def models_serve(
     Example:
       wayword models serve smollm2 --port 8080
       OPENAI_BASE_URL=http://127.0.0.1:8080/v1 wayword run navgpt --model openai:smollm2
+
+    Args:
+        port: Port on 127.0.0.1.
     """
     import time
 
@@ -241,23 +243,11 @@ prompts = typer.Typer(
 
 @prompts.command("import")
 def prompts_import(
-    system: Annotated[
-        str, Argument(help="navgpt, velma, lgx, langsuite or discussnav")
-    ],
-    path: Annotated[
-        Path,
-        Argument(
-            help="Your clone of the released code; for lgx also a YAML file with the prompts of "
-            "Table IV."
-        ),
-    ],
-    out: Annotated[Path, Option(help="New folder for the prompts.")],
-    variant: Annotated[
-        str,
-        Option(
-            help="gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange."
-        ),
-    ] = "",
+    system: str,
+    path: Path,
+    *,
+    out: Path,
+    variant: str = "",
 ) -> None:
     """Import the prompts of a release into a prompt folder. The clone's code is not run.
 
@@ -265,6 +255,13 @@ def prompts_import(
     Example:
       wayword prompts import navgpt NavGPT --out prompts/navgpt
       wayword reproduce navgpt/table-1 --model openai:gpt-4.1 --prompts prompts/navgpt
+
+    Args:
+        system: navgpt, velma, lgx, langsuite or discussnav
+        path: Your clone of the released code; for lgx also a YAML file with the prompts of Table
+          IV.
+        out: New folder for the prompts.
+        variant: gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange.
     """
     from wayword.agents.released import import_prompts
 
@@ -277,23 +274,16 @@ def prompts_import(
 
 
 def probe(
-    model: Annotated[str, Argument(help="A model that sees, such as openai:NAME.")],
-    on: Annotated[
-        str, Option(help="The dataset whose objects are shown: houses, household.")
-    ] = "houses",
+    model: str,
+    on: str = "houses",
     crops: Annotated[int, Option(min=1, help="Number of questions.")] = 200,
-    seed: Annotated[int, Option(help="Seed of crops and options.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        Option("--set", help="A setting of the model: model.KEY=VALUE."),
-    ] = None,
+    seed: int = 0,
+    set_: list[str] | None = None,
     cache: Cache = None,
     tier: Tier = "",
     batch: Batch = False,
     max_dollars: Dollars = None,
-    out: Annotated[
-        Path | None, Option(help="File for the answers, a line of JSON each.")
-    ] = None,
+    out: Path | None = None,
 ) -> None:
     """Ask a model which of ten kinds each object in a picture is.
 
@@ -305,11 +295,18 @@ def probe(
       wayword probe openai:gpt-5-mini
       wayword probe openai:gpt-5-mini --on household --crops 400 --out answers.jsonl
       wayword probe openai:gpt-5-mini --crops 1000 --batch
+
+    Args:
+        model: A model that sees, such as openai:NAME.
+        on: The dataset whose objects are shown: houses, household.
+        seed: Seed of crops and options.
+        set_: A setting of the model: model.KEY=VALUE.
+        out: File for the answers, a line of JSON each.
     """
     from wayword.core.errors import UsageError
     from wayword.runs import probe as probing
 
-    options = parse([*(settings or []), *tier_settings(tier, batch)])
+    options = parse([*(set_ or []), *tier_settings(tier, batch)])
     # Only the model has settings here; a misspelled group must not be ignored.
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
@@ -326,43 +323,20 @@ def probe(
 
 
 def perceive(
-    folder: Annotated[Path, Argument(help="A folder of equirectangular panoramas.")],
-    out: Annotated[Path, Option(help="Folder for the observation files.")],
-    layout: Annotated[
-        str,
-        Option(help="Layout of the views: navgpt24, navgpt12, navgpt36, discussnav12."),
-    ] = "navgpt24",
-    captioner: Annotated[
-        str, Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")
-    ] = "",
-    detector: Annotated[
-        str,
-        Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS."),
-    ] = "",
-    phrases: Annotated[
-        str,
-        Option(help="Prompts for groundingdino and owlv2: 'chair,door,red carpet'."),
-    ] = "",
-    tagger: Annotated[
-        str, Option(help="tags:WEIGHTS[,FILE]: tags for each view.")
-    ] = "",
-    depth: Annotated[
-        str, Option(help="depth:WEIGHTS: distances to detected objects.")
-    ] = "",
-    model: Annotated[
-        str, Option(help="A language model to merge captions and summarize places.")
-    ] = "",
-    scan: Annotated[str, Option(help="Name of the scan in the files.")] = "tour",
-    norths: Annotated[
-        Path | None,
-        Option(
-            help="JSON: place -> heading of the image center, degrees; default: the tour's."
-        ),
-    ] = None,
-    within: Annotated[
-        float, Option(help="Leave out objects farther away (metres).")
-    ] = 3.0,
-    batch: Annotated[int, Option(help="Views per batch.")] = 16,
+    folder: Path,
+    *,
+    out: Path,
+    layout: str = "navgpt24",
+    captioner: str = "",
+    detector: str = "",
+    phrases: str = "",
+    tagger: str = "",
+    depth: str = "",
+    model: str = "",
+    scan: str = "tour",
+    norths: Path | None = None,
+    within: float = 3.0,
+    batch: int = 16,
 ) -> None:
     """Describe panoramas in the layout of NavGPT's observation files.
 
@@ -373,6 +347,21 @@ def perceive(
       wayword perceive pictures --captioner blip2:Salesforce/blip2-flan-t5-xl \\
         --detector detr:facebook/detr-resnet-50 --model openai:gpt-5-mini --out seen
       wayword perceive pictures --layout discussnav12 --captioner chat:openai:gpt-5-mini --out seen
+
+    Args:
+        folder: A folder of equirectangular panoramas.
+        out: Folder for the observation files.
+        layout: Layout of the views: navgpt24, navgpt12, navgpt36, discussnav12.
+        captioner: blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …
+        detector: detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.
+        phrases: Prompts for groundingdino and owlv2: 'chair,door,red carpet'.
+        tagger: tags:WEIGHTS[,FILE]: tags for each view.
+        depth: depth:WEIGHTS: distances to detected objects.
+        model: A language model to merge captions and summarize places.
+        scan: Name of the scan in the files.
+        norths: JSON: place -> heading of the image center, degrees; default: the tour's.
+        within: Leave out objects farther away (metres).
+        batch: Views per batch.
     """
     from wayword.runs.perceive import Perceiving, perceive
 
@@ -411,10 +400,8 @@ task = typer.Typer(help="Custom tasks from a short YAML file.", no_args_is_help=
 
 @task.command("new")
 def new(
-    file: Annotated[Path, Argument(help="A YAML file, or a folder of them.")],
-    out: Annotated[
-        Path | None, Option(help="File for the accepted task; default: FILE itself.")
-    ] = None,
+    file: Path,
+    out: Path | None = None,
 ) -> None:
     """Check tasks, solve them with the expert, and mark the file as accepted.
 
@@ -426,6 +413,10 @@ def new(
       wayword task example --out tea.yaml
       wayword task new tea.yaml
       wayword run react --on ./tea.yaml --model local:smollm2
+
+    Args:
+        file: A YAML file, or a folder of them.
+        out: File for the accepted task; default: FILE itself.
     """
     from wayword.datasets.sources.own import accept
 
@@ -444,11 +435,13 @@ def new(
 
 @task.command("example")
 def example(
-    out: Annotated[
-        Path | None, Option(help="Write to this new file instead of stdout.")
-    ] = None,
+    out: Path | None = None,
 ) -> None:
-    """Print an example task file."""
+    """Print an example task file.
+
+    Args:
+        out: Write to this new file instead of stdout.
+    """
     from wayword.core.errors import UsageError
     from wayword.datasets.sources import example
 

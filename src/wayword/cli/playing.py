@@ -27,10 +27,8 @@ def play(
             autocompletion=completing.datasets,
         ),
     ] = "",
-    on: Annotated[str, Option("--on", help="Same as DATASET.")] = "",
-    role: Annotated[
-        str, Option("--as", help="The actor you play; default: the first.")
-    ] = "",
+    on: str = "",
+    as_: str = "",
     with_: Annotated[
         list[str] | None,
         Option(
@@ -39,12 +37,7 @@ def play(
             autocompletion=completing.agents,
         ),
     ] = None,
-    episode: Annotated[
-        str,
-        Option(
-            help="Episode id or number; default: one at your level, not yet played."
-        ),
-    ] = "",
+    episode: str = "",
     model: Annotated[
         str,
         Option(
@@ -55,23 +48,13 @@ def play(
     ] = "",
     max_steps: Steps = None,
     seed: Seed = 0,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", help="A setting, KEY=VALUE, as for `wayword run`."),
-    ] = None,
+    set_: list[str] | None = None,
     data: Data = None,
-    out: Annotated[
-        Path | None, Option(help="Run folder; default: named after the game.")
-    ] = None,
+    out: Path | None = None,
     continue_: Continue = "",
-    browser: Annotated[
-        bool,
-        Option("--browser", help="Play in the browser, alone or with others."),
-    ] = False,
-    port: Annotated[int, Option(help="With --browser: port; 0 picks a free one.")] = 0,
-    open_: Annotated[
-        bool, Option("--open", help="With --browser: open the page.")
-    ] = False,
+    browser: bool = False,
+    port: int = 0,
+    open_: bool = False,
 ) -> None:
     """Play an episode yourself, at this terminal or in the browser, alone or with agents.
 
@@ -87,6 +70,16 @@ def play(
       wayword play ma_household --as follower --with team --model local:smollm2
       wayword play ma_household --browser --with human
       wayword play --continue runs/first:5593_0:4
+
+    Args:
+        on: Same as DATASET.
+        as_: The actor you play; default: the first.
+        episode: Episode id or number; default: one at your level, not yet played.
+        set_: A setting, KEY=VALUE, as for `wayword run`.
+        out: Run folder; default: named after the game.
+        browser: Play in the browser, alone or with others.
+        port: With --browser: port; 0 picks a free one.
+        open_: With --browser: open the page.
     """
     from wayword.core.files import short_path
     from wayword.runs.plan import Plan
@@ -112,11 +105,11 @@ def play(
     )
     if browser:
         with show.pages(plan, port) as server:
-            table = server.games.begin(plan, role, others)
+            table = server.games.begin(plan, as_, others)
             show.serve(server, f"{server.address}play/{table.name}/", open_)
         return
     with show.waiting(f"{plan.on}: reading the data …"):
-        plan = game_plan(plan, role, others)
+        plan = game_plan(plan, as_, others)
     game = play_game(plan)
     for line in game.result.notices:
         show.notice(line)
@@ -180,26 +173,18 @@ def _env_settings(set_: list[str] | None) -> dict[str, Any]:
 
 def serve_env(
     name: Name = "houses",
-    view: Annotated[
-        str, Option(help="Observations: text, structured, or an agent's name.")
-    ] = "text",
-    actions: Annotated[
-        str, Option(help="text, or menu to accept numbers too.")
-    ] = "text",
-    reward: Annotated[
-        str, Option(help="Reward: success, guided, conditions, progress or cost.")
-    ] = "success",
+    view: str = "text",
+    actions: str = "text",
+    reward: str = "success",
     limit: Limit = None,
     max_steps: Steps = None,
     actor: Actor = "",
     others: EnvWith = "team",
     set_: EnvSet = None,
     data: Data = None,
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8765,
-    sessions: Annotated[
-        int, Option(help="Maximum number of concurrent sessions.")
-    ] = 64,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    sessions: int = 64,
 ) -> None:
     """Serve environments over WebSocket (OpenEnv protocol) until Ctrl-C.
 
@@ -210,6 +195,14 @@ def serve_env(
     Examples:
       wayword serve-env household:generated_train --reward conditions
       wayword serve-env houses:train --view navgpt --port 9000
+
+    Args:
+        view: Observations: text, structured, or an agent's name.
+        actions: text, or menu to accept numbers too.
+        reward: Reward: success, guided, conditions, progress or cost.
+        host: Address to listen on.
+        port: Port; 0 picks a free one.
+        sessions: Maximum number of concurrent sessions.
     """
     from wayword.core.errors import needing
     from wayword.core.loopback import binding
@@ -252,19 +245,10 @@ def mcp(
     others: EnvWith = "team",
     set_: EnvSet = None,
     data: Data = None,
-    out: Annotated[Path, Option(help="Run folder for the episodes.")] = Path(
-        "runs/mcp"
-    ),
-    episodes: Annotated[
-        str, Option("--episodes", help="Offer only these episodes: ID,ID,…")
-    ] = "",
-    http: Annotated[
-        int | None,
-        Option("--http", help="Serve over HTTP on this port; 0 picks a free one."),
-    ] = None,
-    host: Annotated[
-        str, Option(help="With --http: address to listen on.")
-    ] = "127.0.0.1",
+    out: Path = Path("runs/mcp"),
+    episodes: str = "",
+    http: int | None = None,
+    host: str = "127.0.0.1",
 ) -> None:
     """Run an MCP server on stdin and stdout, or over HTTP, so that an assistant can play.
 
@@ -275,6 +259,12 @@ def mcp(
     Examples; the first is for an assistant's list of servers:
       {"command": "wayword", "args": ["mcp", "household", "--out", "runs/assistant"]}
       wayword mcp houses:train --out runs/assistant --http 8765
+
+    Args:
+        out: Run folder for the episodes.
+        episodes: Offer only these episodes: ID,ID,…
+        http: Serve over HTTP on this port; 0 picks a free one.
+        host: With --http: address to listen on.
     """
     from wayword.core.errors import needing
     from wayword.core.loopback import binding
@@ -316,27 +306,11 @@ def mcp(
 
 
 def robot(
-    fake: Annotated[
-        bool, Option("--fake", help="Serve a simulated robot until Ctrl-C.")
-    ] = False,
-    port: Annotated[
-        int, Option(help="With --fake: port on 127.0.0.1; 0 picks a free one.")
-    ] = 9090,
-    home: Annotated[int, Option(help="With --fake: number of the home, from 0.")] = 0,
-    fault: Annotated[
-        list[str] | None,
-        Option(
-            help="With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore or stall. May be "
-            "repeated."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            help="A setting of the robot: dataset.url=ws://127.0.0.1:9090.",
-        ),
-    ] = None,
+    fake: bool = False,
+    port: int = 9090,
+    home: int = 0,
+    fault: list[str] | None = None,
+    set_: list[str] | None = None,
 ) -> None:
     """Show what a robot sends, without moving it; or serve a simulated one.
 
@@ -348,6 +322,14 @@ def robot(
       wayword robot --fake
       wayword robot --set dataset.url=ws://127.0.0.1:9090
       wayword robot --fake --fault 3:drop
+
+    Args:
+        fake: Serve a simulated robot until Ctrl-C.
+        port: With --fake: port on 127.0.0.1; 0 picks a free one.
+        home: With --fake: number of the home, from 0.
+        fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore or stall. May be
+          repeated.
+        set_: A setting of the robot: dataset.url=ws://127.0.0.1:9090.
     """
     from wayword.runs import robots
 

@@ -35,33 +35,15 @@ Metrics = Annotated[
 
 
 def table(
-    runs: Annotated[
-        list[Path], Argument(help="Run folders, or folders of run folders.")
-    ],
+    runs: list[Path],
     form: FormatOption = "rich",
     metrics: Metrics = "",
-    together: Annotated[
-        bool,
-        Option("--together", help="One table for all runs, even of different worlds."),
-    ] = False,
-    pool: Annotated[
-        bool, Option("--pool", help="One row for runs that differ only in their seeds.")
-    ] = False,
-    by: Annotated[
-        Literal["", "scene", "length"],
-        Option(help="One row per scene, or per length of the reference."),
-    ] = "",
-    wide: Annotated[
-        bool, Option("--wide", help="Show every column, however wide.")
-    ] = False,
+    together: bool = False,
+    pool: bool = False,
+    by: Literal["", "scene", "length"] = "",
+    wide: bool = False,
     cluster: Cluster = "",
-    preset: Annotated[
-        str,
-        Option(
-            help="Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, "
-            "alfred, babyai; with --format latex a whole table."
-        ),
-    ] = "",
+    preset: str = "",
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -74,6 +56,15 @@ def table(
       wayword table runs/navgpt --by length --metrics sr,spl
       wayword table runs --together --metrics sr,goal_sr,steps
       wayword table runs/navgpt runs/random --format latex --preset r2r
+
+    Args:
+        runs: Run folders, or folders of run folders.
+        together: One table for all runs, even of different worlds.
+        pool: One row for runs that differ only in their seeds.
+        by: One row per scene, or per length of the reference.
+        wide: Show every column, however wide.
+        preset: Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, alfred,
+          babyai; with --format latex a whole table.
     """
     from wayword.runs import reports
     from wayword.runs.results import metric_names
@@ -98,8 +89,9 @@ def table(
 
 
 def merge(
-    shards: Annotated[list[Path], Argument(help="Run folders, one per shard.")],
-    out: Annotated[Path, Option(help="A new run folder.")],
+    shards: list[Path],
+    *,
+    out: Path,
 ) -> None:
     """Merge shards played by several machines into one run folder.
 
@@ -110,6 +102,10 @@ def merge(
       wayword run navgpt --on r2r:val_seen --model openai:NAME --shard 1/4 --out runs/s1
       wayword merge runs/s1 runs/s2 runs/s3 runs/s4 --out runs/whole
       wayword table runs/whole
+
+    Args:
+        shards: Run folders, one per shard.
+        out: A new run folder.
     """
     from wayword.runs.record import merge as merge_shards
 
@@ -120,8 +116,9 @@ def merge(
 
 
 def drop(
-    run: Annotated[Path, Argument(help="A run folder.")],
-    episodes: Annotated[str, Option("--episodes", help="Their ids: ID,ID,…")],
+    run: Path,
+    *,
+    episodes: str,
 ) -> None:
     """Remove episodes from a run, so that the same run command plays them again.
 
@@ -131,6 +128,10 @@ def drop(
     \b
     Example:
       wayword drop runs/navgpt --episodes 3837_0,4072_2
+
+    Args:
+        run: A run folder.
+        episodes: Their ids: ID,ID,…
     """
     from wayword.runs.record import DROPPED
     from wayword.runs.record import drop as drop_records
@@ -143,7 +144,7 @@ def drop(
 
 
 def verify(
-    run: Annotated[Path, Argument(help="A run folder.")],
+    run: Path,
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -156,6 +157,9 @@ def verify(
     \b
     Examples:
       wayword verify runs/mine
+
+    Args:
+        run: A run folder.
     """
     from wayword.runs.record import RunFolder
     from wayword.runs.verify import UNPROVEN, coverage
@@ -178,20 +182,14 @@ def verify(
 
 
 def retell(
-    run: Annotated[Path, Argument(help="A run folder with walks between viewpoints.")],
-    model: Annotated[str, Option(help="The model, such as openai:gpt-5-mini.")],
-    episodes: Annotated[
-        str, Option(help="Only these episodes: ID,ID,…; default: all.")
-    ] = "",
-    settings: Annotated[
-        list[str] | None,
-        Option("--set", help="A setting of the model: model.KEY=VALUE."),
-    ] = None,
+    run: Path,
+    *,
+    model: str,
+    episodes: str = "",
+    set_: list[str] | None = None,
     data: Data = None,
     cache: Cache = None,
-    max_tokens: Annotated[
-        int | None, Option(help="Token budget; walks after its end are left out.")
-    ] = None,
+    max_tokens: int | None = None,
     max_dollars: Dollars = None,
     prices: Prices = None,
 ) -> None:
@@ -206,12 +204,19 @@ def retell(
     Examples:
       wayword retell runs/navgpt --model openai:gpt-5-mini
       wayword retell runs/navgpt --model openai:gpt-5-mini --episodes 3837_0
+
+    Args:
+        run: A run folder with walks between viewpoints.
+        model: The model, such as openai:gpt-5-mini.
+        episodes: Only these episodes: ID,ID,…; default: all.
+        set_: A setting of the model: model.KEY=VALUE.
+        max_tokens: Token budget; walks after its end are left out.
     """
     from wayword.runs import retelling
     from wayword.settings import parse
 
     chosen = comma_separated(episodes)
-    options = parse(settings or [])
+    options = parse(set_ or [])
     # Only the model has settings here; a misspelled group must not be ignored.
     if other := [key for key in options if key != "model"]:
         raise UsageError(f"--set {other[0]}: write model.KEY=VALUE")
@@ -234,12 +239,7 @@ def retell(
 
 
 def compare(
-    runs: Annotated[
-        list[Path],
-        Argument(
-            help="Run folders on the same episodes; a folder of seeds is one run."
-        ),
-    ],
+    runs: list[Path],
     form: FormatOption = "rich",
     metrics: Metrics = "",
     cluster: Cluster = "",
@@ -254,6 +254,9 @@ def compare(
     Examples:
       wayword compare runs/navgpt-houses-a runs/navgpt-houses-b --metrics sr,spl
       wayword compare runs/baseline runs/seeds-a runs/seeds-b
+
+    Args:
+        runs: Run folders on the same episodes; a folder of seeds is one run.
     """
     from wayword.runs import reports
     from wayword.runs.results import metric_names
@@ -262,7 +265,7 @@ def compare(
 
 
 def tours(
-    run: Annotated[Path, Argument(help="A run folder.")],
+    run: Path,
     other: Annotated[
         Path | None, Argument(help="The same run without --remember.")
     ] = None,
@@ -281,6 +284,9 @@ def tours(
       wayword run mapgpt --on houses --model openai:NAME --remember scene --out runs/kept
       wayword run mapgpt --on houses --model openai:NAME --out runs/forgot
       wayword tours runs/kept runs/forgot
+
+    Args:
+        run: A run folder.
     """
     from wayword.runs.results import metric_names
     from wayword.runs.tours import report
@@ -289,15 +295,14 @@ def tours(
 
 
 def score(
-    file: Annotated[Path, Argument(help="Predictions: JSON or JSON Lines.")],
-    on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],
+    file: Path,
+    *,
+    on: str,
     per_episode: Annotated[bool, Option(help="One JSON line per episode.")] = False,
     data: Data = None,
-    set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
+    set_: list[str] | None = None,
     form: FormatOption = "rich",
-    wide: Annotated[
-        bool, Option("--wide", help="Show every column, however wide.")
-    ] = False,
+    wide: bool = False,
     cluster: Cluster = "",
 ) -> None:
     """Score predictions of any other system.
@@ -309,6 +314,12 @@ def score(
     Examples:
       wayword score submission.json --on r2r:val_unseen
       wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
+
+    Args:
+        file: Predictions: JSON or JSON Lines.
+        on: Dataset and split, such as r2r:val_seen.
+        set_: dataset.KEY=VALUE
+        wide: Show every column, however wide.
     """
     from wayword.runs import reports
     from wayword.runs.plan import Plan
@@ -326,12 +337,8 @@ def power(
         list[Path] | None,
         Argument(help="Runs to compare, or folders of runs; default: runs/."),
     ] = None,
-    on: Annotated[
-        str, Option("--on", help="Dataset and split, such as r2r:val_unseen.")
-    ] = "houses",
-    difference: Annotated[
-        float, Option(help="The difference to show, in points of success.")
-    ] = 5.0,
+    on: str = "houses",
+    difference: float = 5.0,
     data: Data = None,
 ) -> None:
     """Compute the episodes that a comparison needs to show a difference.
@@ -342,6 +349,10 @@ def power(
     Examples:
       wayword power --on houses --difference 5
       wayword power runs/navgpt runs/mapgpt --on r2r:val_unseen --difference 3
+
+    Args:
+        on: Dataset and split, such as r2r:val_unseen.
+        difference: The difference to show, in points of success.
     """
     from wayword.runs.power import report
 
@@ -358,20 +369,9 @@ def _print_written(written: Report) -> None:
 
 
 def export(
-    runs: Annotated[
-        list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")
-    ],
-    form: Annotated[
-        Literal["chat", "steps", "hub"],
-        Option(
-            "--format",
-            help="chat: one line per episode; steps: one line per decision; hub: a folder in the "
-            "Hugging Face layout, with a dataset card.",
-        ),
-    ] = "chat",
-    out: Annotated[Path, Option(help="Output file or, for hub, folder.")] = Path(
-        "train.jsonl"
-    ),
+    runs: list[Path],
+    format_: Literal["chat", "steps", "hub"] = "chat",
+    out: Path = Path("train.jsonl"),
     strategy: Annotated[
         str,
         Option(
@@ -382,24 +382,14 @@ def export(
             autocompletion=completing.agents,
         ),
     ] = "act",
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", help="A strategy setting (decoding=free), or least=0.8."),
-    ] = None,
-    actor: Annotated[
-        list[str] | None,
-        Option("--actor", help="Only this actor's lines; may be repeated."),
-    ] = None,
-    everything: Annotated[
-        bool, Option("--all", help="Include episodes without success.")
-    ] = False,
+    set_: list[str] | None = None,
+    actor: list[str] | None = None,
+    all_: bool = False,
     data: Data = None,
     parquet: Annotated[
         bool, Option(help="With --format hub: write Parquet (needs duckdb).")
     ] = False,
-    thoughts: Annotated[
-        bool, Option("--thoughts", help="Keep the thoughts of each step, if recorded.")
-    ] = False,
+    thoughts: bool = False,
     trusted: Trusted = None,
 ) -> None:
     """Write finished episodes as training data in chat format.
@@ -419,6 +409,16 @@ def export(
       wayword export runs/gold --format hub --out gold-dataset
       wayword export runs/a runs/b --as calls --set by=spl --set least=0.8 --out calls
       wayword export runs/gold --as harbor --out tasks
+
+    Args:
+        runs: Run folders, usually of expert, gold or oracle.
+        format_: chat: one line per episode; steps: one line per decision; hub: a folder in the
+          Hugging Face layout, with a dataset card.
+        out: Output file or, for hub, folder.
+        set_: A strategy setting (decoding=free), or least=0.8.
+        actor: Only this actor's lines; may be repeated.
+        all_: Include episodes without success.
+        thoughts: Keep the thoughts of each step, if recorded.
     """
     from wayword.core.errors import RecordingError, UsageError
     from wayword.runs.calls import export_calls
@@ -429,18 +429,18 @@ def export(
     from wayword.settings import parse
 
     # These have a layout of their own.
-    if strategy in ("calls", "mcap", "harbor") and (form != "chat" or parquet):
+    if strategy in ("calls", "mcap", "harbor") and (format_ != "chat" or parquet):
         raise UsageError(
             f"--as {strategy} has no other format; remove --format and --parquet"
         )
     # The layout of the Hugging Face Hub holds lines of chat.
-    kind = "chat" if form == "hub" else form
+    kind = "chat" if format_ == "hub" else format_
     options = Export(
         strategy,
         kind,
         parse(set_ or []),
         actor or (),
-        everything,
+        all_,
         data,
         thoughts,
         trusted or (),
@@ -464,13 +464,13 @@ def export(
                 runs,
                 out,
                 values,
-                everything=everything,
+                everything=all_,
                 thoughts=thoughts,
                 data=data,
                 trusted=trusted or (),
                 on_episode=report,
             )
-        elif form == "hub":
+        elif format_ == "hub":
             card = publish(runs, out, options, parquet, report)
         else:
             card = write(runs, out, options, report)

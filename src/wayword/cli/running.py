@@ -136,35 +136,24 @@ def run(
         ),
     ] = None,
     settings: Set = None,
-    config: Annotated[
-        Path | None, Option(help="YAML file with settings, as for --set.")
-    ] = None,
+    config: Path | None = None,
     limit: Limit = None,
     first: First = False,
     shuffle: Shuffle = None,
-    shard: Annotated[
-        str, Option(help="Play only part i of n, to use several machines: 1/4.")
-    ] = "",
+    shard: str = "",
     max_steps: Steps = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
     data: Data = None,
-    out: Annotated[
-        Path | None,
-        Option(help="Run folder or s3:// URL; default: named after the run."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None, Option(help="Token budget; the run stops at its end.")
-    ] = None,
+    out: Path | None = None,
+    max_tokens: int | None = None,
     max_dollars: Dollars = None,
     cache: Cache = None,
     tier: Tier = "",
     batch: Batch = False,
     rpm: Rpm = None,
     prices: Prices = None,
-    retries: Annotated[
-        int, Option(help="Retries after a rate limit or server error.")
-    ] = 6,
+    retries: int = 6,
     actors: Annotated[
         list[str] | None,
         Option(
@@ -172,52 +161,20 @@ def run(
             help="Agent for one actor, ACTOR=AGENT: follower=human; may be repeated.",
         ),
     ] = None,
-    ask: Annotated[
-        str,
-        Option(
-            help="Who answers agents' questions: terminal or browser; default: no one."
-        ),
-    ] = "",
-    sweep: Annotated[
-        list[str] | None,
-        Option(
-            help="One run per value, KEY=V1,V2,…; KEY can also be on, model or seed."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        Option(
-            "--dry-run",
-            help="Call no model: show the first prompts and estimate the cost.",
-        ),
-    ] = False,
-    seeds: Annotated[
-        int, Option(help="Play each episode with run seeds 0 … N-1, pooled in one row.")
-    ] = 1,
-    episodes: Annotated[
-        str, Option("--episodes", help="Play only these episodes: ID,ID,…")
-    ] = "",
-    redo: Annotated[
-        str,
-        Option("--redo", help="Play these finished episodes again: ID,ID,…"),
-    ] = "",
+    ask: str = "",
+    sweep: list[str] | None = None,
+    dry_run: bool = False,
+    seeds: int = 1,
+    episodes: str = "",
+    redo: str = "",
     perturb: Perturb = None,
     continues: Continue = "",
-    engine: Annotated[
-        str, Option(help="ray: play on a Ray cluster; default: in this process.")
-    ] = "",
-    workers: Annotated[
-        int, Option(help="Ray processes; each plays --concurrency episodes.")
-    ] = 4,
-    remember: Annotated[
-        str,
-        Option(help="scene: agents keep what they learned for a scene's next episode."),
-    ] = "",
+    engine: str = "",
+    workers: int = 4,
+    remember: str = "",
     track: Track = "",
     trusted: Trusted = None,
-    watch: Annotated[
-        bool, Option("--watch", help="Open the run's live page in the browser.")
-    ] = False,
+    watch: bool = False,
 ) -> None:
     """Play episodes with an agent and show the results.
 
@@ -242,6 +199,23 @@ def run(
       wayword run recipe.yaml --limit 5
       wayword run navgpt --on houses --model local:smollm2 --perturb typos=0.1
       wayword run ./mine.py --on houses
+
+    Args:
+        config: YAML file with settings, as for --set.
+        shard: Play only part i of n, to use several machines: 1/4.
+        out: Run folder or s3:// URL; default: named after the run.
+        max_tokens: Token budget; the run stops at its end.
+        retries: Retries after a rate limit or server error.
+        ask: Who answers agents' questions: terminal or browser; default: no one.
+        sweep: One run per value, KEY=V1,V2,…; KEY can also be on, model or seed.
+        dry_run: Call no model: show the first prompts and estimate the cost.
+        seeds: Play each episode with run seeds 0 … N-1, pooled in one row.
+        episodes: Play only these episodes: ID,ID,…
+        redo: Play these finished episodes again: ID,ID,…
+        engine: ray: play on a Ray cluster; default: in this process.
+        workers: Ray processes; each plays --concurrency episodes.
+        remember: scene: agents keep what they learned for a scene's next episode.
+        watch: Open the run's live page in the browser.
     """
     # before the imports, which take half of the start-up time
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
@@ -400,13 +374,17 @@ def _listed(names: list[str] | None) -> list[str]:
 
 
 def demo(
-    episodes: Annotated[int, Option(help="Episodes per agent.")] = 10,
-    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
+    episodes: int = 10,
+    out: Path = Path("runs/demo"),
 ) -> None:
     """Watch small trained models navigate houses and towns.
 
     `regression:walker` and `regression:velma` were fitted on other houses and towns; `imitation` is
     a small policy, `oracle` an upper bound, and the others are baselines.
+
+    Args:
+        episodes: Episodes per agent.
+        out: Folder for the runs.
     """
     from wayword import viewer
     from wayword.metrics.table import cell, label, metrics_of
@@ -539,44 +517,22 @@ def reproduce(
     name: Annotated[
         str, Argument(help="PAPER/TABLE; PAPER or no name lists tables.")
     ] = "",
-    model: Annotated[
-        str, Option(help="The model; `published` for the paper's models.")
-    ] = "",
+    model: str = "",
     limit: Limit = None,
-    row: Annotated[
-        list[str] | None,
-        Option(help="Only rows whose name contains this text; may be repeated."),
-    ] = None,
+    row: list[str] | None = None,
     set_: Set = None,
     max_steps: Steps = None,
-    seeds: Annotated[
-        int | None, Option(help="Number of seeds; default: the recipe's.")
-    ] = None,
-    prompts: Annotated[
-        Path | None,
-        Option(help="Folder of prompts, as written by `wayword prompts import`."),
-    ] = None,
+    seeds: int | None = None,
+    prompts: Path | None = None,
     concurrency: Concurrency = 8,
     data: Data = None,
-    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/reproduce"),
+    out: Path = Path("runs/reproduce"),
     max_dollars: Dollars = None,
     cache: Cache = None,
     prices: Prices = None,
-    stand_in: Annotated[
-        bool,
-        Option("--stand-in", help="Allow generated stand-in data with a paid model."),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        Option(
-            "--dry-run",
-            help="Call no model: estimate tokens and dollars of each row.",
-        ),
-    ] = False,
-    form: Annotated[
-        Literal["rich", "json", "markdown", "latex"],
-        Option("--format", help="Output format."),
-    ] = "rich",
+    stand_in: bool = False,
+    dry_run: bool = False,
+    format_: Literal["rich", "json", "markdown", "latex"] = "rich",
     first: First = False,
     shuffle: Shuffle = None,
 ) -> None:
@@ -593,6 +549,16 @@ def reproduce(
       wayword reproduce navgpt/table-1 --model openai:gpt-5-mini --limit 50 --max-dollars 5
       wayword reproduce lgx/table-4 --model local:smollm2 --row robot --limit 20
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
+
+    Args:
+        model: The model; `published` for the paper's models.
+        row: Only rows whose name contains this text; may be repeated.
+        seeds: Number of seeds; default: the recipe's.
+        prompts: Folder of prompts, as written by `wayword prompts import`.
+        out: Folder for the runs.
+        stand_in: Allow generated stand-in data with a paid model.
+        dry_run: Call no model: estimate tokens and dollars of each row.
+        format_: Output format.
     """
     from wayword.runs import reproduce as recipes
     from wayword.runs.forecast import forecast, row_lines
@@ -659,6 +625,6 @@ def reproduce(
             # Read from the records, so that earlier sessions count too.
             spent += sum(each.get("cost", 0.0) for _, each in scores)
         compared = [recipes.compare_row(each, list(recipe.metrics)) for each in rows]
-    show.echo(recipes.render(recipe, compared, form))
+    show.echo(recipes.render(recipe, compared, format_))
     if not complete:
         raise typer.Exit(1)

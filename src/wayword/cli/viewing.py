@@ -20,20 +20,9 @@ def view(
             help="Run folders, or folders of them; default: ./runs.",
         ),
     ] = None,
-    write: Annotated[
-        bool,
-        Option(
-            "--write",
-            help="Write the pages of a run to files instead of serving them.",
-        ),
-    ] = False,
-    port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8777,
-    host: Annotated[
-        str,
-        Option(
-            help="Address to serve on; addresses other than localhost need a token."
-        ),
-    ] = "127.0.0.1",
+    write: bool = False,
+    port: int = 8777,
+    host: str = "127.0.0.1",
     token: Annotated[
         str,
         Option(
@@ -41,17 +30,10 @@ def view(
             help="Token for other machines; default: random.",
         ),
     ] = "",
-    open_: Annotated[bool, Option("--open", help="Open the browser.")] = False,
-    limit: Annotated[
-        int, Option(help="With --write: pages for the first N episodes.")
-    ] = 200,
-    episode: Annotated[
-        list[str] | None,
-        Option(help="With --write: only this episode; may be repeated."),
-    ] = None,
-    out: Annotated[
-        Path | None, Option(help="With --write: output folder; default: RUN/pages.")
-    ] = None,
+    open_: bool = False,
+    limit: int = 200,
+    episode: list[str] | None = None,
+    out: Path | None = None,
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -66,6 +48,15 @@ def view(
       wayword view
       wayword view runs/demo/navgpt --port 8000
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
+
+    Args:
+        write: Write the pages of a run to files instead of serving them.
+        port: Port; 0 picks a free one.
+        host: Address to serve on; addresses other than localhost need a token.
+        open_: Open the browser.
+        limit: With --write: pages for the first N episodes.
+        episode: With --write: only this episode; may be repeated.
+        out: With --write: output folder; default: RUN/pages.
     """
     # The folder to which `wayword run` writes.
     given = runs or [Path("runs")]
@@ -110,35 +101,15 @@ def view(
 
 
 def plot(
-    runs: Annotated[
-        list[Path],
-        Argument(help="Run folders, folders of them or, for curves, training logs."),
-    ],
-    kind: Annotated[
-        Literal["length", "curve", "cost", "map", "causes", "pairs"],
-        Option(
-            help="length: success by length of the reference; curve: training logs or checkpoints; "
-            "cost: success against cost; map: an episode's trajectories; causes: of failures; "
-            "pairs: differences to the first run."
-        ),
-    ] = "length",
+    runs: list[Path],
+    kind: Literal["length", "curve", "cost", "map", "causes", "pairs"] = "length",
     out: Annotated[
         Path, Option("--out", "-o", help="File to write: .pdf, .svg or .png.")
     ] = Path("plot.pdf"),
-    metric: Annotated[
-        str, Option(help="Metric, or column of a log; default: the success metric.")
-    ] = "",
-    label: Annotated[
-        list[str] | None,
-        Option(help="Name in the legend; repeat for each run, in their order."),
-    ] = None,
-    episode: Annotated[
-        str,
-        Option(help="With --kind map: the episode; default: the first that failed."),
-    ] = "",
-    width: Annotated[
-        str, Option(help="column (3.35 inches), page (6.9), or inches.")
-    ] = "column",
+    metric: str = "",
+    label: list[str] | None = None,
+    episode: str = "",
+    width: str = "column",
     cluster: Cluster = "",
     data: Data = None,
     trusted: Trusted = None,
@@ -154,6 +125,16 @@ def plot(
       wayword plot runs/navgpt runs/mapgpt --kind map --episode 5593_0 -o walk.svg
       wayword plot runs/baseline runs/ours --kind pairs --label Baseline --label Ours
       wayword plot runs/ppo-seed-0 runs/ppo-seed-1 --kind curve --metric reward
+
+    Args:
+        runs: Run folders, folders of them or, for curves, training logs.
+        kind: length: success by length of the reference; curve: training logs or checkpoints; cost:
+          success against cost; map: an episode's trajectories; causes: of failures; pairs:
+          differences to the first run.
+        metric: Metric, or column of a log; default: the success metric.
+        label: Name in the legend; repeat for each run, in their order.
+        episode: With --kind map: the episode; default: the first that failed.
+        width: column (3.35 inches), page (6.9), or inches.
     """
     from wayword.viewer.plots.display import format_of
     from wayword.viewer.plots.display import plot as draw

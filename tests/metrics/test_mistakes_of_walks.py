@@ -20,6 +20,7 @@ from wayword.core.world import Feedback
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.wording import words
 from wayword.metrics.progress import GoalProgress
+from wayword.worlds.street.graph import build
 
 LINE = ("a", "b", "c", "d")
 """The gold path."""
@@ -30,16 +31,20 @@ FAR = {**{place: len(LINE) - 1.0 - n for n, place in enumerate(LINE)}, OFF: 5.0}
 
 
 class Graph:
-    """A dataset whose graph has these points: metres to the east and north."""
+    """A dataset whose graph has these points: metres to the east and north.
+
+    Those of panoramas are latitude and longitude.
+    """
 
     def __init__(self, points: Mapping[str, tuple[float, float]], kind: str) -> None:
         self._points = points
         self.family = SimpleNamespace(place=kind)
 
     def graph(self, scene: str) -> Any:
-        rows = [(*point, 0.0) for point in self._points.values()]
-        index = {name: number for number, name in enumerate(self._points)}
-        return SimpleNamespace(positions=np.array(rows), index=index)
+        if self.family.place == "viewpoint":
+            return SimpleNamespace(plane=self._points)
+        street = build("street", list(self._points), [])
+        return replace(street, positions=np.array([*self._points.values()]))
 
 
 def facts(

@@ -6,7 +6,7 @@ See :mod:`wayword.runs.opening` for what is opened: never a file that only the r
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,6 @@ from wayword.runs.pictures import drawn_again
 from wayword.runs.record import RecordedRun
 from wayword.runs.retelling import FILE, Retold, read_retold
 from wayword.viewer.markup import Letters
-
-Layout = Mapping[str, tuple[float, float]]
-"""Places on paper: metres to the east and north, by name."""
 
 
 @dataclass
@@ -48,8 +45,6 @@ class Sources:
     """The key of the metric that says whether an episode was solved."""
     words: bool = True
     """True if the dataset's perceiver is the run's: a file from elsewhere is never executed."""
-    layouts: dict[str, Layout] = field(default_factory=dict)
-    """Each scene's places on paper, computed once: a city has tens of thousands."""
     letters: Letters | None = None
     """Short names of places where several pages or maps share them; else each episode's own."""
     folder: Path | None = None
@@ -170,7 +165,7 @@ class Sources:
         return self._retold[1].get(episode_id)
 
     def graph(self, scene: str) -> Any:
-        """Return the scene's graph (ids, index, positions, edges), or None."""
+        """Return the scene's graph (ids, index, positions, plane, edges), or None."""
         return self._ask("graph", scene)
 
     def plan(self, scene: str) -> Any:
@@ -196,13 +191,6 @@ class Sources:
             return method(scene)
         except WaywordError:
             return None
-
-    def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
-        """Return the places of a scene on paper, computed by ``compute`` at the first call."""
-        # Two threads may compute it at once; both find the same.
-        if scene not in self.layouts:
-            self.layouts[scene] = compute()
-        return self.layouts[scene]
 
     def percept(self, scene: str, place: str) -> Percept | None:
         """Return the description of a place by the run's perceiver, or None.

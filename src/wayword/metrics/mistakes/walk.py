@@ -3,12 +3,10 @@ the path for good."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from wayword.core.action import Decision
-from wayword.core.geometry import bearing, relative
+from wayword.core.geometry import Point, bearing, relative
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import finite, place_of
@@ -214,37 +212,16 @@ def _side(turn: float) -> str:
     return "left"
 
 
-def positions(evidence: EpisodeFacts) -> dict[str, tuple[float, float]]:
-    """Return the places of the walk and of the gold path on a plane (east, north), by name.
-
-    In metres in houses, in degrees of latitude on streets: only directions have a
-    meaning. Empty for a graph without positions.
-    """
+def positions(evidence: EpisodeFacts) -> Mapping[str, Point]:
+    """Return the places of the graph in metres (east, north); empty without positions."""
     graph_of = getattr(evidence.dataset, "graph", None)
     scene = ""
     if evidence.task is not None:
         scene = evidence.task.episode.scene
     if not scene or not callable(graph_of):
         return {}
-    graph: Any = graph_of(scene)
-    points = getattr(graph, "positions", None)
-    if points is None or not points.any():
-        return {}
-    columns = (0, 1)
-    shrink = 1.0
-    if _is_street(evidence):
-        # A street's positions are latitude and longitude. A degree of longitude is shorter than
-        # one of latitude.
-        columns = (1, 0)
-        shrink = math.cos(math.radians(float(points[:, 0].mean())))
-    names = {place_of(step.pose) for step in evidence.trajectory.steps}
-    names |= {place_of(pose) for pose in evidence.trajectory.start.values()}
-    found = {}
-    for name in names | {*evidence.gold}:
-        if name in graph.index:
-            row = points[graph.index[name]]
-            found[name] = (shrink * float(row[columns[0]]), float(row[columns[1]]))
-    return found
+    plane: Mapping[str, Point] = getattr(graph_of(scene), "plane", {})
+    return plane
 
 
 def _is_street(evidence: EpisodeFacts) -> bool:

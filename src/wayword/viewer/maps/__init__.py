@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from wayword.core.episode import JsonObject
 from wayword.core.geometry import Point, displaced
@@ -77,6 +78,12 @@ def walked_on_graph(
         name: point for name, point in positions.items() if around.contains(point)
     }
     return drawn
+
+
+def plane_of(graph: Any) -> Mapping[str, Point]:
+    """Return the places of a graph in metres (east, north); empty without a graph or positions."""
+    positions: Mapping[str, Point] = getattr(graph, "plane", {})
+    return positions
 
 
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from wayword.core.episode import PathReference
-from wayword.core.geometry import Point
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps import walked_on_graph
+from wayword.viewer.maps import plane_of, walked_on_graph
 from wayword.viewer.maps.content import Extent, Map, Shape, room_label
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.world import ObjectReference
@@ -32,7 +31,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     """
     scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
-    positions = sources.layout(scene, lambda: _points(graph))
+    positions = plane_of(graph)
     drawn = walked_on_graph(trajectory, sources, positions)
     if drawn is None or not positions:
         return drawn
@@ -162,15 +161,3 @@ def room_in(summary: str) -> str:
     if match is None:
         return ""
     return match[1]
-
-
-def _points(graph: Any) -> dict[str, Point]:
-    """Return the places of a graph seen from above; empty without positions for all."""
-    positions = getattr(graph, "positions", None)
-    ids = getattr(graph, "ids", ())
-    if positions is None or len(positions) != len(ids):
-        return {}
-    return {
-        name: (row[0], row[1])
-        for name, row in zip(ids, positions.tolist(), strict=True)
-    }

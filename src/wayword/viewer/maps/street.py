@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
-from wayword.core.geometry import Point
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps import walked_on_graph
+from wayword.viewer.maps import plane_of, walked_on_graph
 from wayword.viewer.maps.content import LANDMARK, Map, Shape
-
-METRES_PER_DEGREE = 111_320.0
-"""Of latitude, and of longitude on the equator: the equator's 40,075 km over 360 degrees."""
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
@@ -21,9 +16,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
     None if no pose names a panorama.
     """
-    scene = sources.scene(trajectory.episode_id)
-    graph = sources.graph(scene)
-    positions = sources.layout(scene, lambda: _points(graph))
+    graph = sources.graph(sources.scene(trajectory.episode_id))
+    positions = plane_of(graph)
     drawn = walked_on_graph(trajectory, sources, positions)
     if drawn is None or not positions:
         return drawn
@@ -72,25 +66,3 @@ def _exits(graph: Any, name: str) -> list[str]:
     """Return the panoramas that the exits of one lead to."""
     number = graph.index[name]
     return [graph.ids[end] for _, end in graph.exits(number)]
-
-
-def _points(graph: Any) -> dict[str, Point]:
-    """Convert latitudes and longitudes to metres, with the longitude scale at the center.
-
-    Over the few kilometres of a street dataset the error is below the width of a line.
-    Empty for a graph without coordinates.
-    """
-    positions = getattr(graph, "positions", None)
-    ids = getattr(graph, "ids", ())
-    if positions is None or len(positions) != len(ids) or not positions.any():
-        return {}
-    # Degrees of longitude are shorter away from the equator.
-    center = float(positions[:, 0].mean())
-    shrink = math.cos(math.radians(center))
-    points = {}
-    for name, row in zip(ids, positions.tolist(), strict=True):
-        latitude, longitude = row[:2]
-        east = longitude * METRES_PER_DEGREE * shrink
-        north = latitude * METRES_PER_DEGREE
-        points[name] = (east, north)
-    return points

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
 from wayword.core.files import read_field, read_json
-from wayword.core.geometry import Floats, absolute, bearings, elevations
+from wayword.core.geometry import Floats, Point, absolute, bearings, elevations
 
 CACHE_VERSION = 2  # increase it when the cached arrays change
 # Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
@@ -69,6 +69,12 @@ class ViewpointGraph:
     def index(self) -> dict[str, int]:
         """Viewpoint -> its row in the arrays."""
         return {name: i for i, name in enumerate(self.ids)}
+
+    @cached_property
+    def plane(self) -> dict[str, Point]:
+        """Viewpoint -> metres to the east and north."""
+        rows = self.positions[:, :2].tolist()
+        return {name: (x, y) for name, (x, y) in zip(self.ids, rows, strict=True)}
 
     @cached_property
     def adjacent(self) -> dict[str, tuple[str, ...]]:

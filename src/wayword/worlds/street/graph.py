@@ -24,12 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from wayword.core.arrays import read_cached_arrays, write_cached_arrays
 from wayword.core.errors import DataError
 from wayword.core.files import read_bytes
-from wayword.core.geometry import Floats
+from wayword.core.geometry import Floats, Point
 from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")
 """Area of a panorama: for training, held out, or no longer available from the service."""
 
+METRES_PER_DEGREE = 111_320.0
+"""Of latitude, and of longitude on the equator: the equator's 40,075 km over 360 degrees."""
 CACHE_VERSION = 3  # increase it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
 _WIDEST = 255  # bytes of a field: all of a column take as many as the longest
@@ -233,6 +235,23 @@ class StreetGraph:
     def index(self) -> dict[str, int]:
         """Id of a panorama -> its number."""
         return dict(zip(self.ids, range(len(self.ids)), strict=True))
+
+    @cached_property
+    def plane(self) -> dict[str, Point]:
+        """Panorama -> metres to the east and north; empty without geography.
+
+        Longitudes have the scale of the center. Over the few kilometres of a street
+        dataset the error is below the width of a line.
+        """
+        if not self.positions.any():
+            return {}
+        # Degrees of longitude are shorter away from the equator.
+        center = float(self.positions[:, 0].mean())
+        shrink = math.cos(math.radians(center))
+        east = self.positions[:, 1] * METRES_PER_DEGREE * shrink
+        north = self.positions[:, 0] * METRES_PER_DEGREE
+        points = zip(east.tolist(), north.tolist(), strict=True)
+        return dict(zip(self.ids, points, strict=True))
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int], list[int]]:

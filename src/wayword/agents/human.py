@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from annotated_types import Ge
 
@@ -288,8 +288,8 @@ class Human(Agent):
     script in tests. Several actors may be people; at the terminal they share the keyboard.
     """
 
-    Settings: ClassVar[type[HumanSettings]] = HumanSettings
-    needs_person: ClassVar[bool] = True
+    Settings = HumanSettings
+    needs_person = True
 
     def __init__(self, settings: HumanSettings, toolkit: Toolkit) -> None:
         self._settings = settings

@@ -347,7 +347,7 @@ class PromptAgent(Agent):
     if ``max_tokens`` is 0.
     """
 
-    needs_model: ClassVar[bool] = True
+    needs_model = True
     source_file: ClassVar[str]
     page: ClassVar[str] = "prompt.jinja"
     answer_tokens: ClassVar[int] = 400

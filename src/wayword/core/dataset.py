@@ -454,7 +454,7 @@ class SolvableWalks(Dataset):
     """Tasks whose reference is a path over places: ``gold`` is that path, ``shortest`` a shortest
     route to its end."""
 
-    solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
+    solutions = ("gold", "shortest")
 
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         """Return the expert's plan for a task: the published path if ``kind`` is ``gold``, else a

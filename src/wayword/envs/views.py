@@ -229,7 +229,7 @@ class Words(ActorView):
 class Structured(Words):
     """The view ``structured``: the fields of the observation and the feedback as JSON values."""
 
-    has_fields: ClassVar[bool] = True
+    has_fields = True
 
     def observe(self) -> Json:
         """Return task, observation and feedback, and with a menu its actions."""

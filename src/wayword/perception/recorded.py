@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -207,7 +207,7 @@ class RecordedFiles(RecordedPerceiver):
     ``--set perceiver.name=recorded --set perceiver.folder=seen``
     """
 
-    Settings: ClassVar[type[RecordedSettings]] = RecordedSettings
+    Settings = RecordedSettings
 
     def __init__(self, settings: RecordedSettings, custom: Perceiver | None) -> None:
         # A perceiver of recorded files has nothing without its folder.

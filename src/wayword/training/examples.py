@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -299,10 +299,10 @@ class _LabeledAgent(Agent):
     """An agent in training: it plays with the answers of the oracle or of a student, and every
     question is recorded with the oracle's answer."""
 
-    Settings: ClassVar[type[Any]] = object
-    families: ClassVar[frozenset[str]] = frozenset()
-    needs_model: ClassVar[bool] = True
-    sees_answer: ClassVar[bool] = True
+    Settings = object
+    families = frozenset()
+    needs_model = True
+    sees_answer = True
 
     def __init__(
         self,

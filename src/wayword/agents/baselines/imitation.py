@@ -204,7 +204,7 @@ class ImitationAgent(Agent):
     """
 
     Settings: ClassVar[type[Any]] = ImitationSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    families = frozenset({"indoor"})
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._network = load_network(
@@ -340,8 +340,8 @@ class PreexploredImitation(ImitationAgent):
     viewpoints in the order of exploration, then goes there.
     """
 
-    Settings: ClassVar[type[Any]] = PreexploredSettings
-    sees_answer: ClassVar[bool] = True
+    Settings = PreexploredSettings
+    sees_answer = True
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:

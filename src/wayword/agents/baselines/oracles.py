@@ -24,8 +24,8 @@ class PlannedWalk(Agent):
     """
 
     plan_kind: ClassVar[str]
-    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
-    sees_answer: ClassVar[bool] = True
+    families = frozenset({"indoor", "street", "objectnav"})
+    sees_answer = True
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
@@ -66,8 +66,8 @@ class ShortestPathOracle(PlannedWalk):
     reference's distance; without one it stops immediately.
     """
 
-    families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
-    plan_kind: ClassVar[str] = "shortest"
+    families = PlannedWalk.families | {"two_phase"}
+    plan_kind = "shortest"
 
 
 class GoldOracle(PlannedWalk):
@@ -77,7 +77,7 @@ class GoldOracle(PlannedWalk):
     if the path takes more actions than the step limit.
     """
 
-    plan_kind: ClassVar[str] = "gold"
+    plan_kind = "gold"
 
 
 class Expert(Agent):
@@ -99,8 +99,8 @@ class Expert(Agent):
     how well. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
-    families: ClassVar[frozenset[str]] = frozenset({"alfworld", "babyai", "household"})
-    sees_answer: ClassVar[bool] = True
+    families = frozenset({"alfworld", "babyai", "household"})
+    sees_answer = True
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._toolkit = toolkit

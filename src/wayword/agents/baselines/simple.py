@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -49,7 +49,7 @@ class RandomAgent(_Baseline):
     be undone by another.
     """
 
-    Settings: ClassVar[type[RandomSettings]] = RandomSettings
+    Settings = RandomSettings
 
     async def act(
         self,
@@ -81,7 +81,7 @@ class ForwardAgent(_Baseline):
     is within 90 degrees of it, or after five moves.
     """
 
-    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
+    families = frozenset({"indoor", "street"})
 
     async def act(
         self,

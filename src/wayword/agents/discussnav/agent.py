@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
 
@@ -102,11 +102,11 @@ MOVES_LONG = 7
 class DiscussNav(prompting.PromptAgent):
     """Consults experts on instruction, scene, completion and decision before every move."""
 
-    Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
-    source_file: ClassVar[str] = __file__
-    roles: ClassVar[tuple[str, ...]] = EXPERTS
-    has_eyes: ClassVar[bool] = True
+    Settings = DiscussNavSettings
+    families = frozenset({"indoor", "objectnav"})
+    source_file = __file__
+    roles = EXPERTS
+    has_eyes = True
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:

@@ -139,11 +139,11 @@ class MapGPTSettings(PromptSettings):
 class MapGPT(PromptAgent):
     """MapGPT: follows an instruction by a map in words and a plan (Chen et al. 2024)."""
 
-    Settings: ClassVar[type[MapGPTSettings]] = MapGPTSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    source_file: ClassVar[str] = __file__
-    has_eyes: ClassVar[bool] = True
-    answer_tokens: ClassVar[int] = 500
+    Settings = MapGPTSettings
+    families = frozenset({"indoor"})
+    source_file = __file__
+    has_eyes = True
+    answer_tokens = 500
     small_model: ClassVar[Mapping[str, Json]] = {"pictures": False}
 
     def __init__(self, settings: MapGPTSettings, toolkit: Toolkit) -> None:

@@ -81,11 +81,11 @@ class NavGPTSettings(PromptSettings):
 class NavGPT(PromptAgent):
     """NavGPT: reasons in words at every viewpoint and names the next one (Zhou et al. 2024)."""
 
-    Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    source_file: ClassVar[str] = __file__
-    has_eyes: ClassVar[bool] = True
-    roles: ClassVar[tuple[str, ...]] = ("summary",)
+    Settings = NavGPTSettings
+    families = frozenset({"indoor"})
+    source_file = __file__
+    has_eyes = True
+    roles = ("summary",)
     small_model: ClassVar[Mapping[str, Json]] = {"decoding": "numbered"}
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:

@@ -64,7 +64,7 @@ class FrontierAgent(Searcher):
     """
 
     Settings: ClassVar[type[FrontierSettings]] = FrontierSettings
-    looks_en_route: ClassVar[bool] = True
+    looks_en_route = True
 
     def __init__(self, settings: FrontierSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

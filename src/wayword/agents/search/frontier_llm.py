@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -99,9 +99,9 @@ class FrontierLLM(FrontierAgent):
     wayword run frontier_llm --on apartments --model local:smollm2 --set decoding=choose
     """
 
-    Settings: ClassVar[type[FrontierLLMSettings]] = FrontierLLMSettings
-    needs_model: ClassVar[bool] = True
-    has_eyes: ClassVar[bool] = True
+    Settings = FrontierLLMSettings
+    needs_model = True
+    has_eyes = True
 
     def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

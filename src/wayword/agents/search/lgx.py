@@ -14,7 +14,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
@@ -107,9 +107,9 @@ class ListingSearcher(Searcher):
     ``detectors`` are those of the target and of the scene's objects, in this order.
     """
 
-    Settings: ClassVar[type[ListingSettings]] = ListingSettings
-    families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
-    sightless: ClassVar[frozenset[str]] = frozenset({"two_phase"})
+    Settings = ListingSettings
+    families = frozenset({"objectnav", "two_phase"})
+    sightless = frozenset({"two_phase"})
 
     def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
@@ -236,9 +236,9 @@ class LGX(ListingSearcher):
     ``eyes=pictures``, it is asked which of the pictures shows the way.
     """
 
-    Settings: ClassVar[type[LGXSettings]] = LGXSettings
-    needs_model: ClassVar[bool] = True
-    has_eyes: ClassVar[bool] = True
+    Settings = LGXSettings
+    needs_model = True
+    has_eyes = True
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

@@ -327,9 +327,9 @@ class Searcher(Agent):
     ``_target_heading`` without ``approach``) until the object is confirmed or given up.
     """
 
-    Settings: ClassVar[type[SearchSettings]] = SearchSettings
-    families: ClassVar[frozenset[str]] = frozenset({"objectnav"})
-    ends_itself: ClassVar[bool] = True
+    Settings = SearchSettings
+    families = frozenset({"objectnav"})
+    ends_itself = True
     looks_en_route: ClassVar[bool] = False
     """True if the target is also looked for while traveling between two full turns."""
 

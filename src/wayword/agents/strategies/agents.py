@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge
 
@@ -31,7 +31,7 @@ class Act(Strategy):
     wayword run act --on houses --model local:smollm2
     """
 
-    recipe: ClassVar[str] = "act"
+    recipe = "act"
 
 
 class ReAct(Strategy):
@@ -40,7 +40,7 @@ class ReAct(Strategy):
     wayword run react --on towns --model local:smollm2
     """
 
-    recipe: ClassVar[str] = "react"
+    recipe = "react"
 
 
 class ReActEmMem(Strategy):
@@ -53,7 +53,7 @@ class ReActEmMem(Strategy):
     ``own_state=start`` the prompt shows the true state only once.
     """
 
-    recipe: ClassVar[str] = "react_emmem"
+    recipe = "react_emmem"
 
 
 MOST_LESSONS = 3  # latest lessons that are kept
@@ -97,10 +97,10 @@ class Reflexion(Strategy):
     never dropped.
     """
 
-    recipe: ClassVar[str] = "react"
-    Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings
-    roles: ClassVar[tuple[str, ...]] = ("reflection",)
-    learns: ClassVar[bool] = True
+    recipe = "react"
+    Settings = ReflectingSettings
+    roles = ("reflection",)
+    learns = True
 
     def __init__(self, settings: ReflectingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
@@ -206,7 +206,7 @@ class ReflexionEmMem(Reflexion):
     wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2
     """
 
-    recipe: ClassVar[str] = "react_emmem"
+    recipe = "react_emmem"
 
 
 agents = {

@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import ClassVar
 
 from wayword.agents.answers import StrategyRecipe
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
@@ -50,9 +49,9 @@ class NavCoTSettings(StrategySettings):
 class NavCoT(Strategy):
     """Imagines the next view, filters the next places by it, then acts (Lin et al. 2024)."""
 
-    recipe: ClassVar[str] = "navcot"
-    Settings: ClassVar[type[NavCoTSettings]] = NavCoTSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    recipe = "navcot"
+    Settings = NavCoTSettings
+    families = frozenset({"indoor"})
 
     def __init__(self, settings: NavCoTSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

@@ -90,11 +90,11 @@ class PlanSearchSettings(PromptSettings):
 class PlanSearch(AnyWorldAgent):
     """Searches for actions in copies of the home before it acts (LATS, RAP). Uses the simulator."""
 
-    Settings: ClassVar[type[PlanSearchSettings]] = PlanSearchSettings
-    families: ClassVar[frozenset[str]] = frozenset({"household"})
-    sees_answer: ClassVar[bool] = True
-    answer_tokens: ClassVar[int] = 400
-    page: ClassVar[str] = "plan_search.jinja"
+    Settings = PlanSearchSettings
+    families = frozenset({"household"})
+    sees_answer = True
+    answer_tokens = 400
+    page = "plan_search.jinja"
     small_model: ClassVar[Mapping[str, Json]] = {"width": 2, "depth": 3, "calls": 4}
 
     @classmethod

@@ -202,12 +202,12 @@ class PlannerSettings(PromptSettings):
 class PlannerAgent(AnyWorldAgent):
     """Plans the whole task in one answer, and again if a step fails (LLM-Planner, SayPlan)."""
 
-    Settings: ClassVar[type[PlannerSettings]] = PlannerSettings
-    families: ClassVar[frozenset[str]] = frozenset({"household"})
-    answer_tokens: ClassVar[int] = 600
-    page: ClassVar[str] = "planner.jinja"
+    Settings = PlannerSettings
+    families = frozenset({"household"})
+    answer_tokens = 600
+    page = "planner.jinja"
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "seen", "thought_length": 200}
-    has_eyes: ClassVar[bool] = True
+    has_eyes = True
 
     def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

@@ -234,9 +234,9 @@ class AnyWorldAgent(prompting.PromptAgent):
     prompt.
     """
 
-    source_file: ClassVar[str] = __file__
-    page: ClassVar[str] = "strategy.jinja"
-    answer_tokens: ClassVar[int] = 1000
+    source_file = __file__
+    page = "strategy.jinja"
+    answer_tokens = 1000
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
@@ -358,8 +358,8 @@ class Strategy(AnyWorldAgent):
     """
 
     recipe: ClassVar[str] = ""
-    has_eyes: ClassVar[bool] = True
-    keeps_looks: ClassVar[bool] = True
+    has_eyes = True
+    keeps_looks = True
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
     small_model: ClassVar[Mapping[str, Json]] = {
         "menu": "all",

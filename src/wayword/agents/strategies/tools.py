@@ -58,9 +58,9 @@ class ToolsSettings(StrategySettings):
 class Tools(Strategy):
     """Looks, remembers, measures and acts by tool calls, in any world."""
 
-    recipe: ClassVar[str] = "react"
-    has_eyes: ClassVar[bool] = False  # results of tools hold no pictures
-    Settings: ClassVar[type[ToolsSettings]] = ToolsSettings
+    recipe = "react"
+    has_eyes = False  # results of tools hold no pictures
+    Settings = ToolsSettings
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "all", "thought_length": 200}
 
     def __init__(self, settings: ToolsSettings, toolkit: Toolkit) -> None:

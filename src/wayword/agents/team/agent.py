@@ -7,7 +7,6 @@ origins, TEACh (Padmakumar et al. 2022) and C-WAH (Zhang et al. 2023).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from wayword.agents.team.messages import RoleBrief
 from wayword.agents.team.partner import Partner
@@ -49,9 +48,9 @@ class Team(Agent):
     the actors' roles in ``extra["roles"]``.
     """
 
-    Settings: ClassVar[type[TeamSettings]] = TeamSettings
-    families: ClassVar[frozenset[str]] = frozenset({"household"})
-    sees_answer: ClassVar[bool] = True
+    Settings = TeamSettings
+    families = frozenset({"household"})
+    sees_answer = True
 
     def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:
         self._settings = settings

@@ -284,11 +284,11 @@ class Velma(Agent):
     With ``follow=true`` the class builds a :class:`RouteFollower`.
     """
 
-    Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
-    families: ClassVar[frozenset[str]] = frozenset({"street"})
-    needs_model: ClassVar[bool] = True
-    has_eyes: ClassVar[bool] = True
-    roles: ClassVar[tuple[str, ...]] = ("landmarks",)
+    Settings = VelmaSettings
+    families = frozenset({"street"})
+    needs_model = True
+    has_eyes = True
+    roles = ("landmarks",)
     # A small model that reads of a limit writes one action at a time.
     small_model: ClassVar[Mapping[str, Json]] = {"step_limit": "hidden"}
     chat_model: ClassVar[Mapping[str, Json]] = {"decoding": "reasoned"}

@@ -28,7 +28,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 from wayword.agents import clauses
 from wayword.agents.pages import Prompts
@@ -91,9 +90,9 @@ class Walker(Agent):
     Training reads ``clauses``, and ``answers``: each decision's answer to the current question.
     """
 
-    Settings: ClassVar[type[WalkerSettings]] = WalkerSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    needs_model: ClassVar[bool] = True
+    Settings = WalkerSettings
+    families = frozenset({"indoor"})
+    needs_model = True
 
     def __init__(self, settings: WalkerSettings, toolkit: Toolkit) -> None:
         if toolkit.perceiver is None:

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
+from wayword.core.visible import join_words
 from wayword.datasets.ma_wah import (
     BOOK,
     FEWEST_OBJECTS,
@@ -22,7 +23,6 @@ from wayword.datasets.ma_wah import (
     MaWah,
     count_phrase,
     instruct,
-    join_words,
 )
 from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside

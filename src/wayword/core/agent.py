@@ -16,6 +16,7 @@ from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
 from wayword.core.sight import Eyes
 from wayword.core.trajectory import Verdict
+from wayword.core.visible import with_article
 from wayword.core.world import Feedback, World
 
 
@@ -225,7 +226,7 @@ def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") ->
             f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"
         )
         # A dataset may have the name of its family: "household is household" would say nothing.
-        article = "an" if family[0] in "aeiou" else "a"
+        kind = with_article(f"{family} dataset")
         raise UsageError(
-            f"{fits}, and {dataset} is {article} {family} dataset; choose another agent or dataset"
+            f"{fits}, and {dataset} is {kind}; choose another agent or dataset"
         )

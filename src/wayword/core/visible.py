@@ -1,8 +1,9 @@
-"""Text from elsewhere, made safe to show in a terminal or on a page."""
+"""Text from elsewhere, made safe to show in a terminal or on a page, and lists in words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
@@ -34,6 +35,19 @@ def single_line(text: object, most: int | None = None) -> str:
 def spaced(name: object) -> str:
     """Return a name in words: ``low level`` for ``low_level``."""
     return str(name).replace("_", " ")
+
+
+def with_article(words: str) -> str:
+    """Return the words with ``a`` or ``an``: ``an oak bench``."""
+    article = "an" if words[0].lower() in "aeiou" else "a"
+    return f"{article} {words}"
+
+
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """Return the words as a list: ``a, b and c``; empty for none."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def comma_separated(text: str) -> list[str]:

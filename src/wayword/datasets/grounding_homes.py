@@ -10,10 +10,11 @@ from random import Random
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
+from wayword.core.visible import with_article
 from wayword.datasets.procedural.homes import chores
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table, with_article
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household import goals
 
 # BabyAI's instruction types (Chevalier-Boisvert et al. 2019, section 3.2), transferred to homes,

@@ -20,6 +20,7 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, find_any, read_bytes, require_data
+from wayword.core.visible import with_article
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home, surfaces
@@ -28,7 +29,6 @@ from wayword.datasets.procedural.tables import (
     Table,
     Wording,
     choose_sentence,
-    with_article,
 )
 from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name

@@ -30,6 +30,7 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import cached_json, find, read_field, read_json, require_data
+from wayword.core.visible import join_words, with_article
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home
@@ -38,8 +39,6 @@ from wayword.datasets.procedural.tables import (
     Table,
     Wording,
     in_wording,
-    join_words,
-    with_article,
 )
 from wayword.datasets.sources import virtualhome
 from wayword.settings import Count

@@ -33,7 +33,7 @@ from annotated_types import Ge, Gt, Le
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, GroundedRegion, Perceiver, Picture
-from wayword.core.visible import spaced
+from wayword.core.visible import join_words, spaced, with_article
 from wayword.perception.networks import EYES, indoor_words, open_eye
 from wayword.perception.panorama import direction, encode, read
 from wayword.settings import make
@@ -314,15 +314,7 @@ def caption(detections: Sequence[Detection]) -> str:
     ranked = sorted(detections, key=lambda detection: -detection.width)
     # Four at most: a caption is a sentence.
     names = list(dict.fromkeys(detection.name for detection in ranked))[:4]
-    phrases = []
-    for name in names:
-        article = "an" if name[0] in "aeiou" else "a"
-        phrases.append(f"{article} {name}")
-    if not phrases:
-        return "an empty wall"
-    if len(phrases) == 1:
-        return phrases[0]
-    return f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+    return join_words([with_article(name) for name in names]) or "an empty wall"
 
 
 def _cell(view: View) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from wayword.core.action import ActionSpace
+from wayword.core.visible import join_words
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import (
     COMPASS,
@@ -434,9 +435,7 @@ def definite_room(room: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in words: ``a, b and c``; ``nothing`` for none."""
-    if len(names) < 2:
-        return "".join(names) or "nothing"
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_words(names) or "nothing"
 
 
 def _state(view: HouseholdObservation) -> tuple[SelfState, str]:

@@ -40,6 +40,7 @@ from wayword.core.geometry import Point, absolute, bearing, displaced, sector
 from wayword.core.model import Image, Message
 from wayword.core.sight import Mode
 from wayword.core.trajectory import ASKED
+from wayword.core.visible import with_article
 from wayword.verbalize.generic import COMPASS
 from wayword.worlds.objectnav.observation import View
 
@@ -88,8 +89,7 @@ def likely_room(names: Sequence[str]) -> str:
     best = max(votes, key=votes.__getitem__)
     if not votes[best]:
         return ""
-    article = "an" if best[0] in "aeiou" else "a"
-    return f"probably {article} {best}"
+    return f"probably {with_article(best)}"
 
 
 class FrontierLLM(FrontierAgent):

@@ -7,12 +7,11 @@ from itertools import chain
 
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
-from wayword.core.visible import spaced
+from wayword.core.visible import join_words, spaced
 from wayword.metrics.conditions import Sought, answer_given
 from wayword.metrics.mistakes.behavior import behavior, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.progress import join_words
 from wayword.metrics.recorded import as_mapping, listed, objects_in, room_of
 
 _NAMED = 2  # unmet goal conditions that the sentence names

@@ -19,7 +19,8 @@ from importlib.resources import files
 from typing import Any
 
 from wayword.core.episode import JsonObject
-from wayword.metrics.progress import count, join_words
+from wayword.core.visible import join_words
+from wayword.metrics.progress import count
 from wayword.metrics.recorded import wind
 
 

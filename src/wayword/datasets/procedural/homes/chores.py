@@ -9,14 +9,13 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from wayword.core.visible import spaced
+from wayword.core.visible import spaced, with_article
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import (
     Table,
     Wording,
     choose_sentence,
-    with_article,
 )
 from wayword.worlds.household.goals import (
     GoalCondition,

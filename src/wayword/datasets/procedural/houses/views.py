@@ -11,13 +11,14 @@ import numpy as np
 
 from wayword.core.geometry import bearing, relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.visible import join_words, with_article
 from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
 from wayword.datasets.procedural.houses.house import (
     GeneratedHouse,
     HousePlace,
     PlacedFurniture,
 )
-from wayword.datasets.procedural.tables import Table, join_words, with_article
+from wayword.datasets.procedural.tables import Table
 
 SECTORS = 8  # as in NavGPT's recorded observations
 MOST_NAMED = 3

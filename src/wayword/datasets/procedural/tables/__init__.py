@@ -96,19 +96,6 @@ def expand_sets(
     return tuple(members)
 
 
-def with_article(words: str) -> str:
-    """Return the words with ``a`` or ``an``: ``an oak bench``."""
-    article = "an" if words[0].lower() in "aeiou" else "a"
-    return f"{article} {words}"
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Return the words as a list: ``a, b and c``."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def _frozen(value: Any) -> Any:
     """Return a value whose dictionaries are read-only and whose lists are tuples."""
     if isinstance(value, dict):

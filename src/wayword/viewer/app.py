@@ -20,17 +20,16 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
-from http.cookies import CookieError, SimpleCookie
 from shlex import quote as quoted
 from threading import Thread
 from typing import Any, Self
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
@@ -653,11 +652,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # Header names are case-insensitive; Latin-1 decodes every byte.
-        headers = {}
-        for name, text in scope["headers"]:
-            headers[name.decode("latin-1").lower()] = text.decode("latin-1")
-        refused = self._refused(scope, headers)
+        refused = self._refused(HTTPConnection(scope))
         if refused is not None:
             await refused(scope, receive, send)
             return
@@ -669,18 +664,18 @@ class Guard:
 
         await self._app(scope, receive, hardened)
 
-    def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
+    def _refused(self, request: HTTPConnection) -> Response | None:
         """Return the response that replaces a request's own, or None to let it pass.
 
         Either a refusal (401, 403 or 404) or, for a token in the address, a redirect to
-        the address without it, which sets the cookie. ``headers`` have lower-case
-        names.
+        the address without it, which sets the cookie.
         """
-        if scope["path"].startswith(("//", "/\\")):
+        path = request.scope["path"]
+        if path.startswith(("//", "/\\")):
             # as the address of a redirect, this would be another server
             return PlainTextResponse("no such page", 404)
-        host = headers.get("host", "")
-        origin = headers.get("origin")
+        host = request.headers.get("host", "")
+        origin = request.headers.get("origin")
         if host.startswith("["):
             name = host.partition("]")[0] + "]"
         else:
@@ -701,21 +696,17 @@ class Guard:
             same_origin = False
         if not same_origin:
             return PlainTextResponse("requests from other origins are refused", 403)
-        if scope["method"] not in _SAFE and origin is None:
+        if request.scope["method"] not in _SAFE and origin is None:
             return PlainTextResponse(
                 "a request that changes state needs an Origin header", 403
             )
         # The redirect removes the token from the address bar.
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        given = query.get("token", [""])[0]
+        given = request.query_params.get("token", "")
         if self._token and self._right(given):
-            answer = RedirectResponse(scope["path"], 303)
+            answer = RedirectResponse(path, 303)
             answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
             return answer
-        cookie = None
-        with suppress(CookieError):
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if not self._token or (cookie is not None and self._right(cookie.value)):
+        if not self._token or self._right(request.cookies.get(COOKIE, "")):
             return None
         return PlainTextResponse(
             "this server needs a token: open the address that was printed at its start",

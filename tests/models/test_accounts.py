@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextvars import Context, copy_context
-from dataclasses import replace
 
 import pytest
 
@@ -458,7 +457,7 @@ def test_what_is_spent_and_queried_again_is_reported_as_it_happens() -> None:
     account.retried()
     account.retried()
     # All but the time, which depends on the machine
-    rows = [replace(row, at=0.0) for row in ledger.rows]
+    rows = [row._replace(at=0.0) for row in ledger.rows]
     assert rows == [LedgerRow(7, None), LedgerRow(0, 0.25)]
     assert (again, account.retries) == ([1, 2], 2)
 

@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import cast, get_args
 
@@ -211,7 +211,7 @@ def played(gateway: Gateway, rng: random.Random, width: int, count: int) -> floa
                     row = LedgerRow(tokens, 0.0, name, at=now)
                 else:
                     seconds = now - started[name]
-                    row = replace(row, seconds=seconds, lost=cast(Lost, fault))
+                    row = row._replace(seconds=seconds, lost=cast(Lost, fault))
                 rows.append(row)
                 del started[name]
             if number >= stop:
@@ -228,7 +228,7 @@ def played(gateway: Gateway, rng: random.Random, width: int, count: int) -> floa
         if end == "cancelled":
             for name, start in started.items():
                 row = LedgerRow(reserved, 0.0, name, True, now, now - start)
-                rows.append(replace(row, samples=gateway.samples))
+                rows.append(row._replace(samples=gateway.samples))
         for row in rows:
             ledger.add(row)
     return ledger.tokens / bill

@@ -240,7 +240,7 @@ def test_a_dead_process_ends_its_calls_and_episodes(tmp_path: Path) -> None:
         await bank.admit(copy_of(dead))
         assert bank.pending == 0
         with pytest.raises(KeyError):
-            await bank.settle(call.name, replace(row, tokens=5))
+            await bank.settle(call.name, row._replace(tokens=5))
         await bank.admit(copy_of(alive))
         assert bank.pending == 1
         bank.end(True, alive)

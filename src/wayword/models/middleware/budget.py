@@ -170,6 +170,13 @@ class Estimate:
             survival.append(probability)
         return survival
 
+    @property
+    def most(self) -> float:
+        """The most that any running episode may still need."""
+        return max(
+            self._all_turns(Meter(0, share)) for share in (0.0, self._largest_share)
+        )
+
     def _all_turns(self, meter: Meter) -> float:
         """Return the share that an episode needs if it uses all its turns."""
         if not self.limit:
@@ -357,7 +364,7 @@ class Account:
         # Names begin with the session's, so that they differ from those of earlier ones.
         self._requests += 1
         request = f"{self._session}-{self._requests}"
-        row = replace(row, call=request, open=True, at=self._now())
+        row = row._replace(call=request, open=True, at=self._now())
         call.requests[request] = row
         self.write(row)
         return row
@@ -372,7 +379,8 @@ class Account:
         self.tokens -= counted.tokens
         self.dollars -= counted.dollars or 0.0
         self._hold(row, 1)
-        self._calls[name].requests[row.call] = replace(row, open=True, at=self._now())
+        row = row._replace(open=True, at=self._now())
+        self._calls[name].requests[row.call] = row
         return True
 
     async def _wait_for_room(self, row: LedgerRow) -> None:
@@ -409,9 +417,9 @@ class Account:
         now = self._now()
         reserved = call.requests.pop(row.call)
         if row.open:
-            row = replace(row, seconds=now - reserved.at)
+            row = row._replace(seconds=now - reserved.at)
         try:
-            return self.pay(replace(row, at=now), call)
+            return self.pay(row._replace(at=now), call)
         finally:
             if call.gathered:
                 self._hold(reserved, -1)
@@ -458,10 +466,11 @@ class Account:
         cannot be written: the budget must survive a crash.
         """
         call = call or Call()
+        dollars = row.dollars
         # a server may send negative counts
-        row = replace(row, tokens=max(0, row.tokens))
-        if row.dollars is not None:
-            row = replace(row, dollars=max(0.0, row.dollars))
+        if dollars is not None:
+            dollars = max(0.0, dollars)
+        row = row._replace(tokens=max(0, row.tokens), dollars=dollars)
         self.write(row)
         if row.open:
             row = self.totals.probable(row)
@@ -556,6 +565,9 @@ class Account:
         if caller is None or caller is next(iter(self._meters.values()), None):
             return True
         meters = self._meters.values()  # oldest first
+        # Large budgets cover the most that all may need, which is quickly computed.
+        if self.used + len(meters) * self.estimate.most <= 1.0:
+            return True
         remaining_need = self.estimate.remaining_need(meters)
         owed = 0.0
         for meter in meters:
@@ -654,9 +666,9 @@ class sending:  # noqa: N801 - a context manager, used as a verb
             if call.total not in (None, self):
                 await call.total.settle(None)
                 call.total = None
-            row = replace(call.priced(self.cap), samples=self.samples)
+            row = call.priced(self.cap)._replace(samples=self.samples)
             if self.earlier:
-                self._row = replace(row, call=self.earlier)
+                self._row = row._replace(call=self.earlier)
                 self._is_paid = not await call.desk.adopt(call.name, self._row)
             else:
                 self._row = await call.desk.reserve(call.name, row)
@@ -678,7 +690,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
             call = self._call
             if call is not None and error.lost and error.billed:
                 # It stays open in the ledger, and counts at its probable cost.
-                lost = await self._end(call, replace(self._row, lost=error.lost))
+                lost = await self._end(call, self._row._replace(lost=error.lost))
                 prompt = min(error.billed.prompt, lost.tokens)
                 error.billed = Usage(prompt, lost.tokens - prompt, estimated=True)
             else:
@@ -693,8 +705,8 @@ class sending:  # noqa: N801 - a context manager, used as a verb
         if self._call is not None:
             row = LedgerRow(0, 0.0)
             if billed is not None:
-                row = replace(self._call.priced(billed, self.cost), lost=lost)
-            await self._end(self._call, replace(row, call=self._row.call))
+                row = self._call.priced(billed, self.cost)._replace(lost=lost)
+            await self._end(self._call, row._replace(call=self._row.call))
 
     async def _end(self, call: Call, row: LedgerRow) -> LedgerRow:
         """Settle the request's row, and add its cost to the call."""

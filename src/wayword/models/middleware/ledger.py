@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import correlation, fmean, median, pstdev
 from typing import NamedTuple, Protocol
@@ -44,8 +43,7 @@ _WORKS_ON = 2.5
 _OUTLIERS = 100
 
 
-@dataclass(frozen=True)
-class LedgerRow:
+class LedgerRow(NamedTuple):
     """Row of a run's ledger; see the module's docstring.
 
     ``dollars`` is None if the price is unknown, ``at`` and ``seconds`` are in seconds.
@@ -98,7 +96,7 @@ class Totals:
         self._dollars += row.dollars or 0.0
         # refused requests cost nothing, and the bills of other failures are estimates
         if reserved is not None and row.tokens and not row.lost:
-            reserved = replace(reserved, seconds=row.at - reserved.at)
+            reserved = reserved._replace(seconds=row.at - reserved.at)
             self._finished.append((reserved, row))
 
     def open_costs(self) -> dict[str, LedgerRow]:
@@ -108,7 +106,7 @@ class Totals:
         dollars = self._expected("dollars")
         for number, (name, row) in enumerate(self._open.items()):
             cost = None if row.dollars is None else dollars[number]
-            costs[name] = replace(row, tokens=round(tokens[number]), dollars=cost)
+            costs[name] = row._replace(tokens=round(tokens[number]), dollars=cost)
         return costs
 
     def forget(self, call: str) -> None:
@@ -129,9 +127,9 @@ class Totals:
         """Return the row that was added last, an open one, at its probable cost."""
         tokens = round(self._expected("tokens", _MAX_REMEMBERED)[-1])
         if row.dollars is None:
-            return replace(row, tokens=tokens)
+            return row._replace(tokens=tokens)
         dollars = self._expected("dollars", _MAX_REMEMBERED)[-1]
-        return replace(row, tokens=tokens, dollars=dollars)
+        return row._replace(tokens=tokens, dollars=dollars)
 
     def _expected(self, unit: str, latest: int = 0) -> list[float]:
         """Return the expected costs of the open requests, or of the ``latest`` ones.

@@ -125,18 +125,18 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
     """Return the calls of a message: those listed, one in the form before lists, or parts of the
     content."""
     listed = message.get("tool_calls") or message.get("function_call")
-    if isinstance(listed, Mapping):
+    if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
         listed = _parts(message)
-    return [entry for entry in listed if isinstance(entry, Mapping)]
+    return [entry for entry in listed if isinstance(entry, dict)]
 
 
 def _parts(message: JsonObject) -> list[Any]:
     """Return the parts of a content that are calls."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    return [p for p in parts if isinstance(p, Mapping) and p.get("type") == "tool_use"]
+    return [p for p in parts if isinstance(p, dict) and p.get("type") == "tool_use"]
 
 
 # Letters and digits of an ID: Mistral accepts no other length, and no other characters.

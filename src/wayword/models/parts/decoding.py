@@ -406,6 +406,10 @@ _THINK_TAG = re.compile(
 )
 _ANSWER_TAG = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.I | re.DOTALL)
 """A tag around the whole answer: Hunyuan, Ernie, and models trained in the manner of R1."""
+_MARKED = re.compile(
+    r"[<◁\\]|&lt;|```|\[(?:/?THINK|BEGIN|END)|ssistant|\AHere is my", re.I
+)
+"""A part of each mark and tag above: most answers have none, and need no further search."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
@@ -418,6 +422,8 @@ def split_thought(text: str) -> tuple[str, str]:
     the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
     inside a JSON answer are part of its strings.
     """
+    if not _MARKED.search(text):
+        return text, ""
     text = _SURROGATES.sub(lambda found: found[1] or r"\ufffd", text)
     marks = _MARKS
     if _CHANNEL in text:

@@ -278,7 +278,9 @@ class Connection:
     ) -> Any:
         """Return the JSON of a reply. Raises ``ModelError`` for a refusal and other errors."""
         reply = _parsed(text)
-        reply = next((each for each in _inside(reply) if field(each, "choices")), reply)
+        if not field(reply, "choices"):
+            inside = (each for each in _inside(reply) if field(each, "choices"))
+            reply = next(inside, reply)
         problem = text if reply is None else _error(reply, status)
         if problem is None:
             return reply
@@ -586,10 +588,10 @@ def _error(reply: Json, status: int) -> Json:
     """
     if status >= 300:
         return reply
-    if not isinstance(reply, Mapping):
+    if not isinstance(reply, dict):
         return reply
     first = next(iter(as_list(reply.get("choices"))), None)
-    if not isinstance(first, Mapping):
+    if not isinstance(first, dict):
         return reply.get("error") or reply
     native = str(first.get("native_finish_reason")).lower()
     failed = not _FAILED.isdisjoint([answers.finish_of(first), native])
@@ -600,7 +602,7 @@ def _error(reply: Json, status: int) -> Json:
         failed = failed or not any([first.get("text"), *values])
     for error in (reply.get("error"), first.get("error")):
         # Some gateways send the fields of an error, all of them empty, with each answer.
-        if any(error.values()) if isinstance(error, Mapping) else error:
+        if any(error.values()) if isinstance(error, dict) else error:
             return error
     return (
         {"message": "the answer ended with an error", "code": 500} if failed else None

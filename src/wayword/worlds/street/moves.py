@@ -154,7 +154,13 @@ class Navigator:
             return word, self._after(state, word, edges)
         # With two exits, as at nearly all panoramas, the general rules come to the closest edge.
         if exits == 2:
-            return "forward", self._closest(self.headings[state], edges)
+            first, second = edges
+            heading = self.headings[state]
+            out = self._exit_headings
+            closeness = abs(abs(out[first] - heading) - 180)
+            if abs(abs(out[second] - heading) - 180) > closeness:
+                first = second  # of a tie, the first
+            return "forward", first
         # A dead end can only be left straight ahead, and only if dead ends are open.
         faces_exit = exits and self._exit_headings[edges[0]] == self.headings[state]
         executed = "stop"

@@ -135,28 +135,26 @@ class StreetWorld(Walkable):
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action, or the one that replaces it. Raises ``ValueError`` for
         an action that is not on the menu."""
-        state = self._state
         word = action.name
+        state = self._state
         # Answers are checked against the menu before: either case is an error of the
         # caller.
-        cached = self._outcomes.get(word)
-        if cached is None or action.arguments:
+        try:
+            outcomes = self._outcomes[word]
+        except KeyError:
+            raise ValueError(f"{action} is not on the menu") from None
+        if action.arguments:
             raise ValueError(f"{action} is not on the menu")
-        outcome = cached.get(state)
         # An outcome depends on nothing but state, action and the rule for dead ends, so
         # all episodes on a graph fill and read the same tables.
-        if outcome is None:
+        if state not in outcomes:
             executed, after = self.navigator.execute(state, word, self.dead_ends)
             panoramas = self.navigator.panoramas
             moved = panoramas[after] != panoramas[state]
             stops = executed == "stop"
-            outcome = cached[state] = (
-                after,
-                _feedback(word, executed, moved),
-                moved,
-                stops,
-            )
-        self._state, feedback, self._changed, stops = outcome
+            feedback = _feedback(word, executed, moved)
+            outcomes[state] = (after, feedback, moved, stops)
+        self._state, feedback, self._changed, stops = outcomes[state]
         self._steps += 1
         # An action replaced by a stop ends the episode like the word itself.
         if stops:

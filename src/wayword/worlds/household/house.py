@@ -408,11 +408,20 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
             if holder in visible:
                 preposition = entities.specs[holder].receptacle
                 container = names[holder]
-            states = entities.states(i)
             # A spot is an offset from the furniture, so it needs one in view.
             spot = house.spot(i) if container else None
-            seen = names[i], side, bearing, metres, preposition, container, states, spot
-            objects.append(SeenObject(*seen))
+            objects.append(
+                SeenObject(
+                    names[i],
+                    side,
+                    bearing,
+                    metres,
+                    preposition,
+                    container,
+                    entities.states(i),
+                    spot,
+                )
+            )
         elif i < entities.first_actor:
             rooms = house.layout.scene.doors[i - entities.objects].rooms
             doors.append(

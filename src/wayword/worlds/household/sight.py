@@ -66,7 +66,7 @@ class NearbyEntities:
 class VisiblePoints:
     """The P points visible to a body from its position, for any heading.
 
-    ``slot`` (P,) gives the nearby object of each point; ``lines`` (P, 2) leads there from the eye,
+    ``slot`` (P,) gives the nearby object of each point; ``lines`` (2, P) leads there from the eye,
     and ``min_ahead`` (P,) is the forward distance required to be within the view angle. Nearest
     points of boxes come before centers, so that a visible center determines the bearing.
     ``distance`` is to the nearest point of each nearby object, metres.
@@ -115,18 +115,16 @@ class Sight:
         # A point is in view if it is far enough ahead, which spares an arc cosine per
         # point.
         east, north = unit(heading)
-        lines = points.lines
-        forward = lines[:, 0] * east + lines[:, 1] * north
-        is_in_view = (forward >= points.min_ahead).nonzero()[0]
-        slot = points.slot[is_in_view]
-        lines = lines[is_in_view]
+        x, y = points.lines
+        # Zero without a sign: an object at the eye is straight ahead, not behind.
+        ahead = x * east + y * north + 0.0
+        rightward = x * north - y * east
+        is_in_view = (ahead >= points.min_ahead).nonzero()[0]
+        slot = points.slot[is_in_view].tolist()
 
         # Objects in view: a later point of the same object replaces the bearing of an earlier one.
-        rightward = lines[:, 0] * north - lines[:, 1] * east
-        ahead = lines @ (east, north)
-        bearing_of = dict(
-            zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True)
-        )
+        turns = bearings(rightward[is_in_view], ahead[is_in_view]).tolist()
+        bearing_of = dict(zip(slot, turns, strict=True))
         # Nothing within the angle.
         if not bearing_of:
             return EMPTY_VIEW
@@ -141,11 +139,7 @@ class Sight:
         ]
         # In scene order, so that names are given in the same order every time.
         rows.sort()
-        return VisibleEntities(
-            [r[0] for r in rows],
-            [r[1] for r in rows],
-            [r[2] for r in rows],
-        )
+        return VisibleEntities(*map(list, zip(*rows, strict=True)))
 
     def visible_points(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
         """Return the points visible from a position with any heading.
@@ -167,21 +161,16 @@ class Sight:
         near = self._nearby(x, y, body.view_distance, me)
         count = len(near.entities)
         eye = np.array(((x,), (y,)))
-        # Two aims per object, (2, xy, C): its center, then the nearest point of its box.
-        aims = np.empty((2, 2, count))
-        np.subtract(near.center, eye, out=aims[0])
-        np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
+        # Two aims per object, (xy, 2 C): the centers, then the nearest points of the boxes.
+        nearest = np.minimum(np.maximum(near.low, eye), near.high)
+        aims = np.concatenate((near.center, nearest), axis=1) - eye
         # Not ``hypot``, which takes twice as long for hundreds of objects.
-        away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
+        away = np.sqrt(aims[0] * aims[0] + aims[1] * aims[1])
         # Reversed, so that nearest points come before centers, as ``VisiblePoints``
         # requires.
-        kind, slot = np.divmod(
-            (away <= body.view_distance).ravel().nonzero()[0][::-1],
-            count or 1,
-        )
+        chosen = (away <= body.view_distance).nonzero()[0][::-1]
         # Walls last, since they cost most: distances have thinned out the points.
-        lines = aims[kind, :, slot]
-        if len(slot):
+        if len(chosen):
             panels = self._layout.panels_near(
                 x,
                 y,
@@ -192,24 +181,20 @@ class Sight:
             is_clear = is_unhidden(
                 panels,
                 (x, y, body.eye),
-                lines.T,
-                near.mid_height[slot],
+                aims[:, chosen],
+                near.mid_height[chosen % count],
             )
-            kind = kind[is_clear]
-            slot = slot[is_clear]
-            lines = lines[is_clear]
+            chosen = chosen[is_clear]
         # The cosine of half the view angle, times the distance, is the forward part at
         # its edge.
-        min_ahead = (
-            math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
-        )
+        edge = math.cos(math.radians(body.view_angle / 2))
         points = VisiblePoints(
             cache_key,
             near,
-            slot,
-            lines,
-            min_ahead,
-            away[1].tolist(),
+            chosen % (count or 1),
+            aims[:, chosen],
+            edge * away[chosen] - SLACK,
+            away[count:].tolist(),
         )
         self._points[me] = points
         return points

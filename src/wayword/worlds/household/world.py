@@ -369,10 +369,11 @@ class HouseholdWorld(World):
 
     def action_space(self, actor: str) -> HouseholdActions:
         """Return the actor's menu, with what a prompt needs to describe it."""
+        house = self.house
         me = self._actor(actor)
-        menu = ActionMenu(self.house, self._actor(actor))
+        menu = ActionMenu(house, me)
         # No chat with a single actor, no ask without an answerer.
-        pointless = self.house.pointless
+        pointless = house.pointless
         if self.answerer is None:
             pointless |= {"ask"}
         open_verbs = useful_verbs(me.body.open_verbs, pointless)
@@ -381,12 +382,12 @@ class HouseholdWorld(World):
             open_verbs,
             menu.accepts,
             menu.knows,
-            forms=menu.spot_forms() if self.house.has_spots else (),
+            forms=menu.spot_forms() if house.has_spots else (),
             body=me.body,
             rooms=self.layout.rooms,
-            fixed_names=self.house.named,
-            shared_names=self.house.shared_names,
-            has_spots=self.house.has_spots,
+            fixed_names=house.named,
+            shared_names=house.shared_names,
+            has_spots=house.has_spots,
         )
 
     def step(self, actor: str, action: Action) -> Feedback:
@@ -540,9 +541,10 @@ class HouseholdWorld(World):
 
     def _actor(self, name: str) -> Actor:
         """Return an actor by name. Raises ``ValueError`` for an unknown one."""
-        if name not in self.house.actors:
-            raise ValueError(f"unknown actor {name!r}")
-        return self.house.actors[name]
+        try:
+            return self.house.actors[name]
+        except KeyError:
+            raise ValueError(f"unknown actor {name!r}") from None
 
     def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> JsonObject:
         """Carry out an action; return the details of its feedback. Raises ``Fail``."""

@@ -80,8 +80,7 @@ class StreetScorer(EpisodeScorer):
         return {
             "tc": float(reached),
             "spd": spd,
-            "kpa": kpa(graph, walk, route, reached and stopped),
-            "kpa_released": kpa_released(graph, walk, route, reached),
+            **key_points(graph, walk, route, reached, reached and stopped),
             **ndtw(warp, len(route)),
         }
 
@@ -128,46 +127,37 @@ def _is_linked(graph: StreetGraph, start: int, end: int) -> bool:
     return any(target == end for _, target in graph.exits(start))
 
 
-def kpa(
-    graph: StreetGraph,
-    walk: Sequence[int],
-    route: Sequence[int],
-    stopped: bool,
-) -> float:
-    """Return the paper's key-point accuracy.
-
-    ``walk`` and ``route`` are numbers of panoramas without repeats; ``stopped``: the
-    actor stopped near the goal.
-    """
-    # A route of one panorama has no first direction.
-    points = len(route) > 1
-    right = points and list(walk[:2]) == list(route[:2])
-    expected = Counter(_turns(graph, route[1:]))
-    # A junction that the route passes twice must be left right twice.
-    taken = expected & Counter(_turns(graph, walk))
-    return (right + taken.total() + stopped) / (points + expected.total() + 1)
-
-
-def kpa_released(
+def key_points(
     graph: StreetGraph,
     walk: Sequence[int],
     route: Sequence[int],
     reached: bool,
-) -> float:
-    """Return key-point accuracy exactly as in the released code.
+    stopped: bool,
+) -> dict[str, float]:
+    """Return key-point accuracy: ``kpa`` as in the paper, ``kpa_released`` as in the released code.
 
-    A junction left twice the same way counts twice in the denominator, once in the
-    numerator. ``reached``: the walk ends at most one link from the goal.
+    ``walk`` and ``route`` are numbers of panoramas without repeats; ``reached``: the walk
+    ends at most one link from the goal, and ``stopped`` if the actor stopped there. In the
+    released code, a junction left twice the same way counts twice in the denominator, once
+    in the numerator.
     """
+    turns = _turns(graph, walk)
     expected = _turns(graph, route)
+    counted = Counter(expected)
+    # The first direction is a point of its own; a route of one panorama has none.
+    points = len(route) > 1
+    right = points and list(walk[:2]) == list(route[:2])
+    if points and route[0] in graph.junctions:
+        counted[route[0], route[1]] -= 1
+    # A junction that the route passes twice must be left right twice.
+    taken = counted & Counter(turns)
+    accuracy = (right + taken.total() + stopped) / (points + counted.total() + 1)
     # A set: equal turns count once, as in the released code.
-    right = len({*expected} & {*_turns(graph, walk)})
-    points = len(expected)
-    if len(route) > 1:
-        points += 2
-    if len(route) > 1 and len(walk) > 1:
-        right += len({*route[:2]} & {*walk[:2]})
-    return (right + reached) / (points + 1)
+    right_released = len({*expected} & {*turns})
+    if points and len(walk) > 1:
+        right_released += len({*route[:2]} & {*walk[:2]})
+    released = (right_released + reached) / (len(expected) + 2 * points + 1)
+    return {"kpa": accuracy, "kpa_released": released}
 
 
 def ndtw(alignment: float, length: int) -> dict[str, float]:
@@ -185,7 +175,8 @@ def ndtw(alignment: float, length: int) -> dict[str, float]:
 
 def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
     """Return each junction on a path with the next panorama on the path."""
-    return [step for step in pairwise(path) if step[0] in graph.junctions]
+    junctions = graph.junctions
+    return [step for step in pairwise(path) if step[0] in junctions]
 
 
 def dtw(costs: Floats) -> float:
@@ -214,8 +205,9 @@ def dtw(costs: Floats) -> float:
 
 def _indices(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
     """Return the numbers of panoramas, repeats merged. Raises ``DataError`` for an unknown one."""
+    index = graph.index
     try:
-        return [graph.index[place] for place, _ in groupby(places)]
+        return [index[place] for place, _ in groupby(places)]
     except KeyError as error:
         problem = f"{error.args[0]!r} is not in this street graph"
         raise DataError(graph.name, f"episode {task.episode.id}", problem) from None

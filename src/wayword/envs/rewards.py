@@ -159,7 +159,7 @@ class RewardMeter:
         if name == "success":
             # No success before the end: a state may be solved by accident and left
             # again.
-            if not (game.ended and game.world.done(self._actor)):
+            if not (game.world.done(self._actor) and game.ended):
                 return 0.0
             standing = game.standing()
             if standing is None or not standing.success:

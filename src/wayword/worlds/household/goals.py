@@ -85,15 +85,16 @@ def holders_of(state: State, obj: str) -> list[str]:
     chain: list[str] = []
     # The test of membership ends the loop in a damaged recording that contains a
     # circle.
-    while (obj := state["objects"][obj]["in"]) and obj not in chain:
+    objects = state["objects"]
+    while (obj := objects[obj]["in"]) and obj not in chain:
         chain.append(obj)
     return chain
 
 
 def has_traits(state: State, obj: str, traits: tuple[Trait, ...]) -> bool:
     """True if an object has all of the traits."""
-    record = state["objects"][obj]
-    return all(record[name] == value for name, value in traits)
+    # Each record is made on access: without traits, none is.
+    return all(state["objects"][obj][name] == value for name, value in traits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,7 +353,7 @@ def compete(
     ratios = {name: _ratio(name, *versions) for name, versions in races.items()}
     rows.add("metrics", ratios["metrics"], at_least=50)
     rows.add("lists", ratios["lists"], at_least=25)
-    rows.add("objects", ratios["episodes"], at_least=15)
+    rows.add("objects", ratios["episodes"], at_least=18)
     rows.add("file", ratios["file"], at_least=10)
     rows.add("long_walk", long_walk(made), at_most=1.25)
     return rows.exit_code()

@@ -351,12 +351,10 @@
     made = 0;
     if (state.group && !data.remote) grouped();
     else grow();
+    const present = new Set(data.rows.flatMap((row) => row[4]));
     for (const option of data.remote ? [] : cause.options) {
-      option.hidden =
-        option.value !== "all" &&
-        !data.rows.some((row) =>
-          row[4].includes(data.causes.findIndex((each) => each.key === option.value)),
-        );
+      const which = data.causes.findIndex((each) => each.key === option.value);
+      option.hidden = option.value !== "all" && !present.has(which);
     }
     const all = data.of.toLocaleString("en");
     count.textContent =

@@ -146,6 +146,13 @@ def test_thirds_of_the_view_are_left_middle_and_right() -> None:
     assert apple.distance == pytest.approx(2.5, abs=0.06)
 
 
+@pytest.mark.parametrize("heading", [0.0, 90.0, 210.0])
+def test_an_object_at_the_eye_is_straight_ahead(heading: float) -> None:
+    view = start(room_with(), (2.0, 3.0, heading)).observe("agent")
+    apple = next(each for each in view.objects if each.name == "apple_1")
+    assert (apple.bearing, apple.direction, apple.distance) == (0.0, "middle", 0.0)
+
+
 def test_others_are_seen_with_what_they_carry_and_hide_nothing() -> None:
     world = start(room_with(), (2.0, 0.5, 0.0), (2.0, 1.3, 180.0))
     first = world.observe("agent_1")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -347,40 +348,63 @@ def spread_out(t: Entities) -> dict[int, Point]:
     return places
 
 
-def _spread_on(t: Entities, holder: int) -> dict[int, Point]:
+def _spread_on(t: Entities, holder: int) -> Mapping[int, Point]:
     """Return places (x, y) for what lies in or on an object, so that none hides in another.
 
     The world lets small objects overlap; here each goes to the nearest free place on
     its holder. Appliances on a counter stay, and nothing is placed within them.
     """
     base = t.specs[holder]
-    x0 = float(t.x[holder]) - base.width / 2
-    y0 = float(t.y[holder]) - base.depth / 2
+    boxes = []
+    for i in t.contents(holder):
+        spec = t.specs[i]
+        is_movable = "pickupable" in spec.affordances
+        boxes.append(_Box(i, *t.point(i), spec.width, spec.depth, is_movable))
+    surface = _Box(holder, *t.point(holder), base.width, base.depth)
+    return _spread_boxes(surface, tuple(boxes))
+
+
+class _Box(NamedTuple):
+    """An object from above: its number, its middle (x, y) and its extents, in metres."""
+
+    number: int
+    x: float
+    y: float
+    width: float
+    depth: float
+    is_movable: bool = False
+
+
+# The pictures of a look, and of the looks after it, share the places of what nobody moved.
+@lru_cache(maxsize=1024)
+def _spread_boxes(base: _Box, boxes: tuple[_Box, ...]) -> Mapping[int, Point]:
+    """Return the places (x, y) of the movable boxes on a holder, by number."""
+    x0 = base.x - base.width / 2
+    y0 = base.y - base.depth / 2
     columns = max(1, round(base.width / SPREAD_STEP))
     rows = max(1, round(base.depth / SPREAD_STEP))
     taken = np.zeros((rows, columns), np.int64)
     grid_x: Floats = x0 + (np.arange(columns, dtype=np.float64) + 0.5) * SPREAD_STEP
     grid_y: Floats = y0 + (np.arange(rows, dtype=np.float64) + 0.5) * SPREAD_STEP
     places = {}
-    for i in t.contents(holder):
-        spec = t.specs[i]
-        if "pickupable" not in spec.affordances:
+    for box in boxes:
+        x = box.x
+        y = box.y
+        if not box.is_movable:
             # Appliances on a counter stay, and nothing is drawn within them.
-            half_x = spec.width / 2
-            half_y = spec.depth / 2
-            x, y = t.point(i)
+            half_x = box.width / 2
+            half_y = box.depth / 2
         else:
-            half_x = min(spec.width, base.width) / 2
-            half_y = min(spec.depth, base.depth) / 2
+            half_x = min(box.width, base.width) / 2
+            half_y = min(box.depth, base.depth) / 2
             x, y = _free_place(
                 taken,
                 grid_x,
                 grid_y,
-                i,
-                t,
+                (x, y),
                 (half_x, half_y),
             )
-            places[i] = (x, y)
+            places[box.number] = (x, y)
         beside = np.abs(grid_x - x) < half_x
         along = np.abs(grid_y - y) < half_y
         taken[np.ix_(along, beside)] += 1
@@ -391,8 +415,7 @@ def _free_place(
     taken: NDArray[np.int64],
     grid_x: Floats,
     grid_y: Floats,
-    i: int,
-    t: Entities,
+    place: Point,
     half: tuple[float, float],
 ) -> Point:
     """Return the place of an object whose box covers the fewest cells that are taken.
@@ -401,7 +424,7 @@ def _free_place(
     cell of the holder, whose centers are ``grid_x`` (W,) and ``grid_y`` (H,); ``half``
     are the half extents of the box; all metres.
     """
-    x, y = t.point(i)
+    x, y = place
     # Sums of cells in all boxes at once, by the table of sums from the corner.
     sums = np.zeros((len(grid_y) + 1, len(grid_x) + 1), np.int64)
     sums[1:, 1:] = taken.cumsum(axis=0).cumsum(axis=1)
@@ -417,8 +440,8 @@ def _free_place(
     center_y = grid_y[: covered.shape[0]] + (deep - 1) * SPREAD_STEP / 2
     away = (center_x[None] - x) ** 2 + (center_y[:, None] - y) ** 2
     # Rounded, so that equal distances do not depend on the last bit.
-    order = np.lexsort((np.round(away, 6).ravel(), covered.ravel()))
-    row, column = divmod(int(order[0]), covered.shape[1])
+    away = np.where(covered == covered.min(), np.round(away, 6), np.inf)
+    row, column = divmod(int(away.argmin()), covered.shape[1])
     return float(center_x[column]), float(center_y[row])
 
 

@@ -83,7 +83,9 @@ chaos: install
 	WAYWORD_CHAOS=long $(BIN)/pytest -q --timeout 7200 tests/worlds tests/datasets tests/render tests/real tests/viewer \
 	  tests/agents/test_pixel_player.py tests/agents/test_pixel_searcher.py tests/agents/test_search_kinds.py \
 	  tests/agents/test_answer_fuzz.py tests/runs/test_folder_codec.py tests/runs/test_eyes.py \
-	  tests/bench/test_levels.py tests/models/test_batches.py
+	  tests/runs/test_crashes.py tests/runs/test_folder_crashes.py tests/runs/test_hostile_folders.py \
+	  tests/bench/test_levels.py tests/models/test_batches.py tests/models/test_local.py \
+	  tests/testing/test_registry.py tests/envs/test_rewards.py
 
 # Torch has an environment of its own: it is large, and nothing else needs it.
 test-vision:

@@ -51,6 +51,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(scope="module")
+def shared_data() -> Iterator[None]:
+    """Let the tests of a file share the datasets that they open: each is generated once.
+
+    Not for files whose tests change a dataset's class or files between two openings.
+    """
+    # Imported here: only files that use this need the library before their tests begin.
+    from wayword.runs.opening import shared_datasets
+
+    with shared_datasets():
+        yield
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The published data. Tests that ask for it are marked ``real``.

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from helpers.rehearsing import play
+from helpers.sampling import LONG
 from wayword.core.errors import UsageError
 from wayword.datasets.grounding_homes import KINDS, GroundingHomes
 from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.worlds.household.goals import HouseholdReference, Near, NextTo
 from wayword.worlds.household.verbs import LOW_LEVEL
+
+EACH = 16 if LONG else 6
+"""Episodes of each kind of instruction."""
 
 
 def homes(split: str = "generated_test", **settings: Any) -> GroundingHomes:
@@ -22,7 +26,7 @@ def homes(split: str = "generated_test", **settings: Any) -> GroundingHomes:
 def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(
     kind: str,
 ) -> None:
-    dataset = homes(kind=kind, homes=8, episodes=16)
+    dataset = homes(kind=kind, homes=EACH // 2, episodes=EACH)
     for task in dataset.tasks:
         world = dataset.world(task.episode)
         reference = task.reference
@@ -36,7 +40,7 @@ def test_the_expert_solves_every_instruction_and_none_is_fulfilled_before(
 
 
 def test_instructions_name_the_one_object_and_any_of_several() -> None:
-    dataset = homes(kind="pick_up", homes=10, episodes=30)
+    dataset = homes(kind="pick_up", homes=5, episodes=20)
     for task in dataset.tasks:
         (goal,) = task.reference.goals  # type: ignore[attr-defined]
         kind = spoken_name(goal.objects[0].partition("|")[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import combinations
 
 import pytest
@@ -10,7 +11,12 @@ import pytest
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes.furniture import furnish
-from wayword.datasets.procedural.homes.home import build_home, draw_home_plan, home_name
+from wayword.datasets.procedural.homes.home import (
+    Home,
+    build_home,
+    draw_home_plan,
+    home_name,
+)
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
 from wayword.worlds.household.scene import validate
 from wayword.worlds.household.world import HouseholdWorld
@@ -56,8 +62,13 @@ def test_no_two_pieces_of_furniture_overlap_and_all_are_in_their_rooms(
         assert room.y0 <= south < north <= room.y1
 
 
+@cache
+def home_of_six_rooms() -> Home:
+    return build_home(home_name("test", 0, 6, 1))
+
+
 def _arranged(seed: int) -> Arrangement:
-    return arrange(random.Random(seed), build_home(home_name("test", 0, 6, 1)))
+    return arrange(random.Random(seed), home_of_six_rooms())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -85,7 +96,7 @@ def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
 
 
 def test_plenty_multiplies_the_objects() -> None:
-    home = build_home(home_name("test", 0, 6, 1))
+    home = home_of_six_rooms()
     few, many = (arrange(random.Random(0), home, clutter) for clutter in (1.0, 5.0))
     assert len(many.objects) > 2 * len(few.objects)
 

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from helpers.rehearsing import play
+from helpers.sampling import LONG
 from wayword.datasets.grounding_homes import GroundingHomes
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.floorplans import FloorPlan, kind_of
@@ -56,7 +57,9 @@ def reached(plan: FloorPlan) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize(("rooms", "episodes"), [(30, 7), (60, 3)])
+@pytest.mark.parametrize(
+    ("rooms", "episodes"), [(30, 7), (60, 3)] if LONG else [(30, 3), (60, 1)]
+)
 def test_the_expert_solves_tasks_in_large_homes(rooms: int, episodes: int) -> None:
     given = {"homes": 1, "episodes": episodes, "rooms": rooms}
     for dataset in (

@@ -14,6 +14,7 @@ from examples.plan_svg import plan_svg
 from numpy.typing import NDArray
 
 from helpers.looping import for_each
+from helpers.sampling import LONG
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
 from wayword.datasets.procedural.houses.house import (
     GeneratedHouse,
@@ -25,7 +26,7 @@ from wayword.worlds.indoor.graph import all_pairs_dijkstra, floyd_warshall
 SCENES = [
     scene_name("test", 1, rooms, n)
     for rooms in (SMALLEST, 9, LARGEST)
-    for n in range(8)
+    for n in range(8 if LONG else 3)
 ]
 
 

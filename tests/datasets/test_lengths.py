@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.sampling import LONG
 from wayword.core.action import Decision
 from wayword.core.errors import UsageError
 from wayword.core.game import Game
@@ -24,6 +25,8 @@ from wayword.datasets.procedural.homes import episodes as homes
 from wayword.metrics import scoring
 from wayword.runs import Plan, RunFolder, run
 
+EACH = 4 if LONG else 2
+"""Episodes of each length, one a place."""
 CASES: list[tuple[Any, dict[str, Any], int]] = [
     *((houses.dataset, {"houses": 2}, length) for length in (2, 4, 8, 16, 32, 64)),
     *(
@@ -39,7 +42,7 @@ CASES: list[tuple[Any, dict[str, Any], int]] = [
 def test_the_expert_takes_the_length_and_succeeds(
     kind: Any, settings: dict[str, Any], length: int
 ) -> None:
-    dataset = kind(settings=kind.Settings(**settings, episodes=4, length=length))
+    dataset = kind(settings=kind.Settings(**settings, episodes=EACH, length=length))
     for task in dataset.tasks:
         game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
         solution = dataset.solve(task)

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.invariants import violations
 from helpers.rehearsing import play
+from helpers.sampling import some
 from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
@@ -32,7 +33,7 @@ def test_the_expert_restores_every_home_and_disturbs_nothing(
     dataset: Rearrangement,
 ) -> None:
     counts = set()
-    for task in dataset.tasks:
+    for task in some(dataset.tasks, 3):
         world = dataset.world(task.episode)
         reference = as_rearrangement(task.reference)
         world.reset(task.episode)

@@ -6,7 +6,8 @@ import asyncio
 import base64
 import io
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,19 +51,43 @@ TOUR: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "pictures").mkdir()
+def pictured(path: Path) -> Path:
+    """Write a tour with its pictures."""
+    (path / "pictures").mkdir()
     for name, colour in COLOURS.items():
         north = TOUR["places"][name].get("north", 0)
         picture = np.full((128, 256, 3), 90, np.uint8)
         column = round(((90 - north) / 360 + 0.5) * 256)
         picture[:, max(0, column - 16) : column + 16] = colour
-        Pillow.fromarray(picture).save(
-            tmp_path / "pictures" / TOUR["places"][name]["picture"]
-        )
-    (tmp_path / "tour.json").write_text(json.dumps(TOUR))
-    return tmp_path
+        file = path / "pictures" / TOUR["places"][name]["picture"]
+        Pillow.fromarray(picture).save(file)
+    (path / "tour.json").write_text(json.dumps(TOUR))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tour of pictures that nobody has looked at."""
+    return pictured(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def perceived(
+    tmp_path_factory: pytest.TempPathFactory, small_views: None
+) -> tuple[Path, ColourModel]:
+    """The tour after ``wayword perceive``, and the model that looked at its pictures."""
+    path = pictured(tmp_path_factory.mktemp("tour"))
+    model = ColourModel()
+    with pytest.MonkeyPatch.context() as patch:
+        seen(path, model, patch)
+    return path, model
+
+
+@pytest.fixture
+def seen_folder(perceived: tuple[Path, ColourModel], tmp_path: Path) -> Path:
+    """A copy of that tour."""
+    path, _ = perceived
+    return Path(shutil.copytree(path, tmp_path / "tour"))
 
 
 class ColourModel(Model):
@@ -134,11 +159,13 @@ def walk(
     return [str(place["viewpoint"]) for place in trajectory.visited("agent")]
 
 
-@pytest.fixture(autouse=True)
-def _small_views(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def small_views() -> Iterator[None]:
     """Views of a ninth of the pixels, which are cut in a ninth of the time."""
-    for name, chosen in LAYOUTS.items():
-        monkeypatch.setitem(LAYOUTS, name, replace(chosen, size=(160, 160)))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, chosen in LAYOUTS.items():
+            patch.setitem(LAYOUTS, name, replace(chosen, size=(160, 160)))
+        yield
 
 
 def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,29 +180,23 @@ def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> N
     perceive(plan, lambda name, number, count: None)
 
 
-def test_navgpt_walks_it_from_pixels(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_navgpt_walks_it_from_pixels(seen_folder: Path) -> None:
     model = ColourModel()
-    seen(folder, model, monkeypatch)
-    monkeypatch.undo()
     settings = NavGPTSettings(summaries="online")
-    places = walk(folder, NavGPT, settings, model)
+    places = walk(seen_folder, NavGPT, settings, model)
     assert places == ["hall", "lobby", "lab", "lab"]
     assert any("a green wall" in prompt for prompt in model.prompts)
 
 
-def test_discussnav_walks_it_by_words_and_by_pictures(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_discussnav_walks_it_by_words_and_by_pictures(seen_folder: Path) -> None:
     model = ColourModel()
-    seen(folder, model, monkeypatch)
-    monkeypatch.undo()
-    quick = DiscussNavSettings(analysis=False, completion=False, samples=2)
-    assert walk(folder, DiscussNav, quick, model)[-1] == "lab"
-    model.pictures = 0
+    quick = DiscussNavSettings(
+        analysis=False, completion=False, samples=2, scene="recorded"
+    )
+    assert walk(seen_folder, DiscussNav, quick, model)[-1] == "lab"
+    assert model.pictures == 0
     looking = DiscussNavSettings(**{**asdict(quick), "scene": "asked"})
-    assert walk(folder, DiscussNav, looking, model)[-1] == "lab"
+    assert walk(seen_folder, DiscussNav, looking, model)[-1] == "lab"
     assert model.pictures == 3 * 12  # every direction of every place, once
 
 
@@ -187,11 +208,10 @@ def test_views_turn_with_the_picture(folder: Path) -> None:
 
 
 def test_words_are_those_of_the_places_however_pictures_are_called_and_turned(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    seen_folder: Path,
 ) -> None:
     """``north`` and ``picture`` of ``tour.json`` hold for what is read as for what is shown."""
-    seen(folder, ColourModel(), monkeypatch)
-    reader = Tour("all", None, TourSettings(str(folder))).perceiver()
+    reader = Tour("all", None, TourSettings(str(seen_folder))).perceiver()
     for name, colour in (("hall", "red"), ("lobby", "green"), ("lab", "blue")):
         coloured = [s.caption for s in reader.perceive("tour", name).sectors]
         east = len(coloured) // 4
@@ -206,9 +226,8 @@ def test_a_tour_whose_picture_is_not_there_is_not_looked_at(
         seen(folder, ColourModel(), monkeypatch)
 
 
-def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen(folder, ColourModel(), monkeypatch)
-    check_dataset(Tour("all", None, TourSettings(str(folder))))
+def test_it_is_a_dataset(seen_folder: Path) -> None:
+    check_dataset(Tour("all", None, TourSettings(str(seen_folder))))
 
 
 @pytest.mark.parametrize(
@@ -295,12 +314,11 @@ class SeeingServer:
 
 
 def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    seen_folder: Path, tmp_path: Path
 ) -> None:
-    seen(folder, ColourModel(), monkeypatch)
     with SeeingServer() as server:
         settings = {
-            "dataset": {"folder": str(folder)},
+            "dataset": {"folder": str(seen_folder)},
             "model": {"base_url": f"http://127.0.0.1:{server.http.server_port}/v1"},
         }
         plan = Plan("mapgpt", "tour", "openai:seeing", settings, out=tmp_path / "run")

@@ -311,7 +311,8 @@ def test_numpy_numbers_are_seeds_and_episodes() -> None:
     "name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"]
 )
 def test_new_scenes_come_without_end_and_again_by_seed(name: str) -> None:
-    env = make(name, new_scenes=True, max_steps=3)
+    settings = SMALL.get(name, {"homes": 1, "episodes": 2})
+    env = make(name, settings=settings, new_scenes=True, max_steps=3)
     runs = [[env.reset(seed=5), *(env.reset() for _ in range(2))] for _ in range(2)]
     ids = [info["episode"] for _, info in runs[0]]
     assert runs[0] == runs[1]
@@ -457,7 +458,7 @@ def test_scenes_made_ahead_are_the_scenes_that_come_without_it(name: str) -> Non
     options: dict[str, Any] = {
         "new_scenes": True,
         "max_steps": 3,
-        "settings": SMALL.get(name, {}),
+        "settings": SMALL.get(name, {"homes": 1, "episodes": 2}),
     }
     resets: list[dict[str, Any]] = [
         {"seed": 5},

@@ -102,16 +102,22 @@ def test_an_assistant_cannot_come_back_to_an_episode_that_it_left(
 EPISODE = "red_bull_can_from_living_room_0"
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of the server."""
+    return tmp_path_factory.mktemp("served") / "run"
+
+
+@pytest.fixture(scope="module")
+def address(recorded: Path) -> Iterator[str]:
     """``wayword mcp --http``, with a token."""
     words = ["mcp", "two_phase", "--http", "0", "--episodes", EPISODE]
-    words += ["--out", str(tmp_path / "run")]
+    words += ["--out", str(recorded)]
     with command_served(words, "secret-word") as url:
         yield url
 
 
-def test_over_http_a_client_with_the_token_plays(address: str, tmp_path: Path) -> None:
+def test_over_http_a_client_with_the_token_plays(address: str, recorded: Path) -> None:
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
@@ -133,7 +139,7 @@ def test_over_http_a_client_with_the_token_plays(address: str, tmp_path: Path) -
             assert failed, "only the chosen episode is offered"
 
     asyncio.run(play())
-    (record,) = RunFolder.read(tmp_path / "run").records()
+    (record,) = RunFolder.read(recorded).records()
     assert record.episode_id == EPISODE
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.generated import generated
+from helpers.sampling import LONG
 from wayword.core.errors import UsageError
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
@@ -128,19 +130,21 @@ def test_the_experts_remaining_length_is_that_of_a_game_played_afresh(
             assert game.remaining(actor) == afresh.remaining(actor) is not None
 
 
-def _first_but_stop(legal: list[str]) -> str:
-    return next((each for each in legal if not each.startswith("stop")), "wait")
+def _first_but_stop(legal: Legal) -> str:
+    return next((each for each in legal() if not each.startswith("stop")), "wait")
 
 
-DEGENERATE: dict[str, Any] = {
+Legal = Callable[[], list[str]]
+"""Lists the legal actions: only policies that read them pay for the list."""
+DEGENERATE: dict[str, Callable[[str, Legal, int], str]] = {
     "empty": lambda seen, legal, turn: "",
-    "first action": lambda seen, legal, turn: legal[0],
+    "first action": lambda seen, legal, turn: legal()[0],
     "repeats": lambda seen, legal, turn: _first_but_stop(legal),
     "stops at once": lambda seen, legal, turn: "stop",
     "chats": lambda seen, legal, turn: ("chat[Please do it all.]", "stop")[
         min(turn, 1)
     ],
-    "shotgun": lambda seen, legal, turn: "\n".join(legal),
+    "shotgun": lambda seen, legal, turn: "\n".join(legal()),
     "makes up observations": lambda seen, legal, turn: (
         "Action: wait\nObservation: You have solved it.\nAction: stop"
     ),
@@ -152,6 +156,7 @@ DEGENERATE: dict[str, Any] = {
         turn % 3
     ],
 }
+MOST_STEPS = 25 if LONG else 10
 WORLDS: dict[str, dict[str, Any]] = {
     "houses": HOUSE,
     "towns": {"towns": 1, "episodes": 4},
@@ -185,8 +190,12 @@ def test_a_guess_is_paid_as_often_as_the_page_says() -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_policies_that_solve_nothing_are_paid_nothing(name: str) -> None:
-    env = make(name, settings=WORLDS[name], max_steps=25, episodes=8)
+    env = make(name, settings=WORLDS[name], max_steps=MOST_STEPS, episodes=8)
     assert len(DEGENERATE) == 10
+
+    def legal() -> list[str]:
+        return env.game.legal_actions(env.actor)
+
     for policy, answer in DEGENERATE.items():
         for episode in range(len(env.tasks)):
             seen, _ = env.reset(episode=episode)
@@ -194,10 +203,8 @@ def test_policies_that_solve_nothing_are_paid_nothing(name: str) -> None:
             over = False
             turn = 0
             while not over:
-                legal = env.game.legal_actions(env.actor)
-                seen, reward, terminated, truncated, _ = env.step(
-                    answer(seen, legal, turn)
-                )
+                words = answer(seen, legal, turn)
+                seen, reward, terminated, truncated, _ = env.step(words)
                 total = total + reward
                 over = terminated or truncated
                 turn = turn + 1

@@ -68,6 +68,7 @@ class _Reply:
         rng: random.Random,
         share: float,
         patience: float,
+        speed: float,
     ) -> None:
         limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         count = int(body.get("n", 1))
@@ -80,7 +81,7 @@ class _Reply:
         lengths = [min(limit, length) for length in lengths]
         visible = [min(length, rng.randrange(3, 40)) for length in lengths]
         thoughts = sum(lengths) - sum(visible)
-        self.seconds = max(lengths) / SPEED
+        self.seconds = max(lengths) / speed
         self.fault = ""
         if self.seconds > patience:
             self.seconds = patience
@@ -230,7 +231,12 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
 
     def __init__(
-        self, books: Books, rng: random.Random, share: float, patience: float
+        self,
+        books: Books,
+        rng: random.Random,
+        share: float,
+        patience: float,
+        speed: float,
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.books = books
@@ -239,11 +245,18 @@ class _Server(ThreadingHTTPServer):
         self._share = share
         self._lock = threading.Lock()
         self._patience = patience
+        self._speed = speed
 
     def replied(self, body: Mapping[str, Any]) -> _Reply:
         """What a request gets, billed before anything is sent."""
         with self._lock:
-            reply = _Reply(body, self._rng, self._share, self._patience)
+            reply = _Reply(
+                body,
+                self._rng,
+                self._share,
+                self._patience,
+                self._speed,
+            )
             self.books.requests += 1
             self.books.faults[reply.fault] += 1
             if reply.fault not in FREE:
@@ -252,11 +265,14 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def billing(seed: int, share: float, patience: float) -> Iterator[Books]:
+def billing(
+    seed: int, share: float, patience: float, speed: float = SPEED
+) -> Iterator[Books]:
     """A server behind a gateway that gives up after ``patience`` seconds, while the model works on
-    and bills all of it. Besides, a ``share`` of its requests meets one of :data:`FAULTS`."""
+    and bills all of it. Besides, a ``share`` of its requests meets one of :data:`FAULTS`.
+    ``speed``: tokens a second of a sample."""
     books = Books()
-    server = _Server(books, random.Random(seed), share, patience)
+    server = _Server(books, random.Random(seed), share, patience, speed)
     books.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(
         target=server.serve_forever, kwargs={"poll_interval": 0.02}

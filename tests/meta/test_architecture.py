@@ -95,7 +95,11 @@ def test_only_a_game_steps_a_world() -> None:
         assert list(steps_of_worlds(ast.parse(call)))
     found: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for receiver in steps_of_worlds(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        # A call of the attribute is written like this; parsing every file takes seconds.
+        if ".step(" not in text:
+            continue
+        for receiver in steps_of_worlds(ast.parse(text)):
             if not receiver.endswith(NO_WORLDS):
                 found.setdefault(path.relative_to(SOURCE).as_posix(), []).append(
                     receiver

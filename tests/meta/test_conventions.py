@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -22,30 +23,79 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@for_each("path", DOCUMENTED, ids=name)
-def test_a_source_file_says_what_it_is(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), f"{name(path)} has no module docstring"
+@dataclass(frozen=True)
+class Facts:
+    """Facts about a source file, read in one pass: parsing all files takes seconds."""
+
+    is_documented: bool
+    bare: tuple[str, ...]
+    """Public classes and functions without a docstring."""
+    classes: tuple[str, ...]
+    texts: frozenset[str]
+    """The strings in its code."""
+    forms: frozenset[str]
+    """The f-strings that are keys or first arguments, as patterns of what can fill them."""
 
 
-@for_each("path", DOCUMENTED, ids=name)
-def test_public_classes_and_functions_are_documented(path: Path) -> None:
+@cache
+def facts(path: Path) -> Facts:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     bare = [
         node.name
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in tree.body
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and not node.name.startswith("_")
         and not ast.get_docstring(node)
     ]
+    classes = []
+    texts = set()
+    forms = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            classes.append(node.name)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+        elif isinstance(node, ast.Subscript):
+            forms.add(form_of(node.slice))
+        elif isinstance(node, ast.Call) and node.args:
+            forms.add(form_of(node.args[0]))
+    return Facts(
+        bool(ast.get_docstring(tree)),
+        tuple(bare),
+        tuple(classes),
+        frozenset(texts),
+        frozenset(forms - {""}),
+    )
+
+
+def form_of(node: ast.expr) -> str:
+    """The pattern of what can fill an f-string; empty for other expressions."""
+    if not isinstance(node, ast.JoinedStr):
+        return ""
+    hole = r"([A-Za-z]\w*?)"
+    parts = [
+        re.escape(part.value) if isinstance(part, ast.Constant) else hole
+        for part in node.values
+    ]
+    return "".join(parts)
+
+
+@for_each("path", DOCUMENTED, ids=name)
+def test_a_source_file_says_what_it_is(path: Path) -> None:
+    assert facts(path).is_documented, f"{name(path)} has no module docstring"
+
+
+@for_each("path", DOCUMENTED, ids=name)
+def test_public_classes_and_functions_are_documented(path: Path) -> None:
+    bare = facts(path).bare
     assert not bare, f"{name(path)}: {', '.join(bare)} without a docstring"
 
 
 def test_a_class_name_stands_for_one_object() -> None:
     where: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                where.setdefault(node.name, []).append(name(path))
+        for each in facts(path).classes:
+            where.setdefault(each, []).append(name(path))
     assert {each: files for each, files in where.items() if len(files) > 1} == {}
 
 
@@ -63,12 +113,7 @@ def source_texts() -> dict[Path, str]:
     return {path: path.read_text(encoding="utf-8") for path in SOURCES}
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def readers(page: Path) -> list[ast.Module]:
+def readers(page: Path) -> list[Facts]:
     """The modules next to a page of prompts, and in other packages those that import them."""
     sources = source_texts()
     folder = page.parent.parent if page.parent.name == "worlds" else page.parent
@@ -76,26 +121,14 @@ def readers(page: Path) -> list[ast.Module]:
     next_to_it = [path for path in SOURCES if path.parent == folder]
     next_to_it.append(ROOT / "src/wayword/agents/prompting.py")
     next_to_it += [path for path, text in sources.items() if of_agent.search(text)]
-    return [parsed(path) for path in next_to_it]
+    return [facts(path) for path in next_to_it]
 
 
-def names_in(modules: list[ast.Module]) -> set[str]:
+def names_in(modules: list[Facts]) -> set[str]:
     """The strings in the code of modules, and the f-strings that such strings can fill."""
-    nodes = [node for module in modules for node in ast.walk(module)]
-    plain = {
-        n.value
-        for n in nodes
-        if isinstance(n, ast.Constant) and isinstance(n.value, str)
-    }
+    plain = {text for module in modules for text in module.texts}
     words = {word for word in {*plain, *FAMILIES} if word.isidentifier()}
-    hole = r"([A-Za-z]\w*?)"
-    slices = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
-    slices += [n.args[0] for n in nodes if isinstance(n, ast.Call) and n.args]
-    forms = {
-        "".join(re.escape(part.value) if isinstance(part, ast.Constant) else hole
-                for part in node.values)
-        for node in slices if isinstance(node, ast.JoinedStr)
-    }  # fmt: skip
+    forms = {form for module in modules for form in module.forms}
     known = {block for page in PAGES for block in outer_blocks(page)}
     filled = ((block, re.fullmatch(form, block)) for block in known for form in forms)
     return plain | {

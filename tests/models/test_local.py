@@ -6,12 +6,15 @@ import asyncio
 import json
 import math
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from helpers.sampling import LONG
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Image, Message, Sampling, system, user
 from wayword.models.local import LocalModel, LocalSettings
@@ -56,7 +59,7 @@ def test_prefixes_survive_more_episodes_than_slots(smollm2: LocalModel) -> None:
 
     async def together() -> tuple[int, int]:
         read = longest = 0
-        for i in range(1, 6):
+        for i in range(1, 6 if LONG else 4):
             requests = [
                 smollm2.complete(_walk(episode, i), once) for episode in range(10, 17)
             ]
@@ -85,6 +88,16 @@ def test_choose_equals_the_log_probs_of_forced_continuations(
     """Token by token, out of the whole distribution after each, and without any prefix cache."""
     prompt = "The capital of France is"
     engine = smollm2._load_engine()
+
+    # Options share their first tokens, so each distribution is computed once.
+    @cache
+    def after(tokens: tuple[int, ...]) -> dict[int, float]:
+        """The log-probability of every token after these."""
+        payload = {"prompt": list(tokens), "max_tokens": 1, "temperature": 0.0}
+        payload |= {"logprobs": 49_152, "cache_prompt": False}
+        entry = engine.complete(payload)["choices"][0]["logprobs"]["content"][0]
+        return {t["id"]: t["logprob"] for t in entry["top_logprobs"]}
+
     choice = asyncio.run(smollm2.choose(prompt, OPTIONS))
     base = engine.tokens(prompt)
     for option, found in zip(OPTIONS, choice.logprobs, strict=True):
@@ -92,10 +105,7 @@ def test_choose_equals_the_log_probs_of_forced_continuations(
         assert tokens[: len(base)] == base
         total = 0.0
         for i in range(len(base), len(tokens)):
-            payload = {"prompt": tokens[:i], "max_tokens": 1, "temperature": 0.0}
-            payload |= {"logprobs": 49_152, "cache_prompt": False}
-            entry = engine.complete(payload)["choices"][0]["logprobs"]["content"][0]
-            total += {t["id"]: t["logprob"] for t in entry["top_logprobs"]}[tokens[i]]
+            total += after(tuple(tokens[:i]))[tokens[i]]
         assert found == pytest.approx(total, abs=0.02)
     assert choice.best == "Paris"
 
@@ -135,7 +145,7 @@ def test_constraints_are_always_obeyed(smollm2: LocalModel) -> None:
     odd = ('say "hi"', "back\\slash", "größe 🙂", "two\nlines", "go", "go left")
 
     async def many() -> None:
-        for seed in range(12):
+        for seed in range(12 if LONG else 4):
             hot = {"temperature": 2.0, "seed": seed}
             one = await smollm2.complete(
                 [user("Go!")], Sampling(choices=odd, max_tokens=1, **hot)
@@ -160,9 +170,10 @@ def test_samples_are_repeatable_and_seeds_unrelated(smollm2: LocalModel) -> None
         sampling = Sampling(temperature=1.0, n=n, seed=seed, max_tokens=8)
         return asyncio.run(smollm2.complete("My favourite animal is", sampling)).texts
 
-    assert drawn(1) == drawn(1)
-    assert len(set(drawn(1))) > 1
-    assert not set(drawn(1)) & set(drawn(2))
+    first = drawn(1)
+    assert drawn(1) == first
+    assert len(set(first)) > 1
+    assert not set(first) & set(drawn(2))
     greedy = asyncio.run(smollm2.complete("One, two,", Sampling(n=3, max_tokens=4)))
     assert len(set(greedy.texts)) == 1
     assert greedy.usage.completion == 4
@@ -233,8 +244,15 @@ def test_closing_frees_and_a_later_call_loads_again() -> None:
         assert model._engine is None
 
 
+@pytest.fixture(scope="module")
+def served(weights: Path) -> Iterator[str]:
+    """The address of a server of the embedded model."""
+    with serve(weights) as address:
+        yield address
+
+
 def test_the_openai_adapter_against_the_real_server(
-    weights: Path, smollm2: LocalModel
+    served: str, smollm2: LocalModel
 ) -> None:
     async def go(address: str) -> None:
         settings = OpenAIModel.Settings(
@@ -261,24 +279,22 @@ def test_the_openai_adapter_against_the_real_server(
         assert (again.text, again.usage.reused) == (" Paris", 4)
         await model.aclose()
 
-    with serve(weights) as address:
-        asyncio.run(go(address))
+    asyncio.run(go(served))
 
 
 def test_a_server_that_is_ended_at_once_ends(weights: Path) -> None:
-    for _ in range(3):
+    for _ in range(3 if LONG else 1):
         with serve(weights) as address:
             assert address.startswith("http://127.0.0.1:")
 
 
-def test_a_taken_port_is_stated(weights: Path) -> None:
-    with serve(weights) as address:
-        port = int(address.split(":")[2].split("/")[0])
-        with (
-            pytest.raises(UsageError, match=f"port {port} is in use"),
-            serve(weights, port),
-        ):
-            pass
+def test_a_taken_port_is_stated(weights: Path, served: str) -> None:
+    port = int(served.split(":")[2].split("/")[0])
+    with (
+        pytest.raises(UsageError, match=f"port {port} is in use"),
+        serve(weights, port),
+    ):
+        pass
 
 
 def test_files_that_are_no_weights(

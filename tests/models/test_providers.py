@@ -14,6 +14,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 HOUSES = {"houses": 1, "episodes": 3}
 GAMES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("navgpt", "houses", HOUSES),

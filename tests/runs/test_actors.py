@@ -16,6 +16,8 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 FIRST = "scripted:first"
 
 

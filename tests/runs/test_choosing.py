@@ -20,6 +20,8 @@ from wayword.runs.identity import run_folder
 from wayword.runs.opening import open_dataset
 from wayword.runs.selection import at_level
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 COUNT = 24
 TREE = {"steps": 1, "dataset": {"houses": 2, "episodes": COUNT}}
 

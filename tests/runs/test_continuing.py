@@ -17,6 +17,8 @@ from wayword.runs.play import game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.running import Continuation, run
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:

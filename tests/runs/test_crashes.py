@@ -11,9 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from helpers.records import torn
+from helpers.sampling import LONG
+from wayword.cli.app import app
 from wayword.runs.record import RunFolder
+from wayword.runs.reports import table
 
 SLOW_WALKER = '''
 """A random walker that takes its time, so that it can be killed on the way."""
@@ -29,18 +33,25 @@ agent = Slow
 '''
 EPISODES = 60
 ACCOUNTING = {"seconds"}
+KILLS = 4 if LONG else 2
 
 
-def command(agent: Path, out: Path) -> list[str]:
-    run = [sys.executable, "-m", "wayword", "run", str(agent), "--on", "houses"]
-    return [*run, "--limit", str(EPISODES), "--out", str(out), "--concurrency", "3"]
+def words(agent: Path, out: Path) -> list[str]:
+    """The command's words."""
+    run = ["run", str(agent), "--on", "houses", "--limit", str(EPISODES)]
+    return [*run, "--out", str(out), "--concurrency", "3"]
 
 
-def table(run: Path) -> list[object]:
+def wayword(agent: Path, out: Path) -> str:
+    """The command in this process, to its end; what it prints."""
+    done = CliRunner().invoke(app, words(agent, out), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def figures(run: Path) -> list[object]:
     """The JSON table, wall time left out."""
-    ask = [sys.executable, "-m", "wayword", "table", str(run), "--format", "json"]
-    output = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
-    row = json.loads(output)["rows"][0]
+    row = json.loads(table([run], "json"))["rows"][0]
     return [
         row["n"],
         row["of"],
@@ -48,24 +59,30 @@ def table(run: Path) -> list[object]:
     ]
 
 
-@pytest.fixture
-def walker(tmp_path: Path) -> Path:
-    path = tmp_path / "slow.py"
+@pytest.fixture(scope="module")
+def walker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("walker") / "slow.py"
     path.write_text(SLOW_WALKER, encoding="utf-8")
     return path
 
 
+@pytest.fixture(scope="module")
+def full_run(walker: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted."""
+    out = tmp_path_factory.mktemp("full") / "run"
+    wayword(walker, out)
+    return out
+
+
 def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
-    walker: Path, tmp_path: Path
+    walker: Path, full_run: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "whole"
     broken = tmp_path / "broken"
-    subprocess.run(command(walker, folder), check=True, capture_output=True)
     kept: set[str] = set()
     rng = random.Random(4)
-    for _ in range(4):
+    for _ in range(KILLS):
         running = subprocess.Popen(
-            command(walker, broken),
+            [sys.executable, "-m", "wayword", *words(walker, broken)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -81,23 +98,19 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
         assert kept <= now, "an episode that was finished is gone"
         kept = now
     assert 0 < len(kept) < EPISODES, "the kills came at telling moments"
-    subprocess.run(command(walker, broken), check=True, capture_output=True)
+    wayword(walker, broken)
     records = [record.episode_id for record in RunFolder.read(broken).records()]
     assert len(records) == len(set(records)) == EPISODES
-    assert table(broken) == table(folder)
+    assert figures(broken) == figures(full_run)
 
 
 def test_the_same_command_after_the_end_plays_nothing_again(
-    walker: Path, tmp_path: Path
+    walker: Path, full_run: Path
 ) -> None:
-    out = tmp_path / "run"
-    subprocess.run(command(walker, out), check=True, capture_output=True)
-    before = (out / "episodes.jsonl.gz").read_bytes()
-    again = subprocess.run(
-        command(walker, out), check=True, capture_output=True, text=True
-    )
-    assert (out / "episodes.jsonl.gz").read_bytes() == before
-    assert f"{EPISODES} episodes were already finished" in again.stderr
+    before = (full_run / "episodes.jsonl.gz").read_bytes()
+    printed = wayword(walker, full_run)
+    assert (full_run / "episodes.jsonl.gz").read_bytes() == before
+    assert f"{EPISODES} episodes were already finished" in printed
 
 
 def finished_in(run: Path) -> int:

@@ -26,6 +26,8 @@ from wayword.runs.running import run
 
 HOMES = "household:generated_train"
 SMALL = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}}
+STREETS = {"dataset": {"towns": 1, "episodes": 2}}
+SETTINGS = {HOMES: SMALL, "towns": STREETS}
 
 
 class Reader(Model):
@@ -57,7 +59,7 @@ def played(
     on: str, episode: str, agent: str, settings: Any, answers: Sequence[str]
 ) -> Any:
     """The episode as a model that gives these answers plays it, and all it was asked."""
-    dataset = open_dataset(Plan(agent, on, settings=SMALL if on == HOMES else {}))
+    dataset = open_dataset(Plan(agent, on, settings=SETTINGS.get(on, {})))
     (task,) = [task for task in dataset.tasks if task.episode.id == episode]
     cls = load("agent", agent)
     reader = Reader(answers)
@@ -196,7 +198,7 @@ def test_test_splits_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_street_routes_and_given_steps(tmp_path: Path) -> None:
-    path = run(Plan("gold", "towns", limit=2, out=tmp_path / "run")).path
+    path = run(Plan("gold", "towns", settings=STREETS, out=tmp_path / "run")).path
     out = tmp_path / "train.jsonl"
     assert export([path], out, Export("act", settings={"context": 50_000})).lines == 2
     for line in lines(out):

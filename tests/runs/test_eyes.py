@@ -30,10 +30,12 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.episode import Links, episode_page
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 HOUSES = {"houses": 2, "episodes": 4}
 AGENTS = ("mapgpt", "navgpt")
-SIZE = "160x120"
+SIZE = "96x72"
 """Of the pictures: small ones are drawn sooner."""
+STEPS = 3
 
 
 def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
@@ -42,7 +44,14 @@ def plan(agent: str, address: str, out: Path, **settings: Any) -> Plan:
     if settings.get("eyes", "words") != "words":
         tree.setdefault("picture_size", SIZE)
     return Plan(
-        agent, "houses", "openai:looker", tree, limit=2, max_steps=4, out=out, retries=0
+        agent,
+        "houses",
+        "openai:looker",
+        tree,
+        limit=2,
+        max_steps=STEPS,
+        out=out,
+        retries=0,
     )
 
 
@@ -80,11 +89,11 @@ def test_each_request_shows_what_the_world_draws(
     for body in server.asked:
         shown = pictures_of(body)
         assert len(shown) == 4
-        assert all(picture.shape == (120, 160, 3) for picture in shown)
+        assert all(picture.shape == (72, 96, 3) for picture in shown)
         sent.append([pixel_hash(picture) for picture in shown])
     # Episodes run at once, so the requests come in any order.
     assert sorted(sent) == sorted(drawn(tmp_path / "run", chosen))
-    assert len(sent) == 8
+    assert len(sent) == 2 * STEPS
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -157,7 +166,7 @@ def test_a_run_with_pictures_repeats_its_answers_without_a_model(
         f"replay:{path}",
         settings,
         limit=2,
-        max_steps=4,
+        max_steps=STEPS,
         out=tmp_path / "again",
     )
     outcome = run(again).outcome

@@ -19,6 +19,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 DATASETS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "grounding": (
         {"levels": "GoToLocalS8N7", "episodes": 3},

@@ -25,7 +25,8 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
 
-SIZE = "96x72"
+pytestmark = pytest.mark.usefixtures("shared_data")
+SIZE = "64x48"
 NAMED = re.compile(r"\b[a-z_]+_[0-9]+\b")
 
 
@@ -43,7 +44,7 @@ def sent_hashes(server: Loopback) -> list[list[str]]:
     sent = []
     for body in server.asked:
         shown = pictures_of(body)
-        assert all(picture.shape == (72, 96, 3) for picture in shown)
+        assert all(picture.shape == (48, 64, 3) for picture in shown)
         sent.append([pixel_hash(picture) for picture in shown])
     return sent
 

@@ -19,6 +19,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 AGENTS = {
     "lgx": {"turns": 2, "grounding_threshold": 0.99},
     "frontier_llm": {"grounding_threshold": 0.99},

@@ -18,6 +18,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 WORLDS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "grounding": (
         {"levels": "GoToLocalS8N7,Pickup", "episodes": 2, "actions": "high"},
@@ -51,9 +52,9 @@ def plan(on: str, address: str, out: Path, agent: str = "react", **more: Any) ->
     settings, _, _ = WORLDS[on]
     tree = {"model": {"base_url": address}, "dataset": settings, **more}
     if more.get("eyes", "words") != "words":
-        tree.setdefault("picture_size", "160x120")
+        tree.setdefault("picture_size", "96x72")
     return Plan(
-        agent, on, "openai:looker", tree, limit=2, max_steps=5, out=out, retries=0
+        agent, on, "openai:looker", tree, limit=2, max_steps=3, out=out, retries=0
     )
 
 
@@ -72,7 +73,7 @@ def test_each_request_shows_what_the_world_draws(
         shown = pictures_of(body)
         # Six after a look around.
         assert len(shown) == count or (on == "household" and len(shown) == 6)
-        assert all(picture.shape == (120, 160, 3) for picture in shown)
+        assert all(picture.shape == (72, 96, 3) for picture in shown)
         sent.append([pixel_hash(picture) for picture in shown])
     assert sorted(sent) == sorted(drawn(tmp_path, chosen))
     assert [each for _, each in verify(RunFolder.read(tmp_path))] == ["", ""]

@@ -10,6 +10,8 @@ import pytest
 from helpers.run_folders import episodes, failures, records, rows
 from wayword.runs import Plan, RunResult, run
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 AGENT = """
 import os
 

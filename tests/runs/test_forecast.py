@@ -23,6 +23,8 @@ from wayword.runs.forecast import dollars_range, forecast, lines
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 
 def test_a_forecast_asks_nothing_and_needs_no_key(
     monkeypatch: pytest.MonkeyPatch,

@@ -20,6 +20,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import UNPROVEN, coverage, verify
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 Forge = Callable[["Forger"], None]
 
 

@@ -17,6 +17,8 @@ from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending, billed
 from wayword.runs.record import RunFolder, merge
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 PLAN = Plan(
     "random", "houses", settings={"dataset": {"houses": 1, "episodes": 9}}, max_steps=3
 )

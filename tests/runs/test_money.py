@@ -22,6 +22,8 @@ from wayword.runs.config import CALLS, Session, Spending, add_session, billed, s
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 TOKENS = 55  # of each answer of the loopback server
 
 
@@ -32,7 +34,7 @@ def _answer(
 
 
 def _plan(server: Loopback, out: Path, **more: Any) -> Plan:
-    settings = {"model": {"base_url": server.address}}
+    settings = {"model": {"base_url": server.address}, **more.pop("settings", {})}
     given = {"limit": 40, "concurrency": 8, "out": out, "max_steps": 4, **more}
     return Plan("navgpt", "houses", "openai:m", settings, **given)
 
@@ -106,8 +108,9 @@ def test_what_was_spent_survives_every_signal(
                 "--on",
                 "houses",
                 "--limit",
-                "40",
+                "12",
             ),
+            *("--set", "dataset.houses=1", "--set", "dataset.episodes=12"),
             *("--model", "openai:m", "--set", f"model.base_url={server.address}"),
             *("--out", str(out), "--max-tokens", str(10**6), "--max-steps", "30"),
         ]
@@ -126,7 +129,15 @@ def test_what_was_spent_survives_every_signal(
             answered - 8 * TOKENS <= _settled(out) <= answered
         )  # eight at most were in the air
     with serving(_answer) as server:
-        result = run(_plan(server, out, max_tokens=20 * TOKENS, max_steps=30))
+        again = _plan(
+            server,
+            out,
+            limit=12,
+            max_tokens=20 * TOKENS,
+            max_steps=30,
+            settings={"dataset": {"houses": 1, "episodes": 12}},
+        )
+        result = run(again)
     assert "the budget of 1,100 tokens is spent" in result.outcome.exhausted
     assert len(server.asked) == 0
     assert number == signal.SIGKILL or len(list(sessions(out))) == 2

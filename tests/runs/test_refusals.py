@@ -21,6 +21,8 @@ from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 KEY = "sk-live-7Qx9PzW2mN4vB8"
 
 

@@ -19,6 +19,8 @@ from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import MAX_LENGTHS, by_length, compare, score, table
 
+pytestmark = pytest.mark.usefixtures("shared_data")
+
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
 
 

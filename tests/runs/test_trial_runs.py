@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from helpers.records import records as read
 from helpers.records import rewrite, torn
 from wayword import viewer
+from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -164,23 +166,20 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
     folder = tmp_path / "whole"
     broken = tmp_path / "broken"
 
-    def command(out: Path) -> list[str]:
-        requests = [
-            "--on",
-            "houses",
-            "--model",
-            ANSWERS,
-            "--limit",
-            "12",
-            "--max-steps",
-            "6",
-        ]
-        requests += ["--set", "trials=3", "--out", str(out), "--concurrency", "2"]
-        return [sys.executable, "-m", "wayword", "run", str(agent), *requests]
+    def words(out: Path) -> list[str]:
+        play = ["run", str(agent), "--on", "houses", "--model", ANSWERS]
+        play += ["--limit", "12", "--max-steps", "6", "--set", "trials=3"]
+        return [*play, "--out", str(out), "--concurrency", "2"]
 
-    subprocess.run(command(folder), check=True, capture_output=True)
+    def finish(out: Path) -> None:
+        done = CliRunner().invoke(app, words(out), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    finish(folder)
     running = subprocess.Popen(
-        command(broken), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "wayword", *words(broken)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 60
     while not (lines := _lines(broken)) and running.poll() is None:
@@ -189,7 +188,7 @@ def test_a_run_killed_between_trials_ends_like_an_uninterrupted_one(
     running.send_signal(signal.SIGKILL)
     running.wait()
     assert 0 < lines < 12, "the kill came at a telling moment"
-    subprocess.run(command(broken), check=True, capture_output=True)
+    finish(broken)
     found = {record.episode_id: trials_of(record) for record in records(broken)}
     assert found == {record.episode_id: trials_of(record) for record in records(folder)}
 

@@ -44,6 +44,8 @@ _HOMES = {
     **dict.fromkeys(("Plan", "RunResult", "run", "run_async"), "wayword.runs"),
 }
 """Public names by the package that defines them."""
+_OF_RESULTS = ("compare", "plot", "table", "to_dataframe", "to_latex", "view")
+"""Methods of results that people look for here."""
 
 
 def __getattr__(name: str) -> Any:
@@ -52,7 +54,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOMES[name]), name)
     if name in __all__:  # a package
         return import_module(f"wayword.{name}")
-    raise AttributeError(f"module 'wayword' has no attribute {name!r}")
+    hint = ""
+    if name in _OF_RESULTS:
+        hint = f"; write wayword.RunResult.read(FOLDER).{name}(…)"
+    raise AttributeError(f"module 'wayword' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

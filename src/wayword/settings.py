@@ -6,13 +6,14 @@ are converted to its field types.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from annotated_types import Ge
 
@@ -28,6 +29,9 @@ Count = Annotated[int, Ge(1)]
 class _NamesFile:
     """Mark of a field that names a file."""
 
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 FileName = Annotated[str, _NamesFile()]
 """The path of a file or folder. It is used if a user sets it, but not if a run folder names it: see
@@ -85,6 +89,48 @@ class Checked:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function whose wrong arguments raise a ``UsageError`` of one line.
+
+    Checked are names, numbers of arguments, and the types of arguments that are annotated as a
+    string, a whole number, or true or false. Decorate functions that people call in notebooks.
+    """
+    signature = inspect.signature(function)
+    title = function.__name__
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            given = signature.bind(*args, **options).arguments
+        except TypeError as error:
+            known = [name for name in signature.parameters if name != "self"]
+            for name in options:
+                if name not in known:
+                    hint = suggest(name, known)
+                    raise UsageError(
+                        f"{title} has no option {name!r}; {hint}"
+                    ) from None
+            raise UsageError(f"{title}: {error}") from None
+        for name, value in given.items():
+            # Python stores annotations as text in modules with postponed evaluation.
+            written = str(signature.parameters[name].annotation)
+            kind, expected = _PLAIN.get(written, (object, ""))
+            is_number = kind is int and isinstance(value, bool)
+            if is_number or not isinstance(value, kind):
+                raise UsageError(f"{name} must be {expected}, got {value!r:.80}")
+        return function(*args, **options)
+
+    return call
+
+
+_PLAIN: Mapping[str, tuple[type, str]] = {
+    "int": (int, "a whole number"),
+    "str": (str, "a string"),
+    "bool": (bool, "true or false"),
+}
+"""Annotations that :func:`checked_call` checks: type and description."""
 
 
 @cache

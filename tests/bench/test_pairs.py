@@ -117,6 +117,21 @@ def test_tokens_without_dollars_have_no_known_cost(tokens: int, dollars: float) 
     assert text == expected
 
 
+@pytest.mark.parametrize(
+    ("unpriced", "dollars", "expected"),
+    [
+        (0, 0.0, "$0.00"),
+        (2, 0.0, "no known cost"),
+        (2, 0.5, "at least $0.50 (2 episodes have no known price)"),
+    ],
+)
+def test_a_free_model_is_told_from_one_without_a_price(
+    unpriced: int, dollars: float, expected: str
+) -> None:
+    row = {"tokens": 5, "dollars": dollars, "unpriced": unpriced}
+    assert dollars_text(row) == expected
+
+
 def test_the_cost_of_episodes_is_of_prompts_and_answers() -> None:
     scores = [
         {"prompt_tokens": 100.0, "completion_tokens": 7.0, "cost": 0.25},

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from wayword.core.errors import UsageError
+from wayword.metrics.intervals import Interval
 from wayword.metrics.papers import PRESETS, paper_table
 from wayword.metrics.scoring import by_key, scorer
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import render
+from wayword.runs.reports import published_rows
 
 FAMILIES = {
     "r2r": "indoor", "rxr": "indoor", "reverie": "indoor", "touchdown": "street",
@@ -81,3 +83,23 @@ def test_rows_without_the_metrics_and_unknown_presets_are_one_line() -> None:
         paper_table([row("a")], "touchdown")
     with pytest.raises(UsageError, match="--preset r2: did you mean 'r2r'"):
         paper_table([row("a")], "r2")
+
+
+def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -> None:
+    ours = replace(
+        row("mine"), values={**row("mine").values, "spl_gold": Interval(0.4)}
+    )
+    theirs = published_rows("navgpt/table-1", [ours])
+    lines = paper_table([ours], "r2r", theirs).splitlines()
+    below = lines[lines.index(r"\midrule", lines.index(r"\midrule") + 1) + 1]
+    assert below == r"NavGPT & gpt-4 & $34.0$ & $29.0$ & $6.46$ & -- \\"
+    assert "(40 episodes)" in lines[2]
+    assert "as published in NavGPT (Zhou et al. 2024), Table 1." in lines[-2]
+    shown = render([ours, theirs[0]]).splitlines()
+    terminal = next(line for line in shown if line.startswith("NavGPT "))
+    assert "–" in terminal
+
+
+def test_a_published_table_of_another_benchmark_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"--published velma/table-2: it has .* none"):
+        published_rows("velma/table-2", [row("a")])

@@ -293,6 +293,22 @@ WRONG: list[tuple[str, str]] = [
         "result.compare(other)",
         "have no finished episode in common; compare runs on the same split",
     ),
+    ("result.compare()", "compare: missing a required argument: 'other'"),
+    ("result.view(limit='a')", "limit must be a whole number, got 'a'"),
+    (
+        "result.view(browsr=False)",
+        "view has no option 'browsr'; did you mean 'browser'",
+    ),
+    ("result.plot(3)", "kind must be a string, got 3"),
+    (
+        "result.plot('length', metrics='sr')",
+        "no option 'metrics'; did you mean 'metric'",
+    ),
+    ("result.plot('length', episode=5)", "episode must be a string, got 5"),
+    ("result.episodes[5]", "has 1 episodes, numbered from 0, got [5]; find one by"),
+    ("result.episodes['x']", "numbered from 0, got ['x']; find one by its episode_id"),
+    ("result.diagnose(3)", "diagnose takes one of result.episodes, got 3"),
+    ("result.to_latex('r2r', published='navgpt/9')", "unknown recipe 'navgpt/9'"),
     ("Houses('tset')", "did you mean 'test'"),
     ("Houses('test', None, {'houses': 2})", "settings must be an instance"),
     ("reports.table('nowhere')", "nowhere: no such folder"),
@@ -342,6 +358,11 @@ def test_a_wrong_call_ends_in_one_line(
     assert re.search(re.escape(message), str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (folder / "runs").exists()
+
+
+def test_a_method_of_results_is_named_where_it_is_sought_in_the_package() -> None:
+    with pytest.raises(AttributeError, match=r"RunResult\.read\(FOLDER\)\.plot"):
+        wayword.plot("runs/x")
 
 
 def test_a_result_is_viewed_in_the_browser(

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.metadata import version as installed
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from wayword.bench.outcomes import (
     results,
     total,
     triple,
+    unpriced,
 )
 from wayword.bench.real import (
     REAL,
@@ -84,6 +86,10 @@ QUICK_EPISODES = 8
 """Levels of a track in a quick run, the shortest ones, and episodes of each."""
 QUICK_REAL = 20
 """Episodes of published data in a quick run."""
+PERSON = "human"
+"""The agent that a person plays."""
+# A sign test over people, whose smallest p is 2 / 2^n: 0.031 with 6, 0.063 with 5.
+LEAST_PEOPLE = 6
 HOPELESS = 0.1
 QUICK_HOPELESS = 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
@@ -349,6 +355,53 @@ def is_hopeless(
     )
 
 
+def next_level(
+    entry: Contender,
+    **options: Any,
+) -> tuple[Track, int, Plan, int] | None:
+    """Return the first level with episodes left: track, length, plan, and how many are tried.
+
+    None once every ladder has ended. ``options`` as in :meth:`Contender.plans`.
+    """
+    episodes = QUICK_EPISODES if entry.quick else entry.bench.episodes
+    for track in entry.chosen():
+        solved: list[int] = []
+        tried: list[int] = []
+        for length, plan in entry.plans(track, **options):
+            if is_hopeless(solved, tried, entry.quick):
+                break
+            won: list[bool] = []
+            if plan.out is not None and is_run(plan.out):
+                won = [outcome for _, outcome, _ in results(plan.out, track)]
+            if len(won) < episodes:
+                return track, length, plan, len(won)
+            solved.append(sum(won))
+            tried.append(len(won))
+    return None
+
+
+def next_place(entry: Contender, **options: Any) -> tuple[Plan, str]:
+    """Return the plan of a person's next place, and what its page says of it.
+
+    Raises ``UsageError`` once every place is played.
+    """
+    found = next_level(entry, **options)
+    if found is None:
+        raise UsageError(
+            "every place is played; Ctrl-C in the terminal prints the card"
+        )
+    track, length, plan, tried = found
+    # A level that has begun was checked then.
+    if not tried and not entry.salt:
+        check_level(track, length, plan)
+    episodes = plan.limit or entry.bench.episodes
+    note = (
+        f"{track.name}, length {length}: place {tried + 1} of {episodes}, each played once. "
+        "Recorded are your actions and the seconds of each, and no name."
+    )
+    return replace(plan, episode="next"), note
+
+
 # The card.
 
 
@@ -460,7 +513,8 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
         }
     if not tracks:
         raise UsageError(
-            f"{folder}: has no runs of the bench yet; play with wayword bench"
+            f"{folder}: no episode of the bench is finished yet, so there is no card; run "
+            "wayword bench again to continue"
         )
     robust = robustness(folder, bench, header["quick"])
     sight = sight_rows(folder, bench.tracks)
@@ -475,6 +529,9 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
     overall = None
     if len(tracks) == len(bench.tracks):
         overall = triple(rate_interval(np.array(means)))
+    # Runs of the robust block and of sight are one folder deeper than levels.
+    deeper = [path.parent for path in folder.glob("*/*/*/run.json")]
+    sums["unpriced"] = sum(map(unpriced, [*level_runs(folder), *deeper]))
     sums |= {"date": _date(folder), "robust": robust}
     # Cards of runs in words alone have no such field.
     if sight:
@@ -655,6 +712,7 @@ SHAPES: Shapes = {
     "success.*": 0.0,
     "tokens": 0,
     "dollars": 0.0,
+    "unpriced": 0,
     "tracks": {},
     "tracks.*": {},
     "tracks.*.lengths": [],
@@ -722,6 +780,7 @@ _COMPUTED = (
     "success",
     "tokens",
     "dollars",
+    "unpriced",
     "date",
     "robust",
     "sight",
@@ -798,7 +857,19 @@ def title(card: JsonObject) -> str:
     kind = ", quick" if card["quick"] else ""
     twin = ", private twin" if card.get("private") else ""
     player = " with ".join(part for part in (card["agent"], card["model"]) if part)
+    if card["agent"] == PERSON:
+        player += " (a person)"
     return f"{player} on bench {card['bench']}{kind}{twin}"
+
+
+def person_note(card: JsonObject) -> str:
+    """Return what a person's card does and does not say; empty for other players."""
+    if card["agent"] != PERSON:
+        return ""
+    return (
+        "One person: intervals are for other places, not for other people. A claim about people "
+        f"needs at least {LEAST_PEOPLE} of them, each in a folder of their own."
+    )
 
 
 def render(card: JsonObject, form: str = "rich") -> str:
@@ -842,7 +913,9 @@ def render(card: JsonObject, form: str = "rich") -> str:
         for row in card.get("robust", ())
     ]
     lines += sight_lines(card)
-    lines.append(f"{card['tokens']:,} tokens, {dollars_text(card)}")
+    if note := person_note(card):
+        lines.append(note)
+    lines.append(effort_text(card))
     if "real" in card:
         lines += [
             "",
@@ -918,10 +991,12 @@ def _bar(level: JsonObject, quick: bool) -> str:
 @dataclass(frozen=True)
 class TrackDifference:
     """The second player's success less the first's on the episodes of a track, or of a published
-    split, that both tried, in a number of ``places``. ``holm`` and ``difference`` are corrected for
-    the number of tracks, or of splits; ``p`` is not."""
+    split, that both tried, in a number of ``places``. ``rates`` are the success of both on them.
+    ``holm`` and ``difference`` are corrected for the number of tracks, or of splits; ``p`` is not.
+    """
 
     track: str
+    rates: tuple[float, ...]
     shared: int
     places: int
     difference: Interval
@@ -1011,7 +1086,7 @@ def _differences(
     Those without shared episodes are left out. The last of each of ``found`` returns
     the cluster of an episode.
     """
-    rows: list[tuple[str, int, int, MeanEstimate]] = []
+    rows: list[tuple[str, tuple[float, ...], int, int, MeanEstimate]] = []
     for label, wins, cluster in found:
         # A run is not there.
         if len(wins) < 2:
@@ -1026,19 +1101,21 @@ def _differences(
                 shared,
                 owners,
             )
-            rows.append((label, len(shared), len(set(owners)), estimate))
+            rates = tuple(fmean(each[name] for name in shared) for each in wins)
+            rows.append((label, rates, len(shared), len(set(owners)), estimate))
     # All tracks are one family of tests.
     corrected = holm([estimate.p for *_, estimate in rows])
     return [
         TrackDifference(
             label,
+            rates,
             shared,
             places,
             each.interval(alpha),
             each.p,
             p,
         )
-        for (label, shared, places, each), (p, alpha) in zip(
+        for (label, rates, shared, places, each), (p, alpha) in zip(
             rows,
             corrected,
             strict=True,
@@ -1084,11 +1161,25 @@ def ranks(
     return [1 + number for number in better]
 
 
-def render_comparison(first: Path, second: Path) -> str:
-    """Return the horizons of two players and their differences, a line a track."""
+COMPARISON_HEAD = ("Track", "First", "Second", "Difference", "95%", "p", "Holm")
+
+
+def render_comparison(first: Path, second: Path, form: str = "rich") -> str:
+    """Return the horizons of two players and their differences, a line a track.
+
+    ``form`` is ``rich``, ``markdown`` or ``latex``; the latter two have the success of both.
+    """
     cards = [read_card(folder) for folder in (first, second)]
-    lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
+    heads = [
+        f"first:  {title(cards[0])}, {effort_text(cards[0])}",
+        f"second: {title(cards[1])}, {effort_text(cards[1])}",
+    ]
     rows = compare_cards(first, second)
+    if form != "rich":
+        cells = [_comparison_cells(row) for row in rows]
+        writer = markdown if form == "markdown" else latex
+        return writer(COMPARISON_HEAD, 1, cells, heads)
+    lines = [*heads, ""]
     for row in rows:
         if row.track == ALL_TRACKS:
             lines.append(f"{row.track}: {_change(row, 'places')}")
@@ -1112,6 +1203,38 @@ def render_comparison(first: Path, second: Path) -> str:
             *(f"{row.track}: {_change(row)}" for row in real),
         ]
     return "\n".join(lines)
+
+
+def _comparison_cells(row: TrackDifference) -> tuple[str, ...]:
+    """Return a line of a comparison's table: the success of both, and their difference."""
+    gap = row.difference.times(100)
+    return (
+        row.track,
+        *(f"{rate:.0%}" for rate in row.rates),
+        f"{gap.mean:+.0f}",
+        f"[{gap.low:+.0f}, {gap.high:+.0f}]",
+        f"{row.p:.3f}",
+        f"{row.holm:.3f}",
+    )
+
+
+def effort_text(card: JsonObject) -> str:
+    """Return what a card took: tokens and dollars, and on its ladders rejections and seconds."""
+    steps = 0.0
+    rejected = 0.0
+    seconds = 0.0
+    for track in card["tracks"].values():
+        for level in (each for each in track["levels"] if each["episodes"]):
+            # A card from another program may lack what no horizon needs.
+            share = level.get("steps_over_length", 0.0)
+            taken = share * level["length"] * level["episodes"]
+            steps += taken
+            rejected += taken * level.get("rejection_rate", 0.0)
+            seconds += level.get("seconds", 0.0)
+    text = f"{card['tokens']:,} tokens, {dollars_text(card)}"
+    if steps:
+        text += f", {rejected / steps:.1%} rejected, {seconds / steps:.2f} s a step"
+    return text
 
 
 def _quick_note(rows: Sequence[TrackDifference]) -> str:

@@ -57,11 +57,22 @@ def cost(scores: Sequence[Mapping[str, float]]) -> JsonObject:
 def dollars_text(row: JsonObject) -> str:
     """Return the dollars of a row or card as text: ``$0.42``.
 
-    Tokens without dollars have no known price.
+    ``unpriced`` counts the episodes whose price is not known. In cards and rows without
+    it, tokens without dollars have no known price.
     """
-    if row["tokens"] and not row["dollars"]:
+    dollars = f"${row['dollars']:.2f}"
+    if not row["dollars"] and row.get("unpriced", row["tokens"]):
         return "no known cost"
-    return f"${row['dollars']:.2f}"
+    if unpriced := row.get("unpriced"):
+        return f"at least {dollars} ({unpriced} episodes have no known price)"
+    return dollars
+
+
+def unpriced(path: Path) -> int:
+    """Return the number of a run's finished episodes whose price is not known."""
+    scores = (each for _, each in RunFolder.read(path).scores())
+    # Without a call there is nothing to pay.
+    return sum("cost" not in each and each.get("calls", 0) > 0 for each in scores)
 
 
 def effort(scores: Sequence[Mapping[str, float]]) -> JsonObject:

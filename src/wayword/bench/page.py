@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from wayword.bench import ladders
-from wayword.bench.outcomes import place
+from wayword.bench.outcomes import dollars_text, place
 from wayword.bench.sight import verdict
 from wayword.bench.verify import UNPROVEN, check_card
 from wayword.core.episode import JsonObject
@@ -118,6 +118,8 @@ def _card_page(
         "cards",
         card=card,
         title=ladders.title(card),
+        person=ladders.person_note(card),
+        effort=ladders.effort_text(card),
         curves={name: curve(track) for name, track in card["tracks"].items()},
         links=links,
         unverified=unverified,
@@ -211,6 +213,7 @@ def write_board(
         unreadable=unreadable,
         unproven=UNPROVEN,
         percents=ladders.percents,
+        dollars=dollars_text,
     )
     path.write_text(text, encoding="utf-8")
     return path

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -71,6 +73,7 @@ def play(
     batch: Batch = False,
     rpm: Rpm = None,
     engine: str = "",
+    browser: bool = False,
     data: Data = None,
     out: Path | None = None,
     dry_run: bool = False,
@@ -86,6 +89,7 @@ def play(
       wayword bench --model openai:gpt-5-mini --tier flex
       wayword bench --model local:smollm2 --quick --tracks follow,grid
       wayword bench --agent random
+      wayword bench --agent human --browser --quick --tracks follow
       wayword bench --model openai:gpt-5-mini --robust
       wayword bench --model openai:gpt-5-mini --quick --eyes
       wayword bench --model openai:gpt-5-mini --real --data ~/data
@@ -101,6 +105,7 @@ def play(
         version: The version of the bench.
         salt: Draw a private twin: other episodes of the same difficulty.
         engine: ray: play on a Ray cluster.
+        browser: With --agent human: play in the browser.
         out: Folder; default: runs/bench/, named after the player.
         dry_run: Call no model: estimate tokens and dollars, then end.
     """
@@ -126,6 +131,11 @@ def play(
         raise UsageError(
             f"--set {group}: a version's episodes are fixed; play others with wayword run"
         )
+    if browser and (agent != ladders.PERSON or robust or real or eyes):
+        raise UsageError(
+            "--browser is for a person who plays the ladders: use it with --agent human, and "
+            "without --robust, --real and --eyes"
+        )
     # An unknown name is one error, not seven
     registry.load("agent", agent or version_.agent)
     entry = ladders.Contender(
@@ -142,7 +152,10 @@ def play(
     chosen = _tracks(entry, data)
     entry = replace(entry, tracks=tuple(track.name for track in chosen))
     # a sample is played in its ladder's turn, so there are never more runs than ladders
-    at_once = 1 if engine else max(1, min(len(chosen), concurrency // episodes))
+    person = takes_a_person(next(entry.plans(chosen[0]))[1])
+    at_once = max(1, min(len(chosen), concurrency // episodes))
+    if engine or person:
+        at_once = 1
     # These limits are those of the key, which all runs at the same time share.
     options = {
         "concurrency": concurrency // at_once,
@@ -156,18 +169,24 @@ def play(
     if dry_run:
         _print_forecast(climbs, samples, seen, at_once, concurrency)
         return
-    with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
-        import asyncio
+    if browser:
+        complete = _play_in_browser(entry, data)
+    else:
+        with show.progress_rows(person) as row:
+            import asyncio
 
-        player = _PlayerOptions(entry, row, len(climbs), at_once, max_dollars)
-        asyncio.run(player.play(climbs, samples, options if robust else None, seen))
+            player = _PlayerOptions(
+                entry, row, len(climbs), at_once, max_dollars, person
+            )
+            asyncio.run(player.play(climbs, samples, options if robust else None, seen))
+        complete = player.complete
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
     card = ladders.make_card(entry.folder, header)
     ladders.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
     show.echo(f"{ladders.render(card)}\n\n{path}")
     # A script can tell an incomplete card by the exit code.
-    if not player.complete:
+    if not complete:
         raise typer.Exit(1)
 
 
@@ -195,6 +214,23 @@ def _tracks(entry: Contender, data: Path | None) -> list[Track]:
     if not tracks:
         raise UsageError(f"{entry.agent} plays none of the tracks")
     return tracks
+
+
+def _play_in_browser(entry: Contender, data: Path | None) -> bool:
+    """Serve the places of the ladders one after the other, until Ctrl-C.
+
+    Returns True if no place is left.
+    """
+    from wayword.bench import ladders
+
+    course = partial(ladders.next_place, entry, data=data)
+    # Nothing to serve once every place is played.
+    if left := ladders.next_level(entry, data=data):
+        with show.pages(left[2]) as server, suppress(KeyboardInterrupt):
+            server.games.course = course
+            table = server.games.advance(course)
+            show.serve(server, f"{server.address}play/{table.name}/", open_=False)
+    return ladders.next_level(entry, data=data) is None
 
 
 def _samples(
@@ -294,8 +330,11 @@ class _PlayerOptions:
         tracks: int,
         at_once: int,
         max_dollars: float | None,
+        person: bool,
     ) -> None:
         self.complete = True
+        self._person = person
+        self._left = False  # a person has left: nothing more is to be played
         self._entry = entry
         self._row = row
         self._at_once = at_once
@@ -324,7 +363,10 @@ class _PlayerOptions:
         async def play_track(track: Track, plans: Plans) -> None:
             """Play the steps of a track in turn, then its further measurements."""
             async with turns:
-                await self._climb(track, plans)
+                if not self._left:
+                    await self._climb(track, plans)
+                if self._left:
+                    return
                 if robust_options is not None:
                     for kind, plan in self._entry.robust_plans(track, **robust_options):
                         await self._run(track, f"{track.name}, {kind}", plan)
@@ -350,6 +392,8 @@ class _PlayerOptions:
             if not self._entry.salt:
                 await asyncio.to_thread(ladders.check_level, track, length, plan)
             path = await self._run(track, f"{track.name}, length {length}", plan)
+            if self._left:
+                return
             won = [row[1] for row in outcomes.results(path, track)]
             solved.append(sum(won))
             tried.append(len(won))
@@ -383,6 +427,8 @@ class _PlayerOptions:
         self._reserved -= share or 0.0
         self._spent += billed(result.path)[1]
         self.complete = self.complete and result.outcome.complete
+        if self._person and result.outcome.exhausted:
+            self._left = True
         print_notices(result)
         return result.path
 
@@ -435,13 +481,21 @@ def write_board(
 
 
 @app.command("compare")
-def compare_cards(first: Folder, second: Folder) -> None:
+def compare_cards(
+    first: Folder,
+    second: Folder,
+    format_: Literal["rich", "markdown", "latex"] = "rich",
+) -> None:
     """Compare two players by episode, with p-values corrected for the number of tracks.
 
     \b
-    Example:
+    Examples:
       wayword bench compare runs/bench/random runs/bench/imitation
+      wayword bench compare runs/bench/react-MODEL runs/bench/tools-MODEL --format latex
+
+    Args:
+        format_: Output format.
     """
     from wayword.bench import ladders
 
-    show.echo(ladders.render_comparison(first, second))
+    show.echo(ladders.render_comparison(first, second, format_))

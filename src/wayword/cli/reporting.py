@@ -44,6 +44,7 @@ def table(
     wide: bool = False,
     cluster: Cluster = "",
     preset: str = "",
+    published: str = "",
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -56,6 +57,7 @@ def table(
       wayword table runs/navgpt --by length --metrics sr,spl
       wayword table runs --together --metrics sr,goal_sr,steps
       wayword table runs/navgpt runs/random --format latex --preset r2r
+      wayword table runs/mine --published navgpt/table-1 --metrics sr,ne
 
     Args:
         runs: Run folders, or folders of run folders.
@@ -65,6 +67,8 @@ def table(
         wide: Show every column, however wide.
         preset: Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, alfred,
           babyai; with --format latex a whole table.
+        published: Add the rows of a published table: navgpt/table-1; `wayword reproduce` lists
+          them.
     """
     from wayword.runs import reports
     from wayword.runs.results import metric_names
@@ -84,6 +88,7 @@ def table(
             trusted or (),
             cluster,
             preset,
+            published,
         )
     )
 

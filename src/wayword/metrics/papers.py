@@ -42,8 +42,8 @@ def preset_metrics(preset: str) -> Sequence[str]:
     return PRESETS[preset]
 
 
-def paper_table(rows: Sequence[Row], preset: str) -> str:
-    """Return a ``table`` environment with the preset's metrics.
+def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ()) -> str:
+    """Return a ``table`` environment with the preset's metrics, ``published`` rows at its end.
 
     Raises ``UsageError`` for a row that lacks most of them, or an unknown preset.
     """
@@ -54,18 +54,23 @@ def paper_table(rows: Sequence[Row], preset: str) -> str:
         if 2 * len(lacking) > len(wanted):
             problem = f"{row.name} has no {', '.join(lacking)}"
             raise UsageError(f"--preset {preset}: {problem}; give runs on its datasets")
+    # A paper's SPL may be of another definition: ours is then shown in the same one.
+    theirs = set(chain.from_iterable(row.values for row in published))
+    wanted = [f"{key}_gold" if f"{key}_gold" in theirs else key for key in wanted]
     # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
     metrics = [present[key] for key in wanted if key in present]
-    has_models = any(row.model for row in rows)
+    has_models = any(row.model for row in (*rows, *published))
     has_splits = len({row.dataset for row in rows}) > 1
-    texts = labels(rows)
+    texts = [*labels(rows), *("" for _ in published)]
     head = ["Method", *["Model"] * has_models, *["Split"] * has_splits]
     left = len(head)
     heads = [latex_text(name) for name in head]
     heads += [f"{latex_text(_head(m))} {_ARROWS[m.better]}".strip() for m in metrics]
     lines = []
-    for row, text in zip(rows, texts, strict=True):
+    for row, text in zip((*rows, *published), texts, strict=True):
+        if published and row is published[0]:
+            lines.append(r"\midrule")
         name = latex_text(row.name if not text else f"{row.name} ({text})")
         if row.sees_answer:
             name += r"$^\dagger$"
@@ -73,7 +78,7 @@ def paper_table(rows: Sequence[Row], preset: str) -> str:
         if has_models:
             cells.append(latex_text(row.model or "–"))
         if has_splits:
-            cells.append(latex_text(row.dataset))
+            cells.append(latex_text(row.dataset if row.n else "–"))
         cells += [_subscripted(row, metric) for metric in metrics]
         lines.append(f"{' & '.join(cells)} \\\\")
     return "\n".join([
@@ -89,7 +94,7 @@ def paper_table(rows: Sequence[Row], preset: str) -> str:
         r"\end{tabular}",
         r"",
         r"\vspace{2pt}",
-        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows))}}}",
+        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows, published))}}}",
         r"\end{table}",
     ]) + "\n"  # fmt: skip
 
@@ -124,7 +129,7 @@ def _range(numbers: Sequence[int]) -> str:
     return " to ".join(f"{number:,}" for number in ends)
 
 
-def _footnote(rows: Sequence[Row]) -> list[str]:
+def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
     """Return the sentences below the table, in LaTeX.
 
     They explain the intervals, bold values and marks, as far as the table has them, then name
@@ -155,4 +160,7 @@ def _footnote(rows: Sequence[Row]) -> list[str]:
         counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
         notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
     notes += [latex_text(line[:1].upper() + line[1:]) for line in caveats(rows)]
+    if published:
+        where = published[0].dataset.removeprefix("published: ")
+        notes.append(latex_text(f"Below the rule: as published in {where}."))
     return notes

@@ -501,6 +501,9 @@ def csv_text(records: Sequence[JsonObject], first: str = "run") -> str:
 
 def episodes(row: Row) -> str:
     """Return the row's count of episodes: ``1021``, ``30 of 1021``, ``28 of 1021, 2 failed``."""
+    # A published row: papers seldom say how many.
+    if not row.of:
+        return "–"
     played = row.distinct or row.n
     part = str(played)
     if played != row.of:

@@ -26,6 +26,7 @@ from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
+from wayword.settings import checked_call
 
 if TYPE_CHECKING:
     import pandas
@@ -38,6 +39,20 @@ class Text(str):
 
     __slots__ = ()
     __repr__ = str.__str__
+
+
+class Episodes(list[EpisodeRecord]):
+    """The episodes of a result; a position that it does not have is a ``UsageError``."""
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return the episode at a position, or those of a slice."""
+        try:
+            return super().__getitem__(number)
+        except (IndexError, TypeError):
+            raise UsageError(
+                f"the result has {len(self)} episodes, numbered from 0, got [{number!r}]; find "
+                "one by its episode_id"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -109,14 +124,15 @@ class RunResult:
         ]
         # One pass over the dataset for all records.
         matches = of_ids(tasks, {record.episode_id for record in records})
-        return [
+        return Episodes(
             self._describe(record, matches.get(record.episode_id)) for record in records
-        ]
+        )
 
     def failures(self) -> list[EpisodeRecord]:
         """Episodes without success, including failed ones."""
-        return [record for record in self.episodes if not self._is_success(record)]
+        return Episodes(each for each in self.episodes if not self._is_success(each))
 
+    @checked_call
     def table(
         self,
         metrics: Sequence[str] = (),
@@ -137,18 +153,29 @@ class RunResult:
         )
         return Text(written)
 
+    @checked_call
     def to_latex(
         self,
         preset: str = "",
         *others: RunResult | Path | str,
         metrics: Sequence[str] = (),
+        published: str = "",
     ) -> Text:
         """LaTeX table of this run and ``others``, as by ``wayword table --format latex``. A
-        ``preset`` such as ``r2r`` gives the columns of a benchmark's papers."""
+        ``preset`` such as ``r2r`` gives the columns of a benchmark's papers, and ``published``
+        such as ``navgpt/table-1`` adds the rows of a published table."""
         paths = [self.path, *(_path_of(other, "to_latex") for other in others)]
         keys = metric_names(metrics)
-        return Text(reports.table(paths, "latex", keys, preset=preset))
+        written = reports.table(
+            paths,
+            "latex",
+            keys,
+            preset=preset,
+            published=published,
+        )
+        return Text(written)
 
+    @checked_call
     def compare(
         self,
         other: RunResult | Path | str,
@@ -159,6 +186,7 @@ class RunResult:
         paths = [self.path, _path_of(other, "compare")]
         return Text(reports.compare(paths, keys=metric_names(metrics)).text)
 
+    @checked_call
     def view(self, limit: int = 200, browser: bool = True) -> Path:
         """Write the pages of the run as files, as by ``wayword view --write``, and open them in the
         browser. Returns the path of the first page; ``limit`` episodes have one of their own."""
@@ -174,6 +202,7 @@ class RunResult:
             webbrowser.open(page.as_uri())
         return page
 
+    @checked_call
     def plot(
         self,
         kind: str = "length",
@@ -242,12 +271,17 @@ class RunResult:
         )
         return next(iter(causes), "")
 
+    @checked_call
     def diagnose(self, record: EpisodeRecord) -> Diagnosis:
         """Find out why an episode failed: its causes, and the step that lost it with the facts.
 
         ``result.diagnose(record).mistake.text`` is the sentence of the episode's page."""
         from wayword.runs.diagnosis import diagnose
 
+        if not isinstance(record, EpisodeRecord):
+            raise UsageError(
+                f"diagnose takes one of result.episodes, got {record!r:.80}"
+            )
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
         limit = step_limit(self.recorded.config)
         return diagnose(

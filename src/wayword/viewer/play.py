@@ -234,6 +234,8 @@ class PlayTable(Person):
         self.humans: tuple[str, ...] = ()
         self.setup: tuple[Plan, str, str] | None = None
         """Plan, actor and other agents of a game that a person plays."""
+        self.note = ""
+        """A line above the game of a course; such a game is played once."""
         self.limit = 0
         """The most turns of an actor, 0 if unknown."""
         self.game: PlayedGame | None = None
@@ -408,6 +410,13 @@ class PlayTable(Person):
             self.problem = f"{first_reason}; this game does not count"
 
 
+Course = Callable[[], tuple[Plan, str]]
+"""Returns the plan of a course's next game and the note for its page.
+
+Raises ``UsageError`` once no game is left.
+"""
+
+
 @dataclass
 class Games:
     """Games of a server: started, found by name, and ended together.
@@ -419,6 +428,8 @@ class Games:
 
     on_folder: Callable[[Path], None]
     tables: dict[str, PlayTable] = field(default_factory=dict)
+    course: Course | None = None
+    """The games that follow each other by themselves, such as the places of a bench."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
@@ -458,6 +469,13 @@ class Games:
         thread.start()
         return table
 
+    def advance(self, course: Course) -> PlayTable:
+        """Begin the next game of a course. Raises ``UsageError`` once none is left."""
+        plan, note = course()
+        table = self.begin(plan, others="human")
+        table.note = note
+        return table
+
     def after(self, name: str, again: bool) -> PlayTable:
         """Begin the next game of a series; or the same episode ``again``, in a new folder.
 
@@ -467,6 +485,8 @@ class Games:
         table = self.table(name)
         if table.setup is None or not table.ended:
             raise UsageError(f"game {name} has not ended")
+        if table.note and self.course is not None:
+            return self.advance(self.course)
         plan, *players = table.setup
         folder = table.series
         repeated = ""

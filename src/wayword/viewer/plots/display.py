@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wayword.core.errors import UsageError, needing, suggest
 from wayword.core.files import make_parent
 from wayword.runs.codec import unusable
+from wayword.settings import checked_call
 from wayword.viewer.plots.charts import (
     draw_causes,
     draw_costs,
@@ -100,6 +101,7 @@ class Plot:
         return self._render("svg").decode()
 
 
+@checked_call
 def plot(
     runs: Sequence[Path | str] | Path | str,
     kind: str = "length",
@@ -122,6 +124,8 @@ def plot(
         raise UsageError(f"--kind {kind}: {suggest(kind, KINDS)}")
     if isinstance(runs, Path | str):
         runs = [runs]
+    if isinstance(labels, str):
+        labels = [labels]
     request = FigureRequest(
         [Path(path) for path in runs],
         width=width_of(str(width)),

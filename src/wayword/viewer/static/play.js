@@ -125,11 +125,10 @@
     if (dialog?.open) dialog.close();
     for (const sign of board().querySelectorAll(".k.inview, .k.pose"))
       sign.parentElement.hidden = true; // nothing is in view any more
-    board()
-      .querySelector(
-        board().querySelector("#end h2.bad") ? "[data-again]" : "[data-after]",
-      )
-      ?.focus({ preventScroll: true });
+    const lost = board().querySelector("#end h2.bad");
+    const again = lost && board().querySelector("[data-again]");
+    const next = again || board().querySelector("[data-after]");
+    next?.focus({ preventScroll: true });
   }
   // What a board says is read once a turn, as each of a few hundred buttons depends on it.
   const read = new Map();

@@ -12,7 +12,7 @@ from wayword.metrics.papers import PRESETS, paper_table
 from wayword.metrics.scoring import by_key, scorer
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import render
-from wayword.runs.reports import published_rows
+from wayword.runs.reproduce import published_rows
 
 FAMILIES = {
     "r2r": "indoor", "rxr": "indoor", "reverie": "indoor", "touchdown": "street",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -74,6 +75,11 @@ def table(
     from wayword.runs.results import metric_names
 
     keys = metric_names(metrics)
+    theirs = None
+    if published:
+        from wayword.runs.reproduce import published_rows
+
+        theirs = partial(published_rows, published)
     show.echo(
         reports.table(
             runs,
@@ -88,7 +94,7 @@ def table(
             trusted or (),
             cluster,
             preset,
-            published,
+            theirs,
         )
     )
 

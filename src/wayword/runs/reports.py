@@ -24,7 +24,6 @@ from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
-from wayword.metrics.intervals import Interval
 from wayword.metrics.papers import paper_table, preset_metrics
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
@@ -80,7 +79,7 @@ def table(
     trusted: Trusted = (),
     cluster: str = "",
     preset: str = "",
-    published: str = "",
+    published: Callable[[Sequence[Row]], Sequence[Row]] | None = None,
 ) -> str:
     """Return a table with a row per run, one table per family of worlds or one (``together``).
 
@@ -91,8 +90,8 @@ def table(
     by ``scene`` or reference ``length``, for which ``data`` and ``trusted`` open the
     dataset. ``cluster`` is what dependent episodes share, by default what their dataset
     says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it makes a
-    whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` is a table of
-    :mod:`wayword.runs.reproduce` whose rows are added below the runs.
+    whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` returns rows of a
+    paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`).
 
     A run that cannot be read is left out and reported to ``on_damaged``; without that
     function, or if no run can be read, its error is raised (``RecordingError`` or
@@ -130,7 +129,7 @@ def table(
     if form == "latex":
         scored = [dict(_pooled_scores(group)) for group in groups]
         rows = comparing.mark_best(rows, scored, _owners(readable))
-    theirs = published_rows(published, rows) if published else []
+    theirs = published(rows) if published else []
     if form == "latex" and preset:
         return paper_table(rows, preset, theirs)
     rows = [*rows, *theirs]
@@ -141,43 +140,6 @@ def table(
             replace(row, values=each) for row, each in zip(rows, selected, strict=True)
         ]
     return _table(rows, form, together, wide)
-
-
-def published_rows(name: str, ours: Sequence[Row]) -> list[Row]:
-    """Return the rows of a published table that have metrics of our rows, without intervals.
-
-    Raises ``UsageError`` for an unknown table, and for one without these metrics.
-    """
-    # Recipes stand on this module.
-    from wayword.runs.reproduce import open_recipe
-
-    recipe = open_recipe(name)
-    known = {metric.key: metric for metric in tables.metrics_of(ours)}
-    rows = []
-    for row in recipe.rows:
-        values = {}
-        for key in row.published.keys() & known.keys():
-            # Papers give rates in percent.
-            scale = 0.01 if known[key].kind in tables.PERCENTAGES else 1.0
-            values[key] = Interval(scale * row.published[key])
-        if values:
-            like = ours[0]
-            rows.append(
-                Row(
-                    row.name,
-                    like.family,
-                    like.metrics,
-                    n=0,
-                    of=0,
-                    values=values,
-                    model=row.models.get("main", ""),
-                    dataset=f"published: {recipe.source}",
-                )
-            )
-    if not rows:
-        heads = ", ".join(recipe.metrics.values())
-        raise UsageError(f"--published {name}: it has {heads}, and the runs have none")
-    return rows
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:

@@ -30,6 +30,7 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import text_checksum
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
+from wayword.metrics.summary import Row
 from wayword.models.middleware.prices import load_prices
 from wayword.runs.machine import data_folder
 from wayword.runs.opening import open_dataset
@@ -594,6 +595,40 @@ def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         tokens=int(tokens),
         differs=tuple(differs),
     )
+
+
+def published_rows(name: str, ours: Sequence[Row]) -> list[Row]:
+    """Return the rows of a published table that have metrics of our rows, without intervals.
+
+    Raises ``UsageError`` for an unknown table, and for one without these metrics.
+    """
+    recipe = open_recipe(name)
+    known = {metric.key: metric for metric in tables.metrics_of(ours)}
+    rows = []
+    for row in recipe.rows:
+        values = {}
+        for key in row.published.keys() & known.keys():
+            # Papers give rates in percent.
+            scale = 0.01 if known[key].kind in tables.PERCENTAGES else 1.0
+            values[key] = Interval(scale * row.published[key])
+        if values:
+            like = ours[0]
+            rows.append(
+                Row(
+                    row.name,
+                    like.family,
+                    like.metrics,
+                    n=0,
+                    of=0,
+                    values=values,
+                    model=row.models.get("main", ""),
+                    dataset=f"published: {recipe.source}",
+                )
+            )
+    if not rows:
+        heads = ", ".join(recipe.metrics.values())
+        raise UsageError(f"--published {name}: it has {heads}, and the runs have none")
+    return rows
 
 
 def render(

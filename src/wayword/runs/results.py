@@ -11,7 +11,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -166,12 +166,17 @@ class RunResult:
         such as ``navgpt/table-1`` adds the rows of a published table."""
         paths = [self.path, *(_path_of(other, "to_latex") for other in others)]
         keys = metric_names(metrics)
+        theirs = None
+        if published:
+            from wayword.runs.reproduce import published_rows
+
+            theirs = partial(published_rows, published)
         written = reports.table(
             paths,
             "latex",
             keys,
             preset=preset,
-            published=published,
+            published=theirs,
         )
         return Text(written)
 

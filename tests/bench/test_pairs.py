@@ -125,7 +125,7 @@ def test_tokens_without_dollars_have_no_known_cost(tokens: int, dollars: float) 
         (2, 0.5, "at least $0.50 (2 episodes have no known price)"),
     ],
 )
-def test_a_free_model_is_told_from_one_without_a_price(
+def test_a_free_model_differs_from_one_without_a_price(
     unpriced: int, dollars: float, expected: str
 ) -> None:
     row = {"tokens": 5, "dollars": dollars, "unpriced": unpriced}

@@ -44,9 +44,15 @@ def _hears_ctrl_c() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep parsed graphs and cached answers of the tests out of the user's cache folder."""
+    """Keep parsed graphs and cached answers of the tests out of the user's cache folder.
+
+    The workers of one suite share a folder: what one has parsed or drawn, no other draws again.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     patch = pytest.MonkeyPatch()
-    patch.setenv("WAYWORD_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    patch.setenv("WAYWORD_CACHE", str(folder / "cache"))
     yield
     patch.undo()
 

@@ -18,6 +18,7 @@ import numpy as np
 from tools.releases.stubs import similarity
 
 from wayword.agents.released import settings_of
+from wayword.core.dataset import of_ids
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.rollout import Setup, rollout
@@ -111,8 +112,9 @@ async def _play_part(
     if perceiver is not None:
         dataset.perceiver = perceiver  # type: ignore[method-assign]
     agent = open_agent(plan, dataset)
-    tasks = {task.episode.id: task for task in dataset.tasks}
     games = part.script(dataset, data)
+    # The played ones alone: a split may have a hundred thousand.
+    tasks = of_ids(dataset.tasks, [game.episode for game in games])
     for game in games:
         models = {
             role: ScriptedModel(answers=_recorder(game, role))

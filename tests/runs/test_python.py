@@ -322,6 +322,11 @@ WRONG: list[tuple[str, str]] = [
     ("make('houses').reset(episode='nope')", "… 180 in all"),
     ("make('houses', view=3)", "view must be a string, got 3"),
     (
+        "make('houses', view='txt').reset()",
+        "view must be text, structured, or the name",
+    ),
+    ("make('babyai')", "did you mean 'grounding' or 'grounding_homes'?"),
+    (
         "make('houses', max_steps='five')",
         "max_steps must be a whole number, got 'five'",
     ),

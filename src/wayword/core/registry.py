@@ -199,7 +199,15 @@ def load(kind: Kind, name: str) -> Any:
 
     # A name: of another distribution, which may replace a shipped part, or of this package.
     if name not in names(kind):
-        raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
+        hint = suggest(name, names(kind))
+        # The name of a benchmark, such as babyai, stands in the description of its parts.
+        word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+        described = [
+            each for each in _modules(kind) if word.search(summary(kind, each))
+        ]
+        if described and len(name) > 2 and hint.startswith("there are"):
+            hint = f"did you mean {' or '.join(map(repr, sorted(described)))}?"
+        raise UsageError(f"no {kind} is called {name!r}; {hint}")
     # Installed extensions come before shipped parts, so that they can replace them.
     entry_point = _entry_points_of(kind).get(name)
     if entry_point is not None:

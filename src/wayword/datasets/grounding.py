@@ -157,7 +157,7 @@ class GroundingSettings(Checked):
 
 
 class Grounding(SolvableLevels):
-    """Instructions such as "put a blue ball next to the red door" on a grid of rooms.
+    """BabyAI's levels: "put a blue ball next to the red door" on a grid of rooms.
 
         >>> grounding = Grounding(settings=Grounding.Settings(levels="GoToObj", episodes=2))
         >>> [task.episode.instruction for task in grounding.tasks]

@@ -526,7 +526,7 @@ class MaHouseholdSettings(homes.HomesSettings):
 
 
 class MaHousehold(homes.SourcedTasks):
-    """A commander instructs a follower: coffee, toast, a salad, a tidy desk …
+    """TEACh's tasks, by instructions to a follower: coffee, toast, a salad, a tidy desk …
 
         >>> pairs = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=2))
         >>> pairs.tasks[0].episode.actors

@@ -674,7 +674,7 @@ class MaWahSettings(homes.KindSettings):
 
 
 class MaWah(homes.SourcedTasks):
-    """Jobs for several actors in one home: lay the table, fill the fridge, gather the dishes …
+    """Watch-And-Help's jobs for several actors: lay the table, fill the fridge, gather dishes …
 
         >>> jobs = MaWah(settings=MaWah.Settings(homes=1, episodes=5, agents=3))
         >>> jobs.tasks[0].episode.actors

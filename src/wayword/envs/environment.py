@@ -23,6 +23,7 @@ from typing import Any, SupportsIndex
 
 from pydantic import InstanceOf
 
+from wayword.core import registry
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
@@ -491,6 +492,11 @@ class Environment:
                     f"view={options.view} takes no settings; only agents' views do"
                 )
             return views[options.view](self.actor, options.actions)
+        try:
+            registry.load("agent", options.view)
+        except UsageError as error:
+            kinds = "text, structured, or the name of an agent"
+            raise UsageError(f"view must be {kinds}: {error}") from None
         # Kept over resets: a thread for each episode would pile up.
         self._background = self._background or Background()
         return AgentPrompts(

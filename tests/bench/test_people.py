@@ -62,6 +62,7 @@ def test_each_place_is_played_once_and_the_card_marks_a_person(tmp_path: Path) -
     text = ladders.render(card)
     assert "human (a person) on bench 2026.2, quick" in text
     assert " s a step" in text
+    assert "4 not played yet" in text, "the ladder has not ended"
     assert "at least 6" in text
     assert "a person" in page.write_card_page(tmp_path, card).read_text()
 

@@ -898,7 +898,8 @@ def render(card: JsonObject, form: str = "rich") -> str:
         # A reader must not take such a horizon for a limit.
         if not row["monotone"]:
             lines.append("  success rises with length: the horizon is of its last fall")
-        lines += [_bar(level, card["quick"]) for level in row["levels"]]
+        unplayed = why_unplayed(row, card["quick"])
+        lines += [_bar(level, unplayed) for level in row["levels"]]
         lines.append(f"  success {success} {success_range} over all levels\n")
     if card["success"]:
         success, success_range = percents(card["success"])
@@ -971,11 +972,20 @@ def sample_count(row: JsonObject) -> str:
 _BAR = 24  # characters of the bar of a level that is solved completely
 
 
-def _bar(level: JsonObject, quick: bool) -> str:
+def why_unplayed(track: JsonObject, quick: bool) -> str:
+    """Return why a card's track has levels that were not played: it ended, or is not finished."""
+    levels = [level for level in track["levels"] if level["episodes"]]
+    solved = [level["solved"] for level in levels]
+    if is_hopeless(solved, [level["episodes"] for level in levels], quick):
+        highest = QUICK_HOPELESS if quick else HOPELESS
+        return f"not played: the levels before it are below {highest:.0%}"
+    return "not played yet"
+
+
+def _bar(level: JsonObject, unplayed: str) -> str:
     """Return a level of a ladder as a line of text, with a bar for its success."""
     if not level["episodes"]:
-        highest = QUICK_HOPELESS if quick else HOPELESS
-        return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
+        return f"  {level['length']:>4} {unplayed}"
     rate, low, high = level["success"]
     # Raises for a card with numbers that are no rates.
     percents(level["success"])

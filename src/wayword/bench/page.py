@@ -119,6 +119,7 @@ def _card_page(
         card=card,
         title=ladders.title(card),
         person=ladders.person_note(card),
+        why_unplayed=ladders.why_unplayed,
         effort=ladders.effort_text(card),
         curves={name: curve(track) for name, track in card["tracks"].items()},
         links=links,

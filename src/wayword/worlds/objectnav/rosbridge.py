@@ -467,7 +467,9 @@ def check_url(url: str, plain: bool) -> None:
         )
     if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
         problem = f"{parts.hostname} is another machine, and ws:// is not encrypted"
-        raise UsageError(f"robot: {problem}; use wss:// or a tunnel, or set plain=true")
+        raise UsageError(
+            f"robot: {problem}; use wss:// or a tunnel, or --set dataset.plain=true"
+        )
 
 
 def _websockets() -> Sequence[Any]:

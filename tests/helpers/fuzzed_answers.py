@@ -261,15 +261,21 @@ def _run(rng: random.Random, size: int) -> str:
 
 
 def seconds(text: str, cut: bool) -> dict[str, float]:
-    """CPU time of this thread that each reader takes; a text that is ``cut`` ended at its limit."""
+    """CPU time of this thread that each reader takes; a text that is ``cut`` ended at its limit.
+
+    The time of the reply counts for each reader of replies, though it is made once here.
+    """
     found = {}
     # a collection of the objects of all earlier tests takes longer than any reader may
     gc.disable()
     try:
+        start_time = time.thread_time()
+        reply = Reply.of(text, (), "cut off at 9 tokens" if cut else "")
+        preparing = time.thread_time() - start_time
         for name, reader in READERS.items():
             start_time = time.thread_time()
-            reader(Reply.of(text, (), "cut off at 9 tokens" if cut else ""))
-            found[name] = time.thread_time() - start_time
+            reader(reply)
+            found[name] = preparing + time.thread_time() - start_time
         for name, raw in RAW.items():
             start_time = time.thread_time()
             raw(text)

@@ -66,7 +66,7 @@ def test_two_experts_in_one_home_do_not_stop_each_other() -> None:
 
 
 def test_experts_of_a_shared_job_try_again_where_another_foiled_a_plan() -> None:
-    dataset = MaWah(settings=MaWah.Settings(homes=3, episodes=6))
+    dataset = MaWah(settings=MaWah.Settings(homes=3, episodes=4))
     foiled = 0
     for task in dataset.tasks:
         trajectory = played(dataset, task)

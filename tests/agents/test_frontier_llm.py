@@ -99,7 +99,7 @@ def test_true_relations_between_rooms_and_objects_find_the_target_sooner(
     ranker: None, tmp_path: Path
 ) -> None:
     """In the long form all of apartments:test, and the interval of the gain in steps excludes 0."""
-    limit = 120 if LONG else 12
+    limit = 120 if LONG else 8
     for agent, model, more in (
         ("frontier", "", {}), ("frontier_llm", "Ranker:x", {"scene": "perfect"})
     ):  # fmt: skip

@@ -161,6 +161,23 @@ def test_a_ladder_ends_where_more_levels_are_hopeless(
     assert bench.is_hopeless(solved, tried, quick=True) == quick_ends
 
 
+def test_a_folder_is_named_by_all_that_makes_a_card_another() -> None:
+    def name(agent: str = "navgpt", **fields: Any) -> str:
+        return bench.Contender(VERSION, agent, **fields).folder.as_posix()
+
+    assert name() == "runs/bench/navgpt"
+    assert name("./mine/agent.py") == "runs/bench/agent"
+    assert name(model="openai:gpt") == "runs/bench/navgpt-openai-gpt"
+    assert name(model="hf:maker/gpt") == "runs/bench/navgpt-gpt"
+    assert name(model="hf:maker/gpt", quick=True) == "runs/bench/navgpt-gpt-quick"
+    ours = name(model="hf:gpt", salt="ours", quick=True)
+    assert ours.startswith("runs/bench/navgpt-hf-gpt-salt-")
+    assert ours.endswith("-quick")
+    assert "ours" not in ours
+    assert ours != name(model="hf:gpt", salt="theirs", quick=True)
+    assert name(salt="ours", out=Path("here")) == "here"
+
+
 def test_a_private_twin_has_other_episodes_of_the_same_lengths() -> None:
     def texts(salt: str) -> list[Any]:
         entry = bench.Contender(VERSION, "gold", tracks=("street",), salt=salt)

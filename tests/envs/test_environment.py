@@ -261,6 +261,9 @@ def test_others_play_along_by_an_agent() -> None:
     assert order[:3] == ["commander", "follower", "commander"]
     clone = env.clone()
     assert clone.step("turn_left")[0] == env.step("turn_left")[0]
+    env = make("ma_household", actor="follower", others="react", **options)
+    with pytest.raises(UsageError, match="others=react: needs a model; use an agent"):
+        env.reset()
 
 
 @pytest.mark.parametrize(

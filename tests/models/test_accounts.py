@@ -336,6 +336,29 @@ def test_alongside_a_call_of_unknown_cost_no_other_is_made(
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("billed", "tokens", "admitted"),
+    [
+        (1, 100, 1),  # 900 tokens are left, at 5 x 100 a call
+        (1, 50, 3),  # 950 at 5 x 50
+        (2, 60, 4),  # 880 at 3 x 60
+        (4, 51, 7),  # 796 at 2 x 51
+        (8, 51, 7),  # 592 at 1.5 x 51
+        (1, 900, 1),  # one call alone is always made
+    ],
+)
+def test_as_many_calls_are_made_at_once_as_the_rest_covers_with_a_margin(
+    billed: int, tokens: int, admitted: int
+) -> None:
+    """Each may cost as much as the most expensive one, and a margin of four times that, divided by
+    the number of bills."""
+    account = Account(max_tokens=1000)
+    for _ in range(billed):
+        pay(account, tokens, None)
+    outside = [copy_context() for _ in range(20)]
+    assert asyncio.run(_admitted(account, outside)) == admitted
+
+
 @pytest.mark.parametrize("requests", [[300], [150, 150], [100, 100, 100]])
 def test_a_call_is_as_expensive_as_its_requests_together(requests: list[int]) -> None:
     account = Account(max_tokens=1000)

@@ -19,7 +19,7 @@ from wayword.core.model import estimated_tokens, user
 from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
-from wayword.runs.forecast import dollars_range, forecast, lines
+from wayword.runs.forecast import Forecast, dollars_range, forecast, lines, row_lines
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 
@@ -334,6 +334,77 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
     assert many.startswith(
         "power: a difference of 14 points has p < 0.05 in 80% of comparisons"
     )
+
+
+MEASURED = Forecast(
+    200,
+    2.5,
+    1_234_567,
+    8_900,
+    1.5,
+    12.0,
+    measured=8,
+    hours=0.5,
+    concurrency=4,
+    window=128_000,
+    unprofiled=("mine",),
+    range=(1.25, 1.8),
+)
+# Without anything that may be unknown.
+REHEARSED = Forecast(1, 3.0, 10, 20, 0.0, None, unprofiled=("mine", "other", "mine"))
+
+
+def test_every_number_of_a_forecast_is_stated_with_its_unit() -> None:
+    # 280 x 0.5 points over the root of 200; 500 calls and 1,243,467 tokens in 30 minutes
+    assert lines(MEASURED) == [
+        "power: a difference of 10 points has p < 0.05 in 80% of comparisons, if both agents have "
+        "a success of 50% and a correlation of 0.5; wayword power uses your runs",
+        "200 episodes, 2.5 calls each (based on 8 finished episodes); context window 128,000 "
+        "tokens",
+        "tokens: 1,234,567 read, 8,900 written",
+        "cost: $1.50 (95%: $1.25 to $1.80); at most $12.00 if every answer reaches its token limit",
+        "time: 30 minutes with 4 concurrent episodes; 17 requests and 41,449 tokens per minute",
+    ]
+    basis = "estimated by a rehearsal with legal actions and thoughts of typical length"
+    assert lines(REHEARSED)[1:4] == [
+        f"1 episodes, 3.0 calls each ({basis})",
+        "tokens: 10 read, 20 written",
+        "cost: $0.00",
+    ]
+    thoughts = [line.partition(" are not")[0] for line in lines(REHEARSED)[4:]]
+    assert thoughts == ["thinking tokens of mine", "thinking tokens of other"]
+
+
+def test_the_total_of_several_runs_adds_what_can_be_added() -> None:
+    half = replace(MEASURED, dollars=0.5, max_dollars=1.0, range=(0.25, 0.75), hours=2)
+    first, second, total = row_lines([("large", MEASURED), ("small", half)])
+    assert first.startswith("large: 200 episodes, 2.5 calls each, 1,234,567 tokens ")
+    assert ", 30 minutes, cost: $1.50 " in first
+    assert ", 2.0 hours, cost: $0.50 " in second
+    assert total == (
+        "total: 2,469,134 tokens read, 17,800 written, cost: $2.00 (95%: $1.50 to $2.55); at most "
+        "$13.00 if every answer reaches its token limit"
+    )
+    unknown = replace(half, dollars=None, max_dollars=None, unpriced=("mine", "mine"))
+    *_, total = row_lines([("large", MEASURED), ("mine", unknown)])
+    assert total.endswith("cost: unknown (no price for mine; add one with --prices)")
+    assert len(row_lines([("alone", MEASURED)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [
+        (0.0, "0 seconds"),
+        (59 / 3600, "59 seconds"),
+        (1 / 60, "1 minutes"),
+        (0.5, "30 minutes"),
+        (1.0, "1.0 hours"),
+        (30.0, "30.0 hours"),
+    ],
+)
+def test_a_duration_is_in_its_largest_unit(hours: float, text: str) -> None:
+    line = lines(replace(MEASURED, hours=hours))[4]
+    assert line.startswith(f"time: {text} with ")
 
 
 def test_the_context_follows_the_model() -> None:

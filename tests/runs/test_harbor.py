@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import yaml
 import wayword
 from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs import RunFolder
+from wayword.runs import RunFolder, harbor
 from wayword.runs.harbor import (
     WORLD_RUN,
     _quoted,
@@ -126,6 +127,21 @@ def test_an_episode_that_was_left_earns_nothing(tmp_path: Path) -> None:
     values, reasons = rewards(tmp_path / "run")
     assert values == {"reward": 0.0}
     assert reasons
+
+
+def test_a_metric_named_reward_is_kept_next_to_the_reward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BabyAI has one, which falls with the steps taken. What is infinite has no JSON form."""
+    wayword.run("oracle", on="two_phase", limit=1, out=tmp_path / "run")
+    run = RunFolder.read(tmp_path / "run")
+    (record,) = run.records()
+    scored = replace(record, scores={**record.scores, "reward": 0.9, "ne": math.inf})
+    monkeypatch.setattr(harbor, "verify", lambda run: [])
+    monkeypatch.setattr(type(run), "records", lambda run: iter([scored]))
+    values, reasons = rewards(tmp_path / "run")
+    assert not reasons
+    assert values == {**record.scores, "metric_reward": 0.9, "reward": 1.0}
 
 
 def test_a_record_that_differs_from_its_replay_earns_nothing(tmp_path: Path) -> None:

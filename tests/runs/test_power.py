@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wayword.metrics.intervals import ALPHA, estimates
-from wayword.runs.power import FEWEST, assumed_error, episodes_for, shown_by
+from wayword.runs.power import FEWEST, assumed_error, episodes_for, report, shown_by
 
 CORRELATION = 0.5
 DISCORDANT = 0.25
@@ -62,3 +62,33 @@ def test_of_fewer_episodes_it_promises_nothing(episodes: int) -> None:
 
 def test_of_five_episodes_not_even_a_win_in_all_is_significant() -> None:
     assert p_value(5, 5, 0) > ALPHA > p_value(6, 6, 0)
+
+
+# By hand: 392 (1 - correlation) / points² x 100 episodes for the points, and 280 points x the root
+# of (1 - correlation) / 2, over the root of the split's 180 episodes.
+ASSUMED_ROWS = {
+    10: [
+        ("0.00", "392 episodes, more than the split has", "14.8"),
+        ("0.30", "275 episodes, more than the split has", "12.3"),
+        ("0.50", "196 episodes, more than the split has", "10.4"),
+        ("0.70", "118 episodes", "8.1"),
+    ],
+    25: [
+        ("0.00", "63 episodes", "14.8"),
+        ("0.30", "44 episodes", "12.3"),
+        ("0.50", "32 episodes", "10.4"),
+        ("0.70", "30 episodes", "8.1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("points", ASSUMED_ROWS)
+def test_without_runs_a_range_of_correlations_is_assumed(points: int) -> None:
+    head, note, *rows = report("houses", points, [], None).splitlines()
+    assert head == "houses:test, SR: 180 episodes; p < 0.05 in 80% of comparisons"
+    assert note == "no two runs on this split at hand; for agents with success of 50%:"
+    assert rows == [
+        f"assumed: correlation {correlation}; {points} points need {needed}; "
+        f"the whole split shows {shown} points"
+        for correlation, needed, shown in ASSUMED_ROWS[points]
+    ]

@@ -468,10 +468,12 @@ class Environment:
         others = [actor for actor in game.world.actors if actor != self.actor]
         if not others:
             return
-        parts = open_agent(self.options.plan, game.dataset)
-        if parts.cls.needs_model:
+        # First, as `open_agent` would advise an option that environments do not have.
+        name = self.options.others
+        if registry.load("agent", name).needs_model:
             problem = "needs a model; use an agent that needs none"
-            raise UsageError(f"others={parts.name}: {problem}")
+            raise UsageError(f"others={name}: {problem}")
+        parts = open_agent(self.options.plan, game.dataset)
         task = game.task
         setup = Setup(game.dataset, parts.make, {}, self.options.seed)
         self._log = Log()

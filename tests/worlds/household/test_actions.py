@@ -154,6 +154,26 @@ def test_a_knife_slices() -> None:
     assert object_state(world, "apple")["sliced"]
 
 
+def test_each_success_is_stated_with_its_object_and_its_tool() -> None:
+    world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
+    look_round(world)
+    stated = {
+        "go_grab apple_1": "You went to apple_1 and picked it up.",
+        "heat apple_1 microwave_1": "You heated apple_1 with microwave_1.",
+        "cool apple_1 fridge_1": "You cooled apple_1 with fridge_1.",
+        "go_put table_1": "You went to table_1 and put apple_1 on it.",
+        "go_grab mug_1": "You went to mug_1 and picked it up.",
+        "clean mug_1 sink_1": "You cleaned mug_1 with sink_1.",
+        "drop mug_1": "You dropped mug_1.",
+        "go_grab knife_1": "You went to knife_1 and picked it up.",
+        "goto apple_1": "You went to apple_1.",
+        "slice apple_1": "You sliced apple_1 with knife_1.",
+        "turn_left": "You turned left.",
+    }
+    for action, sentence in stated.items():
+        assert feedback(act(world, action)) == sentence
+
+
 def test_a_microwave_heats_only_when_closed_and_on() -> None:
     world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
     look_round(world)

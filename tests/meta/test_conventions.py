@@ -91,6 +91,18 @@ def test_public_classes_and_functions_are_documented(path: Path) -> None:
     assert not bare, f"{name(path)}: {', '.join(bare)} without a docstring"
 
 
+@for_each("path", SOURCES, ids=name)
+def test_a_text_is_redacted_before_it_is_cut(path: Path) -> None:
+    """A part of a secret is not found as one."""
+    text = path.read_text(encoding="utf-8")
+    if "redacted(" not in text:
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "redacted":
+            cut = [each for each in ast.walk(node) if isinstance(each, ast.Slice)]
+            assert not cut, f"{name(path)}:{node.lineno}"
+
+
 def test_a_class_name_stands_for_one_object() -> None:
     where: dict[str, list[str]] = {}
     for path in SOURCES:

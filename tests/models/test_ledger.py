@@ -113,6 +113,18 @@ def test_connections_that_break_at_any_time_do_not_cut_off_the_longest() -> None
     assert expected_cost(late, finished) / 60 > 8 * mean
 
 
+def test_a_break_at_the_usual_time_is_no_late_one() -> None:
+    """Late ones are those above the median of 5 s; if all are, length was the cause."""
+    finished = [BilledRequest(float(n), LIMIT, 10.0 * n) for n in range(1, 10)]
+
+    def cost_at(seconds: float) -> float:
+        lost = [BilledRequest(seconds, LIMIT, lost="cut off")] * 20
+        return expected_cost(lost, finished)
+
+    assert cost_at(5.0) == pytest.approx(cost_at(5.0 - 1e-9))
+    assert cost_at(5.0 + 1e-9) > 1.2 * cost_at(5.0)
+
+
 def test_a_request_is_compared_with_those_of_its_kind() -> None:
     finished = [*same(500, 60.0), *[BilledRequest(1.0, 20.0, 19.0)] * 500]
     per_small = expected_cost([BilledRequest(0.5, 20.0)] * 100, finished) / 100

@@ -12,7 +12,14 @@ import pytest
 
 from helpers.loopback import Answerer, chat, serving
 from wayword.core.errors import BudgetExhausted, ModelError
-from wayword.core.model import Choice, Completion, Sampling, Usage, user
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Sampling,
+    Usage,
+    estimated_tokens,
+    user,
+)
 from wayword.models.middleware.budget import Account
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import Options, wrap
@@ -58,6 +65,20 @@ def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> Non
     assert found == Usage(
         18, 9, 0, 0, estimated=True
     )  # 15 and 7 by the characters, and a fifth
+
+
+def test_the_form_of_an_answer_is_part_of_an_estimated_prompt() -> None:
+    """A schema is read by the model, and billed, as the messages are."""
+
+    def prompt_tokens(words: str) -> int:
+        schema = {"type": "object", "properties": {"room": {"enum": [words]}}}
+        sampling = Sampling(json_schema=schema)
+        return ask(lambda *_: (200, _uncounted(None)), sampling).usage.prompt
+
+    rooms = "kitchen " * 100
+    added = prompt_tokens(rooms) - prompt_tokens("")
+    # rounded up twice
+    assert added == pytest.approx(1.2 * estimated_tokens(rooms), abs=2)
 
 
 @pytest.mark.parametrize(

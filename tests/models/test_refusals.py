@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from wayword.core.secrets import MASK, remember
 from wayword.models.servers import refusals
 from wayword.models.servers.profile import Profile
 from wayword.models.servers.refusals import learn, read, window
@@ -55,6 +56,15 @@ def test_each_wording_has_one_meaning_and_one_lesson(row: dict[str, Any]) -> Non
         if not refusal.teaches:
             assert changes == row["changes"]
         assert row["changes"].items() <= changes.items()
+
+
+@pytest.mark.parametrize("shown", range(0, 31, 3))
+def test_no_part_of_a_key_is_left_where_a_long_message_is_cut(shown: int) -> None:
+    key = "gateway-key-of-thirty-characters"
+    remember(key)
+    before = "x" * (300 - shown)
+    message = read(400, {"message": f"{before}{key} and more"}, ()).message
+    assert message == f"{before}{MASK} and more"[:300]
 
 
 def test_the_table_is_closed_and_known_by_at_least_sixteen_servers() -> None:

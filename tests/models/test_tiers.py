@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,10 +89,15 @@ def test_a_tier_that_was_not_requested_is_billed_too() -> None:
     assert list(model.warnings) == []
 
 
-def test_a_price_of_its_own_counts_for_the_tier() -> None:
-    usage = Usage(1000, 100, tier="flex")
-    assert Price(2.0, 8.0, flex=1.0).of(usage) == pytest.approx(0.0028)
-    assert PRICE.higher(Price(1.0, 9.0, flex=0.7)).flex == 0.7
+@pytest.mark.parametrize("tier", ["flex", "batch"])
+def test_a_tier_costs_one_half_or_its_own_share(tier: str) -> None:
+    usage = Usage(1000, 100, tier=tier)
+    assert PRICE.of(usage) == PRICE.of(replace(usage, tier="")) / 2
+    assert Price(2.0, 8.0, **{tier: 1.0}).of(usage) == pytest.approx(0.0028)
+    assert Price(2.0, 8.0, **{tier: 0.25}).of(usage) == pytest.approx(0.0007)
+    # one half, where only the other price states a share
+    assert getattr(PRICE.higher(Price(1.0, 9.0, **{tier: 0.7})), tier) == 0.7
+    assert getattr(PRICE.higher(Price(1.0, 9.0, **{tier: 0.3})), tier) == 0.5
 
 
 def test_usages_of_two_tiers_have_none() -> None:

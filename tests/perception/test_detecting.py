@@ -8,6 +8,7 @@ import pytest
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Detection
 from wayword.perception.detectors import (
+    PRESETS,
     Quality,
     SimulatedDetector,
     caption,
@@ -121,3 +122,17 @@ def test_unknown_names_and_numbers_are_refused() -> None:
     with pytest.raises(UsageError, match="recall must be at most"):
         detector_called("glip", recall=1.5)
     assert detector_called("glip", recall=0.5).name == "simulated:glip,recall=0.5"
+
+
+def test_stand_ins_are_ranked_as_their_networks_in_every_kind_of_error() -> None:
+    """GLIP grounds best, then OWL, then CLIP; YOLO lists more than OWL and fewer than GLIP."""
+    best, middle, last = (PRESETS[name] for name in ("glip", "owl", "clip"))
+    for field in ("recall", "far", "match"):
+        values = [getattr(each, field) for each in (best, middle, last)]
+        assert values == sorted({*values}, reverse=True), field
+    errors = ("small", "false_alarms", "fade", "spread", "other", "other_spread")
+    for field in errors:
+        values = [getattr(each, field) for each in (best, middle, last)]
+        assert values == sorted({*values}), field
+    assert middle.recall < PRESETS["yolo"].recall < best.recall
+    assert PRESETS["perfect"] == Quality()

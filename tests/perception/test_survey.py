@@ -207,6 +207,26 @@ def test_another_network_or_picture_is_queried_again(tmp_path: Path) -> None:
         assert memory.requests == 36
 
 
+@pytest.mark.parametrize("changed", ["captioner", "detector", "depth", "tagger"])
+def test_networks_of_another_name_share_no_answers(
+    changed: str, tmp_path: Path
+) -> None:
+    class Tags(ColourEyes):
+        async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
+            return [["lamp"]] * len(pictures)
+
+    with closing(AnswerCache(tmp_path / "kept.sqlite")) as kept:
+        memory = Memory(kept)
+        eyes = {kind: Tags() for kind in ("captioner", "detector", "depth", "tagger")}
+        surveyor = Surveyor(layout("discussnav12"), memory=memory, **eyes)
+        asyncio.run(surveyor.look(room(10.0)))
+        asyncio.run(surveyor.look(room(10.0)))
+        assert memory.requests == 3 * 12, "depth is a part of what is detected"
+        eyes[changed].name = "another"
+        asyncio.run(surveyor.look(room(10.0)))
+        assert memory.requests == 4 * 12
+
+
 def test_merging_and_summing_up_are_the_models(
     folder: Path, tmp_path: Path, eyes: ColourEyes
 ) -> None:

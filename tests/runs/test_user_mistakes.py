@@ -93,6 +93,7 @@ LINES = {
         "step": "    def step(self, actor, action):", "world": "    def world(self, episode):",
         "judged": "        return task.episode.id == f\"to_{trajectory.state['place']}\"",
         "moved": "        self.stopped = action == STOP",
+        "tasks": "    tasks = [task(number) for number in (1, 2, 3)]",
     }.items()},
     **{name: AGENT.splitlines().index(text) + 1 for name, text in {
         "Mine": "class Mine(Agent):", "begin": "    async def begin(self, episode):",
@@ -120,6 +121,10 @@ WORLDS = {
     ),
     "no tasks": Mistake(
         "    tasks = [", "    others = [", "line.py:@Lines: Lines has no tasks; set tasks ="
+    ),
+    "tasks that raise": Mistake(
+        "    tasks = [", "    tasks = property(lambda self: self.nothing); others = [",
+        "AttributeError: 'Lines' object has no attribute 'nothing' (D/line.py:@tasks)",
     ),
     "empty tasks": Mistake(
         "(1, 2, 3)]", "()]", "line.py:@Lines: Lines.tasks is empty; give at least one"
@@ -200,6 +205,10 @@ AGENTS = {
         "agent = Mine", "agent = Mine()",
         "mine.py:@assigned: TypeError: Agent.__init__() missing 2 required positional arguments: "
         "'settings' and 'toolkit'; give the class, as in 'agent = Mine', without parentheses",
+    ),
+    "a library that raises at the import": Mistake(
+        "agent = Mine", "import json; agent = json.loads('Mine')",
+        "mine.py:@assigned: JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
     ),
     "no agent": Mistake(
         "agent = Mine", "", "mine.py: the module defines no 'agent'; end it with"

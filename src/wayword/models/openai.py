@@ -272,7 +272,7 @@ class OpenAIModel(Model):
             raise
         except _UNREADABLE as error:
             line = f"{self._server.address} sent an unreadable reply: {type(error).__name__}"
-            line = redacted(f"{line}: {error}"[:300])
+            line = redacted(f"{line}: {error}")[:300]
             raise ModelError(line, retryable=True, billed=bill.usage or None) from None
 
     async def _sample_all(

@@ -40,7 +40,7 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
         listed = [listed]
     rows = [row for row in as_list(listed) if row is not None]
     if not rows or not all(isinstance(row, dict) for row in rows):
-        shown = json.dumps(answer, default=str)[:120]
+        shown = redacted(json.dumps(answer, default=str))[:120]
         raise ModelError(f"the server's reply has no choices: {shown}", retryable=True)
     # They may be listed in the order in which they ended.
     return sorted(rows, key=lambda row: next(iter(_counts([row], "index")), 0))

@@ -110,7 +110,7 @@ class OpenAIForm:
         job = await read_json(server, "GET", self.job_route(job_id))
         state = self.state_of(job)
         if not state:
-            shown = redacted(json.dumps(job)[:200])
+            shown = redacted(json.dumps(job))[:200]
             raise Missing(f"the reply about the batch {job_id} has no state: {shown}")
         if state in _ALL_PROCESSED | _CUT_SHORT:
             return job
@@ -229,7 +229,7 @@ async def read_json(
     try:
         return json.loads(reply)
     except ValueError:
-        text = reply[:120].decode(errors="replace")
+        text = redacted(reply.decode(errors="replace"))[:120]
         problem = f"the server's reply about a batch is not JSON: {text!r}"
         raise ModelError(problem, retryable=True, away=True) from None
 

@@ -312,7 +312,7 @@ class BatchConnection(Connection):
         none, and an error is not billed.
         """
         if result.status in (NOT_PROCESSED, LOST):
-            problem = redacted(json.dumps(result.reply)[:200])
+            problem = redacted(json.dumps(result.reply))[:200]
             line = f"{self.address} has no answer to a request of a batch: {problem}"
             error = ModelError(line, retryable=True)
             if result.status == LOST:
@@ -386,7 +386,7 @@ class BatchConnection(Connection):
         except ModelError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - no call may wait forever, or be paid twice
-            line = redacted(f"{type(error).__name__}: {error}"[:200])
+            line = redacted(f"{type(error).__name__}: {error}")[:200]
             line = f"the batch {batch} cannot be stored or read: {line}"
             failure = ModelError(line, fatal=True)
         finally:

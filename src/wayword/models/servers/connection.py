@@ -661,7 +661,7 @@ def model_error(
     if isinstance(error, aiohttp.ClientError):
         # its text may contain the address, with a key in the query
         problem = str(getattr(error, "message", "") or error)
-        problem = redacted(" ".join(problem.split())[:120]) or type(error).__name__
+        problem = redacted(" ".join(problem.split()))[:120] or type(error).__name__
         line = f"{address} sent an unreadable reply: {problem}"
         is_encoded = "content-encoding" in problem.lower()
         return ModelError(line, retryable=not is_encoded, fatal=is_encoded)

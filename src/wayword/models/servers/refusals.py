@@ -139,7 +139,7 @@ def _message(error: Json, text: str) -> str:
     named = [leaf.partition("=") for leaf in leaves]
     values = [value for name, _, value in named if name in _table()["messages"]]
     line = " ".join("; ".join(values[:2]).split()) or " ".join(text.split())
-    return redacted(line[:_MOST_SHOWN]).rstrip(".")
+    return redacted(line)[:_MOST_SHOWN].rstrip(".")
 
 
 def _named(text: str, sent: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.datasets.two_phase import TwoPhase
 from wayword.worlds.household.goals import Held, HouseholdReference
 from wayword.worlds.indoor.world import IndoorWorld
+from wayword.worlds.objectnav.world import SolvableSearches
 
 
 class Schooled(SmallHouse):
@@ -137,11 +138,20 @@ def test_the_two_phase_test_is_solved() -> None:
         assert world.state()["place"] == task.reference.room  # type: ignore[attr-defined]
 
 
-def test_a_task_without_a_public_answer_is_refused_by_name() -> None:
+@pytest.mark.parametrize(
+    ("kind", "missing"), [("gold", "path to follow"), ("shortest", "goal to go to")]
+)
+def test_a_task_without_a_public_answer_is_refused_by_name(
+    kind: str, missing: str
+) -> None:
     house = SmallHouse()
     unknown = Task(Episode("x", "Go.", "small", {}), Reference("x"))
-    with pytest.raises(UsageError, match="episode x has no published goal to go to"):
-        house.plan(unknown, house.world(unknown.episode), "agent", "shortest")
+    world = house.world(unknown.episode)
+    line = f"episode x has no published {missing}"
+    with pytest.raises(UsageError, match=line):
+        house.plan(unknown, world, "agent", kind)
+    with pytest.raises(UsageError, match=line):
+        SolvableSearches.make_plan(Unsolved(), unknown, world, "agent", kind)
 
 
 class Unsolved(Dataset):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from math import exp, isclose
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wayword.metrics import paths
+from wayword.metrics import definitions, paths
+from wayword.metrics.definitions import Metric
 from wayword.metrics.indoor import measure
 from wayword.metrics.paths import Floats
 
@@ -133,3 +135,20 @@ def test_paths_of_less_than_a_metre_are_paths() -> None:
         )
     )["spl"].tolist()
     assert (straight, roaming) == (1.0, 0.5 / 1.5)
+
+
+def test_rates_are_better_higher_and_what_is_spent_lower() -> None:
+    tables = [table for table in vars(definitions).values() if isinstance(table, tuple)]
+    metrics = {each for each in chain(*tables) if isinstance(each, Metric)}
+    assert len(metrics) > 80
+    directed: dict[tuple[bool, str | None], set[str]] = {}
+    for metric in metrics:
+        place = metric.kind == "rate", metric.better
+        directed.setdefault(place, set()).add(metric.key)
+    assert directed.pop((True, "lower")) == {"cut_off", "rejection_rate"}
+    # what an episode allows, and what was done, are neither good nor bad
+    assert directed.pop((True, None)) == {"chance", "escalated"}
+    lengths = {"low_level", "steps", "turns", "verdicts", "tl"}
+    tokens = {"cache_written_tokens", "reasoning_tokens", "reused_tokens"}
+    assert directed.pop((False, None)) == lengths | tokens
+    assert directed.keys() == {(True, "higher"), (False, "lower")}

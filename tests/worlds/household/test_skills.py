@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
@@ -131,9 +132,14 @@ def test_slicing_fetches_a_knife_and_lays_it_alongside() -> None:
 
 
 def test_who_is_tidy_shuts_what_it_opened_and_others_leave_it() -> None:
-    for tidy in (False, True):
+    ways: list[Callable[[Skills], ActionPlan]] = [
+        lambda skills: skills.take("knife"),
+        lambda skills: skills.put("apple", "safe"),
+        lambda skills: skills.put_near("apple", "safe", (0.4, 0.4), 0.5),
+    ]
+    for skill, tidy in product(ways, (False, True)):
         world = started()
-        done(world, lambda skills: skills.take("knife"), tidy)
+        done(world, skill, tidy)
         assert world.state()["objects"]["safe"]["open"] is not tidy
 
 

@@ -71,6 +71,21 @@ def test_a_curve_is_drawn_over_log_length(cards: Path) -> None:
     assert page.curve({**track, "h50": [8.0, 4.0, 16.0]}).h50 == places[1]
 
 
+def test_all_of_a_curve_lies_in_its_picture(cards: Path) -> None:
+    for name in ("gold", "random"):
+        text = (cards / name / page.PAGE).read_text()
+        ((width, height, inside),) = re.findall(
+            r'<svg viewBox="0 0 (\d+) (\d+)" class="horizon"(.*?)</svg>',
+            text,
+            re.DOTALL,
+        )
+        points = re.findall(r'x="([\d.]+)" y="([\d.]+)"', inside)
+        points += re.findall(r"([\d.]+),([\d.]+)", inside)
+        assert len(points) > 5
+        assert max(float(x) for x, _ in points) <= float(width)
+        assert max(float(y) for _, y in points) <= float(height)
+
+
 def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     cards: Path, tmp_path: Path
 ) -> None:

@@ -38,7 +38,21 @@ def test_only_episodes_of_both_runs_are_compared(
     assert [row["episodes"] for row in rows] == [pairs] * bool(pairs)
     for row in rows:
         assert (row["kind"], row["tracks"]) == (KIND, [TRACK.name])
-        assert (row["clean"], row["perturbed"], row["loss"][0]) == (1.0, 0.0, 1.0)
+        assert (row["clean"], row["perturbed"]) == (1.0, 0.0)
+        mean, low, high = row["loss"]
+        assert -1.0 <= low < mean == high == 1.0, "no loss is above all"
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_no_difference_of_sight_is_above_all_or_below_none(won: bool) -> None:
+    """Five places, all of which only one of both conditions solves."""
+    names = [f"follow/h{number}_0" for number in range(5)]
+    gap = 1.0 if won else -1.0
+    mean, low, high = sight._difference(
+        dict.fromkeys(names, won), dict.fromkeys(names, not won)
+    )
+    assert mean == gap
+    assert -1.0 <= low <= mean <= high <= 1.0
 
 
 def test_an_episode_that_failed_is_lost_unless_it_was_finished_later(

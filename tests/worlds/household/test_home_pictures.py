@@ -22,6 +22,8 @@ from wayword.datasets.household import dataset
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.render.parts import home_kinds, home_look
+from wayword.worlds.household import picture
+from wayword.worlds.household.scene import Door
 from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "pictures_household.json"
@@ -186,6 +188,33 @@ def test_a_held_object_is_seen_and_keeps_its_mark() -> None:
     assert eyes.marks["apple_1"] == before["apple_1"]
     number = world.house.actors["agent"].names.index["apple_1"] + 1
     assert pixels(eyes)[number] > LARGE
+    # A mark is on the pixels of the object that it names.
+    kinds = painter.kinds(world)
+    marks = painter.marks(world, "agent")
+    assert marks[number].name == "apple_1"
+    for place in marks.keys() & kinds.keys():  # doors have marks, too
+        kind, _, _ = marks[place].name.rpartition("_")
+        assert kind.replace("_", " ") == kinds[place]
+
+
+@pytest.mark.parametrize("along", [(1, 0), (0, 1), (-1, 0), (0, -1)])
+def test_a_door_opens_to_the_left_of_its_posts_whatever_its_direction(
+    along: tuple[int, int],
+) -> None:
+    (x, y), left = along, (-along[1], along[0])
+    door = Door("door", (2.0, 3.0), (2.0 + x, 3.0 + y))
+    closed = picture._door_placement(door, 0, False)
+    assert closed.front == left
+    middle = (2.0 + x / 2, 3.0 + y / 2)
+    # half a thickness of 0.05 m behind the doorway's middle
+    back = (middle[0] - 0.025 * left[0], middle[1] - 0.025 * left[1])
+    assert closed.back == pytest.approx(back, abs=1e-3)
+    opened = picture._door_placement(door, 0, True)
+    assert opened.front == along
+    # of 0.92 m, half of it lies to either side of its middle
+    back = (2.0 + 0.46 * left[0], 3.0 + 0.46 * left[1])
+    assert opened.back == pytest.approx(back, abs=1e-3)
+    assert (closed.extents[0], opened.extents[0]) == (1.0, 0.92)
 
 
 @pytest.mark.skipif(not LONG, reason="timed: on idle cores, in the long form")

@@ -539,6 +539,19 @@ def test_scene_answers_of_a_visited_viewpoint_are_reused(remembers: bool) -> Non
     assert asks == [True, True, not remembers]
 
 
+@pytest.mark.parametrize("rejected", [1, 2])
+def test_after_a_rejected_answer_the_descriptions_in_use_still_hold(
+    rejected: int,
+) -> None:
+    answers = by_step(*[["bananas"]] * rejected, [go(1)], [go("Stop")])
+    settings = replace(FREE, scene="asked", scene_memory=False)
+    trajectory = play(DiscussNav, settings, council(answers))
+    asks = [
+        any(call.role == "scene" for call in step.calls) for step in trajectory.steps
+    ]
+    assert asks == [True, *[False] * rejected, True]
+
+
 def test_a_remembered_answer_speaks_of_the_direction_it_is_reused_for() -> None:
     memory = SceneMemory()
     memory.keep(

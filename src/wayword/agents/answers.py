@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, dropwhile, islice, takewhile
@@ -36,6 +36,7 @@ from wayword.agents.legal import (
     is_nothing,
     normalize,
     pick,
+    row,
     strip_marker,
 )
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
@@ -45,6 +46,7 @@ from wayword.core.model import Completion, Message, Model, Sampling
 from wayword.core.visible import single_line
 from wayword.models.parts.calling import object_schema
 from wayword.models.parts.decoding import (
+    cut,
     is_quoted,
     json_values,
     plain,
@@ -68,15 +70,10 @@ one_line = partial(single_line, most=LONGEST_THOUGHT)
 
 _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
-_CUT_OFF = frozenset(
-    {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
-)
+_CUT_OFF = row("length max_tokens model_length model_context_window_exceeded")
 """Finish reasons of backends for an answer that ended at its token limit."""
-_WITHHELD = frozenset(
-    {
-        *("content_filter", "safety", "recitation", "prohibited_content", "refusal"),
-        *("sensitive", "blocklist", "spii"),
-    }
+_WITHHELD = row(
+    "content_filter safety recitation prohibited_content refusal sensitive blocklist spii"
 )
 """Finish reasons of backends for an answer that a filter held back, which may then be empty."""
 _TOKEN = re.compile(
@@ -115,10 +112,8 @@ class Reply:
         text = as_objects(plain(text))
         # The first text between special tokens: those before it are the beginning of a turn.
         text = next(filter(str.strip, _TOKEN.split(text)), "")
-        # The earliest of the stop texts, whatever their order.
-        stops = [at for at in map(text.find, stop) if at >= 0]
-        if stops:
-            text = text[: min(stops)]
+        text, finish = cut(text, "", stop)
+        if finish:
             cut_off = ""
         # Half a word might be read as another name.
         if cut_off and (unfinished := _UNFINISHED_WORD.match(text[::-1])):
@@ -190,12 +185,11 @@ _NUMBER = r"(?:#?\d{0,3}|\([\w/ ]{1,12}\))"  # "Action 1", "Action (final)"
 _ADJECTIVES = (
     r"(?:(?:the|my|next|final|chosen|selected|recommended|best)[ \t_]{1,3}){0,2}"
 )
-_COLUMNS = r"[^\n]*\|[^\n]*\w|[^\n]*\n[ \t|:]*--"  # of a table, whose head is no label
+_TABLE = re.compile(r"^[^|\n]*\|.*\n(?=.*--)[ \t|:-]+$(?:\n[^|\n]*\|.*)*", re.MULTILINE)
+"""A table of Markdown: its head, the rule below it, and its rows."""
+_CELL_END = re.compile(r"[ \t*`]*\|[ \t*`]*")
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
-_INVENTED = "observation"
-_AROUND_OBJECTS = " \t\r\n[],"
-"""What is left of a list of objects once they are read."""
-_ACTION_FIELDS = {"action", "act", "action_input", "prediction"}
+_ACTION_FIELDS = frozenset(row("action act action_input prediction"))
 FENCE = re.compile(
     r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])",
     re.I,
@@ -239,12 +233,15 @@ def fields(
     the answer.
     """
     # Longer texts are rejected anyway.
-    text = text[:LONGEST]
+    text = _TABLE.sub(partial(_as_lines, names), text[:LONGEST])
     values: dict[str, list[Json]] = {}
     outside = []  # the text between the objects
     end = 0
     # Objects first; what is outside of them may hold labeled lines.
-    for value, start, object_end in _objects(text, names):
+    found = json_values(text, "{", lambda value: value.keys() & names, _DECODER)
+    for value, start, object_end in found:
+        if is_quoted(text, start):
+            continue
         outside.append(text[end:start])
         end = object_end
         for name, given in value.pairs:
@@ -266,7 +263,8 @@ def fields(
         # Up to the next label, or to the closing tag.
         body = rest[label.end() : end].split(f"</{written}>")[0]
         body = body.strip(" \t\r\n*")
-        if not body.strip(_AROUND_OBJECTS):
+        # What is left of a list of objects once they are read
+        if not body.strip(" \t\r\n[],"):
             body = ""
         if values.get(name) == [""]:  # a label that only announced this one
             values[name] = []
@@ -280,17 +278,28 @@ def fields(
     return AnswerFields(values, FENCE.sub("", before).strip(), bool(outside))
 
 
+def _as_lines(names: Collection[str], table: re.Match[str]) -> str:
+    """Return a table with a column of one of the names as lines with labels, any other as it is."""
+    lines = table[0].splitlines()
+    head, _, *rows = (_CELL_END.split(line.strip(" \t|*`")) for line in lines)
+    if not rows or not {_WORD_GAP.sub("_", cell.lower()) for cell in head} & {*names}:
+        return table[0]
+    pairs = chain.from_iterable(zip(head, row, strict=False) for row in rows)
+    return "\n".join(map(": ".join, pairs))
+
+
 @lru_cache(maxsize=64)
 def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Match ``Action:``, ``**Action 1:**``, ``- action :``, ``<action>``, and headings without a
     colon; also ``Observation:``, which is never the model's to write after an action."""
     # Longest first, so that ``action_input`` is not read as ``action``.
-    longest_first = sorted({*names, _INVENTED}, key=len, reverse=True)
+    longest_first = sorted({*names, "observation"}, key=len, reverse=True)
     spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
     name = f"({'|'.join(spelled)})"
     with_colon = (
         rf"{_LINE_START}{_ADJECTIVES}{name}{_DECORATION}{_NUMBER}{_DECORATION}"
-        rf"(?:[:：=→]|\|(?!{_COLUMNS})|->|[-–—]\s)"
+        # The head of a table of several columns is no label.
+        r"(?:[:：=→]|\|(?![^\n]*\|[^\n]*\w)|->|[-–—]\s)"
     )
     in_brackets = rf"[ \t]{{0,8}}[\[【]{name}[\]】][ \t]{{0,8}}[:：]?"
     heading_start = rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)"
@@ -308,24 +317,14 @@ def items(text: str) -> list[str]:
     """
     text = text[:LONGEST]
     # A JSON list wins over lines.
-    for value, _, _ in json_values(text, "[", _is_list_of_texts):
+    for value, _, _ in json_values(
+        text, "[", lambda found: found and all(isinstance(item, str) for item in found)
+    ):
         return list(value)
     lines = text.splitlines()
     # The list begins at its first marker.
     from_first = dropwhile(lambda line: not MARKER.match(line), lines)
     return [strip_marker(line) for line in takewhile(MARKER.match, from_first)]
-
-
-def _objects(text: str, names: Collection[str]) -> Iterator[tuple[_Object, int, int]]:
-    """Return the JSON objects in a text that have at least one of the names."""
-    for found in json_values(text, "{", lambda value: value.keys() & names, _DECODER):
-        if not is_quoted(text, found[1]):
-            yield found
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    """True for a list of texts that is not empty."""
-    return bool(value) and all(isinstance(item, str) for item in value)
 
 
 class _Object(dict[str, Any]):
@@ -336,7 +335,7 @@ class _Object(dict[str, Any]):
         named = [
             (_WORD_GAP.sub("_", key.strip().lower()), value) for key, value in pairs
         ]
-        self.is_call = bool(_CALL_ARGUMENTS & dict(named).keys())
+        self.is_call = any(name in ARGUMENT_FIELDS for name, _ in named)
         # A call inside an action is the action itself.
         for name, value in named:
             if name in _CALLED and isinstance(value, _Object) and value.is_call:
@@ -349,25 +348,14 @@ class _Object(dict[str, Any]):
 
 
 _WORD_GAP = re.compile(r"[\s_]+")
-_CALLED = frozenset(
-    {"action", "name", "tool", "tool_name", "function", "function_call"}
-)
-_VERB_KEYS = ("type", "action_type", "verb", "name", "action")
+_CALLED = row("action name tool tool_name function function_call")
+_VERB_KEYS = row("type action_type verb name action")
 """Keys of the verb in an action that is an object."""
-_CALL_ARGUMENTS = frozenset(
-    {
-        "argument",
-        "arguments",
-        "args",
-        "action_args",
-        "action_arguments",
-        "parameters",
-        "params",
-        "action_input",
-        "tool_input",
-    }
+ARGUMENT_FIELDS = row(
+    "action_args action_arguments action_input args argument arguments parameters params tool_input"
 )
-"""Names of a call's verb and of its arguments in the forms of tool calls."""
+"""Names of a call's verb and of its arguments in the forms of tool calls. LangChain's form has the
+action's name and its input on two lines."""
 _DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
 
 
@@ -467,8 +455,8 @@ class Field:
             else:
                 entries.append(each)
         # Empty entries and those that say "none" are left out.
-        nonempty = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
-        lines = [one_line(strip_marker(text)) for text in nonempty]
+        nonempty = filter(str.strip, map(str, entries))
+        lines = map(one_line, map(strip_marker, islice(nonempty, MOST_VALUES)))
         return [line for line in lines if not is_nothing(line)]
 
 
@@ -534,12 +522,8 @@ MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far s
 # Brackets around an argument that are opened; no real answer has more
 DEEPEST_ARGUMENT = 5
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
-ACTION_NAMES = (
-    *("next_action", "actions", "action_type", "command", "final_answer", "answer"),
-)
+ACTION_NAMES = row("next_action actions action_type command final_answer answer")
 """Names of the action that models use in place of the requested one."""
-ARGUMENT_FIELDS = tuple(sorted(_CALL_ARGUMENTS))
-"""Fields of the argument. LangChain's form has the action's name and its input on two lines."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -606,11 +590,11 @@ class StrategyRecipe(AnswerForm):
         else:
             listed = dict.fromkeys([*map(str, space.listed), *space.open_verbs])
             action = replace(self.action, choices=listed)
+        parts = [*self.sections, action]
         # An argument is needed only if some action takes text.
-        if not space.open_verbs:
-            return AnswerForm(*self.sections, action).schema(length)
-        argument = Field(ARGUMENT, length=max(MESSAGE_LENGTH, length))
-        return AnswerForm(*self.sections, action, argument).schema(length)
+        if space.open_verbs:
+            parts.append(Field(ARGUMENT, length=max(MESSAGE_LENGTH, length)))
+        return AnswerForm(*parts).schema(length)
 
     def decision(self, answer: str | Reply, legal: Legal) -> StrategyAnswer:
         """Parse labeled lines, or the JSON object of :meth:`schema_for`, to one legal action or a
@@ -727,8 +711,6 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     # Labels are found at the beginning of lines and after semicolons.
     names = [name for name, _ in section.parts]
     parts: dict[str, str] = {}
-    if not names:
-        return parts
     label = rf"(?i)(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
     for value in values:
         given = value
@@ -742,24 +724,23 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
     return parts
 
 
+_escaped = partial(re.compile(r"([\\.^$*+?()\[\]{}|/])").sub, r"\\\1")
+"""A word whose signs with a meaning in expressions are escaped."""
+
+
 def pattern(space: ActionSpace) -> str:
     """Return a regular expression for the listed actions: each verb once, with the words for each
     argument. It also matches unlisted combinations, which the parser rejects."""
-    # One slot per verb and number of arguments, with the words for each position.
-    # Dictionaries without values, because a set would not keep the order.
-    slots: dict[tuple[str, int], list[dict[str, None]]] = {}
+    # The arguments of each verb, by their number.
+    rows: dict[tuple[str, int], list[Sequence[str]]] = {}
     for action in space.listed:
         words = action.arguments
-        options = slots.setdefault(
-            (action.name, len(words)),
-            [{} for _ in words],
-        )
-        for option, word in zip(options, words, strict=True):
-            # Signs with a meaning in expressions are escaped.
-            option[re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)] = None
+        rows.setdefault((action.name, len(words)), []).append(words)
     patterns = []
-    for (verb, count), options in slots.items():
-        arguments = ", ".join(f"({'|'.join(each)})" for each in options)
+    for (verb, count), listed in rows.items():
+        # Each word of a position once: a set would not keep the order.
+        columns = map(dict.fromkeys, zip(*listed, strict=True))
+        arguments = ", ".join(f"({'|'.join(map(_escaped, each))})" for each in columns)
         if count:
             verb = rf"{verb}\[{arguments}\]"
         patterns.append(verb)
@@ -771,17 +752,10 @@ def pattern(space: ActionSpace) -> str:
 # DiscussNav).
 
 # Words that end the walk, in place of a name
-STOP_WORDS = (
-    "stop",
-    "finish",
-    "finished",
-)
-# The tool's name in NavGPT's prompts; the chosen name is its input
-_TOOL_NAME = "action maker"
-_NAME_FIELDS = ("prediction", "action")  # fields that hold the name
+STOP_WORDS = row("stop finish finished")
 
 Decoding = Literal["constrained", "free"]
-_PICK_FIELDS = ("answer", "final_answer", "object", "choice", "direction")
+_PICK_FIELDS = row("answer final_answer object choice direction")
 """Labels and JSON fields that models put before the name."""
 
 
@@ -823,10 +797,9 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     return reply.reject(picked.kind, reason)
 
 
-_VERDICTS = {
-    **dict.fromkeys(("true", "yes", "1"), True),
-    **dict.fromkeys(("false", "no", "0", "none", "not yet"), False),
-}
+_VERDICTS = dict.fromkeys(row("true yes 1"), True) | dict.fromkeys(
+    row("false,no,0,none,not yet", ","), False
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -856,16 +829,16 @@ def read_choice(
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     # Every label that models use for the name.
-    names = {"thought", "arrived", "final_answer", *_NAME_FIELDS, *ARGUMENT_FIELDS}
+    names = {
+        *row("thought arrived final_answer prediction action"),
+        *ARGUMENT_FIELDS,
+    }
     read = fields(reply.text, names)
     thought = read.line("thought")
     if read.values and not (read.is_json and thought):
         thought = one_line(f"{read.before} {thought}")
 
-    def reject(kind: RejectionKind, reason: str) -> Rejection:
-        """Reject the answer, keeping its thought."""
-        return reply.reject(kind, reason, thought)
-
+    reject = partial(reply.reject, thought=thought)
     # "Arrived" decides alone, if it is clear: "**True.**", 1, "no".
     arrived = {
         _VERDICTS.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")
@@ -892,39 +865,30 @@ def read_choice(
         return NamedAnswer(thought, picked if picked in legal else None)
     # No name at all: the advice depends on the form.
     if not words:
+        problem = f"the answer has no {missing_fields}"
         if reply.opens_json and not read.is_json:
-            return reject("no_action", BROKEN_JSON)
-        return reject("no_action", f"the answer has no {missing_fields}")
+            problem = BROKEN_JSON
+        return reject("no_action", problem)
     # "None" as an action names nothing.
     if is_nothing(words[0]):
         return reject("empty", "the action named no ID")
     if isinstance(picked, Refusal) and picked.kind != "unknown":
         return reject(picked.kind, picked.reason)
-    return reject(*_impossible(words[0].strip(AROUND), legal, other_names, kind))
-
-
-def _impossible(
-    name: str,
-    legal: Collection[str],
-    other_names: Collection[str],
-    kind: str,
-) -> tuple[RejectionKind, str]:
-    """Return why a name cannot be chosen."""
-    options = ", ".join(legal) or "none"
+    name = words[0].strip(AROUND)
+    advice = f"choose one of: {', '.join(legal) or 'none'}"
     if name in other_names:
         problem = "cannot be reached from here in one move"
-        return "illegal", f"{name[:80]!r} {problem}; choose one of: {options}"
-    return "unknown", f"{name[:80]!r} is not {kind}; choose one of: {options}"
+        return reject("illegal", f"{name[:80]!r} {problem}; {advice}")
+    return reject("unknown", f"{name[:80]!r} is not {kind}; {advice}")
 
 
-_ARRIVED = re.compile(
-    r"\b(?:finish(?:ed)?|stop(?:ped|ping)?|done|arrived|reached|completed?|accomplished|yes|success\w*"
-    r"|there(?! (?:is|are))|here|at (?:the |my |our )?(?:goal|destination|target|end))\b"
-)
-_ONWARD = re.compile(
-    r"\b(?:keep|continue|continuing|go|going|walk|walking|head|heading|move|moving|turn|turning"
+_PROGRESS = re.compile(
+    r"\b(?:(finish(?:ed)?|stop(?:ped|ping)?|done|arrived|reached|completed?|accomplished|yes|success\w*"
+    r"|there(?! (?:is|are))|here|at (?:the |my |our )?(?:goal|destination|target|end))"
+    r"|keep|continue|continuing|go|going|walk|walking|head|heading|move|moving|turn|turning"
     r"|proceed|proceeding|reach|arrive|further|still)\b"
 )
+"""Words that say that the agent has arrived (the group) or goes on: the first ones count."""
 _AHEAD = re.compile(r"\b(?:reach|arrive)\b")
 """Words of the way there whose negation ends no walk, unlike that of "moving"."""
 _NOT_YET = re.compile(
@@ -949,13 +913,10 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
     says_arrived = False
     # Clause by clause, since one may take back another.
     for number, clause in enumerate(clauses(line)):
-        arrived = _ARRIVED.search(clause)
-        onward = _ONWARD.search(clause)
-        if not (arrived or onward):
+        progress = _PROGRESS.search(clause)
+        if progress is None:
             continue
-        is_positive = arrived is not None and not (
-            onward and onward.start() < arrived.start()
-        )
+        is_positive = progress[1] is not None
         if _FAILED.search(clause) or (is_positive and _NOT_YET.search(clause)):
             is_positive = False
         elif is_negation(clause):  # "not there" goes on, "not moving" does not
@@ -993,8 +954,8 @@ def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
     tool, unless it is legal."""
     inputs = answer.texts(*ARGUMENT_FIELDS)
     predictions = answer.texts("prediction")
-    actions = answer.texts("action")
-    actions = [words for words in actions if normalize(words) != _TOOL_NAME]
+    # The tool's name in NavGPT's prompts: the chosen name is its input.
+    actions = [w for w in answer.texts("action") if normalize(w) != "action maker"]
     if _stated([*inputs, *predictions]):
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
     choices = [*inputs, *dict.fromkeys(predictions), *actions]

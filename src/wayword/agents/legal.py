@@ -41,27 +41,28 @@ MOST_WORDS = 20  # maximum arguments that words are split into; no action has as
 EXAMPLES = 12  # maximum legal actions named in a refusal
 MOST_LINES = 40  # lines of an answer that are searched for a second choice
 
-AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」"
+row = str.split
+"""The words of a table's row."""
+AROUND = " \t\r\n\u00a0\u200b`'\"*“”‘’「」『』«»‹›„‟‚‛"
 """Quotes, emphasis and white space to strip from a name or an action."""
 MARKER = re.compile(
     r"^\s*(?:[-•](?!\d)\s*|[*>+]\s+|[①-⑳]\s*|\(?\d{1,3}\s*[.):、](?!\d)\s*)"
 )
 """A bullet or a number at the beginning of a line; ``-1`` is a negative number."""
-FLAT_ARGUMENTS = (
-    *("object", "item", "target", "receptacle", "container", "destination"),
-    *("location", "place", "room", "direction", "message", "text"),
+FLAT_ARGUMENTS = row(
+    "object item target receptacle container destination location place room direction message text"
 )
 """Keys of arguments, in the order in which actions take them:
 ``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _ORDER = (*FLAT_ARGUMENTS, "x", "y")
-REMARKS = frozenset({"reason", "reasoning", "thought", "explanation", "confidence"})
+REMARKS = frozenset(row("reason reasoning thought explanation confidence"))
 """Keys next to those of arguments that are none."""
 
 T = TypeVar("T")
 
 # Punctuation of English and Chinese answers alike.
 _END_PUNCTUATION = ".,;:!。，；！"
-_CLOSING = dict(zip("[({（【［《〈", "])}）】］》〉", strict=True))
+_CLOSING = dict(zip("[({（【［《〈〔｛", "])}）】］》〉〕｝", strict=True))
 _WORD = re.compile(r"(?:(?<!\w)-(?=\d))?[^\W_]+")
 """A word, or a number with its sign: ``-1`` is not ``1``."""
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
@@ -80,7 +81,7 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
-    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|walk|to|towards?|frontier|view|exit|candidate|number)"
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
     r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
     re.I,
 )
@@ -91,33 +92,55 @@ _HEAD_END = re.compile(
     re.I,
 )
 """The ends that a bare option can have."""
+_OR = (
+    r"(?:\b(?:or|either|else|otherwise|alternatively|versus|vs|oder|sonst|entweder|ou|sinon|o|sino|oppure"
+    r"|или|либо|veya|hoặc|lub|albo|या)\b|或者?|還是|还是|または|又は|もしくは|또는|혹은|أو)"
+)
+"""Words between two options of which either is meant, in the languages that models answer in."""
 _JOINER = re.compile(
-    r"(?:[\s,;.!/&+|)\]>`'\"*→。，；]|->|\d{1,2}[.)]\s"
-    r"|\b(?:and|then|or|next|finally|afterwards?|maybe|perhaps)\b"
+    rf"(?:[\s,;.!/&+|)\]>`'\"*→。，；、]|->|\d{{1,2}}[.)]\s|[(（](?=\s?{_OR})|{_OR}"
+    r"|\b(?:and|then|next|finally|afterwards?|maybe|perhaps|und|dann|et|puis|luego|и|затем)\b"
+    r"|然后|然後|接着|和|そして|그리고"
     r"|\W{0,8}\b(?:actually|wait|no|sorry|correction|scratch that|i mean)\b\W{0,8})*",
     re.I,
 )
 """Text between the options of a list, or from an option to the one that corrects it."""
-_EXCLUDED = re.compile(r"\W*(?:not|never)\s+", re.I)
+_OR_ARGUMENT = re.compile(rf"[\s,;]*{_OR}\s*[\[(（]", re.I)
+"""A second argument of a call: ``rotate[30] or [-30]``."""
+_SEVERAL_NAMES = re.compile(rf"{_OR}|[/|&]", re.I)
+"""Signs that the name of an object is two names; those that have one are listed."""
+_EXCLUDED = re.compile(r"^\W*(?:not|never)\s+", re.I)
 _REPEATED = re.compile(
     r"\W*(?:[x×]\s?)?(?:[2-9]|1\d|20)\s?(?:times|steps|x|×)?[^\w°]*$", re.I
 )
 """A count after an action: ``forward * 3``."""
-_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth"
-_CARDINALS = "zero one two three four five six seven eight nine ten"
+_NUMBERS = """zero zeroth 零 ⓪, one first 一 ①, two second 二 ②, three third 三 ③,
+four fourth 四 ④, five fifth 五 ⑤, six sixth 六 ⑥, seven seventh 七 ⑦, eight eighth 八 ⑧,
+nine ninth 九 ⑨, ten tenth 十 ⑩"""
 _NUMBER_WORDS = {
     word: str(number)
-    for words in (_CARDINALS, _ORDINALS)
-    for number, word in enumerate(words.split())
+    for number, words in enumerate(_NUMBERS.split(","))
+    for word in words.split()
 }
 _NUMBER = re.compile(
     r"(?:no\.?\s*|第)?0*(\d+)(?:\.0+|st|nd|rd|th|号|个|個|番)?(?: one)?", re.I
 )
 """A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``."""
+_POINTS = (
+    "n=north e=east s=south w=west ne=northeast se=southeast sw=southwest nw=northwest"
+)
+_ABBREVIATED = dict(point.split("=") for point in _POINTS.split())
+"""Points of the compass by their abbreviations."""
+_MEASURED = re.compile(
+    r"[-+]?\d[\d.]*\s?(?:[°º%]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)", re.I
+)
+"""An angle, a distance or a percentage, which is no number of an option."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
 )
-_HEDGE = re.compile(r"\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b")
+_HEDGE = re.compile(
+    r"\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b", re.I
+)
 _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
     re.I,
@@ -173,7 +196,7 @@ _NOTHING = re.compile(
 
 def is_nothing(value: object) -> bool:
     """True if a field is empty or says so: ``N/A``, ``None (no input needed)``."""
-    return value is None or _NOTHING.fullmatch(str(value)[:100]) is not None
+    return _NOTHING.fullmatch(str(value)[:100]) is not None
 
 
 def in_order(named: Iterable[tuple[str, T]]) -> list[T]:
@@ -206,18 +229,17 @@ class _Option:
     def objection(self, begins_option: Callable[[str], object]) -> RejectionKind | None:
         """Return why the tail leaves open which option is meant; None if it is thought."""
         # A second option after the first leaves open which one is meant.
-        joiner = _JOINER.match(self.tail)
-        if joiner is not None and begins_option(self.tail[joiner.end() :]):
+        if begins_option(_JOINER.sub("", self.tail, count=1)):
             return "several_actions"
         if self.is_call:
-            return None
+            return "several_actions" if _OR_ARGUMENT.match(self.tail) else None
         # "left, not right" confirms the option; "left? no" takes it back.
-        excluded = _EXCLUDED.match(self.tail)
-        if excluded is not None and begins_option(self.tail[excluded.end() :]):
+        excluded = _EXCLUDED.sub("", self.tail, count=1)
+        if excluded != self.tail and begins_option(excluded):
             return None
         if _TAKEN_BACK.match(self.tail):
             return "no_action"
-        if _HEDGE.match(self.tail.lower()):
+        if _HEDGE.match(self.tail):
             return "unknown"
         return None
 
@@ -243,6 +265,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     """
     # Models add quotes, bullets and thoughts around a name.
     words = words[:LONGEST].strip(AROUND)
+    if not any(map(_MEASURED.search, names)):
+        words = _MEASURED.sub("…", words)
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
     if not lines:
         return Refusal("empty", "no option was named")
@@ -277,6 +301,7 @@ class _Names:
         # Two names may be equal in lower case: then neither is found by it.
         for each in names:
             self._by_key.setdefault(normalize(each), []).append(each)
+        self._by_letters = {key.replace(" ", ""): key for key in self._by_key}
 
     def match(self, text: str) -> str | None:
         """Return the name that a text consists of."""
@@ -289,7 +314,9 @@ class _Names:
         word = normalize(bare).removesuffix(" one")
         number = _NUMBER.fullmatch(bare)
         digits = str(int(number[1])) if number else _NUMBER_WORDS.get(word, "")
-        for form in (text, bare, digits):
+        letters = word.replace(" ", "").removesuffix("erly")
+        joined = self._by_letters.get(_ABBREVIATED.get(letters, letters), "")
+        for form in (text, bare, digits, joined):
             found = self._by_key.get(normalize(form), [])
             if form and len(found) == 1:
                 return found[0]
@@ -335,7 +362,9 @@ def _refuse_name(kind: RejectionKind) -> Refusal:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
-_AFTER_VERB = re.compile(r"[\s:=>`'\"*]*(?:(?:to|the|at|towards?)\s+)*", re.I)
+_AFTER_VERB = re.compile(
+    r"[\s:=>`'\"*：＝“„«‹「『]*(?:(?:to|the|at|towards?|by)\s+)*", re.I
+)
 _PLACING = "in/on|in|on|into|onto|to|at|with|from"
 _GLUE = re.compile(rf"[\s,;]+(?:(?:{_PLACING}|and|the)\s+){{0,2}}")
 _LIST = re.compile(r"[,;、，；]|\s(?:->|→)\s")
@@ -350,10 +379,14 @@ _BETWEEN = re.compile(
     rf"\]\s*(?:(?:{_PLACING}|and)\s*)?\[|\)\s*(?:(?:{_PLACING}|and)\s*)?\("
 )
 """Between arguments in brackets of their own: ``put[mug_1] on [shelf_1]``."""
-_MEASURE = re.compile(
-    r"\(?\+?([-–]?\d+(?:\.\d+)?)\s*(?:°|deg(?:ree)?s?|m|met(?:er|re)s?)?\)?", re.I
+_UNIT = re.compile(
+    r"(?<=\d)\s*(?:°|º|deg(?:ree)?s?\b\.?|m\b|met(?:er|re)s?\b)(?![°\w])", re.I
 )
-"""A number with its sign and unit, where that unit is the one of actions: degrees, metres."""
+"""The unit of a number, where it is the one of actions: degrees, metres."""
+_NUMERAL = re.compile(r"\(?\+?([-–]?\d+(?:\.\d+)?)\)?")
+"""A number with its sign."""
+_FEET = re.compile(r"[-+\d.]+\s*['’′\"”″]+")
+"""Feet, inches or minutes of arc, whose signs look like quotes. No action has them."""
 _UNLISTED_NAME = re.compile(r"[\w.+-]+(?:(?:\s+[\w.+-]+){0,2}\s+\d+)?")
 """A bare name that is not listed: one word, or a few that a number ends, as ``dining table 2``. No
 sentence is a name."""
@@ -366,27 +399,25 @@ def parse_exact(words: str, space: ActionSpace) -> Action | None:
         return None
     verb, arguments = match.groups()
     # Arguments as ``str(action)`` writes them.
-    action = Action(verb)
-    if arguments:
-        action = Action(verb, tuple(arguments.split(", ")))
+    action = Action(verb, tuple(filter(None, (arguments or "").split(", "))))
     if verb in space.open_verbs or not space.knows(action):
         return None
     return action
 
 
+@dataclass
 class Legal:
     """Parser for the actions of one turn. ``earlier`` turns' actions make reasons more precise."""
 
-    def __init__(self, space: ActionSpace, earlier: Collection[Action] = ()) -> None:
-        self._space = space
-        self._earlier = earlier
+    space: ActionSpace
+    earlier: Collection[Action] = ()
 
     def read(self, words: str) -> Action | Refusal:
         """Return the one legal action that the words begin with, or a refusal."""
         words = words.strip(AROUND)
         if not _WORD.search(words):
             return Refusal("empty", "no action was named")
-        exact = parse_exact(words, self._space)
+        exact = parse_exact(words, self.space)
         if exact is not None:
             return exact
         option = self._option(words)
@@ -411,11 +442,11 @@ class Legal:
         if kind is not None:
             return self._malformed(option.value.name, words)
         action: Action = option.value
-        if action not in self._space:
+        if action not in self.space:
             return self._not_possible(action)
         # Texts may have this word, and names that are listed.
-        is_free = self.takes_text(action.name) or self._space.knows(action)
-        if " or " in str(action) and not is_free:
+        is_free = self.takes_text(action.name) or self.space.knows(action)
+        if not is_free and any(map(_SEVERAL_NAMES.search, action.arguments)):
             return Refusal("several_actions", "several names were given; give one")
         return action
 
@@ -436,11 +467,11 @@ class Legal:
     def whole(self, line: str) -> Action | None:
         """Return the legal action that a line consists of; unlisted ones must be calls."""
         option = self._option(line)
-        if option is None or not option.is_whole or option.value not in self._space:
+        if option is None or not option.is_whole or option.value not in self.space:
             return None
         # Any words may be the name of an object: only brackets show that they are meant as one.
         action: Action = option.value
-        is_meant = self._is_call(option, line) or self._space.knows(action)
+        is_meant = self._is_call(option, line) or self.space.knows(action)
         return action if is_meant else None
 
     def _is_call(self, option: _Option, text: str) -> bool:
@@ -448,11 +479,11 @@ class Legal:
         name = option.value.name
         if name in self._verbs:
             return option.is_call
-        return option.value in self._space and f"{name}[" in text.lower()
+        return option.value in self.space and f"{name}[" in text.lower()
 
     def takes_text(self, verb: str) -> bool:
         """True if a verb takes free text."""
-        return _snake(verb) in self._space.open_verbs
+        return _snake(verb) in self.space.open_verbs
 
     # Options: the grammar's ``call`` and ``bare``.
 
@@ -482,26 +513,26 @@ class Legal:
             return None
         inner = rest[1 : end - 1].strip(AROUND)
         is_missing = "," not in inner and is_nothing(inner.strip("()"))
-        if is_missing and Action(verb) not in self._space:
+        if is_missing and Action(verb) not in self.space:
             inner = ""
         # ``step("goto[b]")``: the action is the argument
         is_wrapped = verb not in self._verbs and not is_negation(normalize(verb))
         wrapped = self._call(inner) if is_wrapped else None
-        if wrapped is not None and wrapped.is_whole and wrapped.value in self._space:
+        if wrapped is not None and wrapped.is_whole and wrapped.value in self.space:
             return replace(wrapped, tail=rest[end:])
         action = self._action(verb, inner)
-        if action in self._space:
+        if action in self.space:
             return _Option(action, rest[end:], is_call=True)
         # ``stop (I am there)`` is a bare action with a thought in brackets.
-        if rest[0] in "(（" and Action(verb) in self._space:
+        if rest[0] in "(（" and Action(verb) in self.space:
             return None
         joined = _BETWEEN.sub(", ", text)
         if joined != text:
             call = self._call(joined)
-            if call is not None and call.value in self._space:
+            if call is not None and call.value in self.space:
                 return call
         # ``stop[done]``, as in LangSuitE's prompts, where a stop takes no answer
-        if verb == "stop" and STOP in self._space:
+        if verb == "stop" and STOP in self.space:
             action = STOP
         return _Option(action, rest[end:], is_call=True)
 
@@ -520,7 +551,7 @@ class Legal:
                 is_named = is_open and all(
                     map(_UNLISTED_NAME.fullmatch, action.arguments)
                 )
-                if self._space.knows(action) or (is_named and action in self._space):
+                if self.space.knows(action) or (is_named and action in self.space):
                     return _Option(action, tail + newline + others)
         return None
 
@@ -536,18 +567,20 @@ class Legal:
             text = " ".join(text.split())
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
-        parts = [[text], *(each.split(text, MOST_WORDS) for each in separators)]
+        bare = _UNIT.sub("", text)
+        parts = [[text], *(each.split(bare, MOST_WORDS) for each in separators)]
         named = [[(_keyword(part), part) for part in each] for each in parts]
         words = [map(self._argument, in_order(each)) for each in named]
         actions = [Action(verb, tuple(filter(None, each))) for each in words]
         as_written = Action(verb, tuple(filter(None, [text])))
         # None is listed: the split by commas is the most likely reading.
-        return next(filter(self._space.knows, [as_written, *actions]), actions[1])
+        return next(filter(self.space.knows, [as_written, *actions]), actions[1])
 
     def _argument(self, word: str) -> str:
-        """Return a listed argument as it is listed, a number without its unit, and others without a
-        keyword and punctuation."""
-        word = word.strip(AROUND)
+        """Return a listed argument as it is listed, another without a keyword and punctuation."""
+        if _FEET.fullmatch(word.strip()):
+            return word
+        word = word.strip(AROUND + "\\")
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
         plain = _trim(re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain))
         # The word as written, without a keyword, and without a remark in brackets.
@@ -557,8 +590,8 @@ class Legal:
                 return word
             if len(matches) == 1:
                 return matches[0]
-        measure = _MEASURE.fullmatch(plain)
-        return measure[1].replace("–", "-") if measure else plain
+        numeral = _NUMERAL.fullmatch(plain)
+        return numeral[1].replace("–", "-") if numeral else plain
 
     def _begins_action(self, text: str) -> bool:
         """True if a text begins with a call of a verb, with a listed bare action, or with two verbs
@@ -568,7 +601,7 @@ class Legal:
             verb, rest = self._verb_of(text)
             # Two verbs in a row: "forward turn_left".
             return verb != "" and self._verb_of(rest.lstrip())[0] != ""
-        return self._is_call(option, text) or self._space.knows(option.value)
+        return self._is_call(option, text) or self.space.knows(option.value)
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """Return the longest verb at the beginning (``go to`` is ``goto``), and the rest."""
@@ -586,10 +619,9 @@ class Legal:
         rest = _AFTER_VERB.sub("", rest, count=1)
         has_signs = re.search(r"[^\w\s\-]", line) is not None
         takes_arguments = any(action.arguments for action in self._verbs.get(verb, []))
-        if has_signs or (verb and rest and not takes_arguments):
+        is_prose = not verb and len(line.split()) > 2
+        if has_signs or is_prose or (verb and rest and not takes_arguments):
             return self._malformed(verb, line)
-        if not verb and len(line.split()) > 2:
-            return self._malformed("", line)
         return self._not_possible(self._action(verb or _snake(line), rest), line)
 
     def _not_possible(self, action: Action, written: str = "") -> Refusal:
@@ -606,7 +638,7 @@ class Legal:
         if len(options) > EXAMPLES:
             examples += f" and {len(options) - EXAMPLES} more"
         # "Was possible earlier" helps more than a list.
-        if action in self._earlier:
+        if action in self.earlier:
             problem = f"{action} was possible earlier, but not from here"
             return Refusal("illegal", f"{problem}; possible: {examples}")
         problem = f"{str(action)[:80]} is not possible here"
@@ -614,7 +646,7 @@ class Legal:
 
     def _malformed(self, verb: str, words: str) -> Refusal:
         """Return how an action has to be written."""
-        if not verb:
+        if verb not in self._verbs:
             problem = f"{words[:60]!r} is not an action"
             return Refusal("no_action", f"{problem}; {self._verbs_listed}")
         example = [*self._verbs[verb], f"{verb}[what you say]"][0]
@@ -631,16 +663,19 @@ class Legal:
     def _verbs(self) -> dict[str, list[Action]]:
         """Each verb and its listed actions."""
         actions: dict[str, list[Action]] = {}
-        for action in self._space.listed:
+        for action in self.space.listed:
             actions.setdefault(action.name, []).append(action)
-        return actions | {v: actions.get(v, []) for v in self._space.open_verbs}
+        for verb in self.space.open_verbs:
+            actions.setdefault(verb, [])
+        return actions
 
     @cached_property
     def _spellings(self) -> list[tuple[str, re.Pattern[str]]]:
         """Verbs with their spellings, longest first: ``goto`` is also ``Go to`` and ``go-to``."""
         spellings = []
         # The longest first, so that "go_put" is not read as "go".
-        for verb in sorted(self._verbs, key=len, reverse=True):
+        in_forms = (form.partition("\\[")[0] for form in self.space.forms)
+        for verb in sorted({*self._verbs, *in_forms}, key=len, reverse=True):
             letters = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
             spellings.append((verb, re.compile(rf"{letters}(?![A-Za-z0-9_])", re.I)))
         if self.takes_text("stop") and "answer" not in self._verbs:
@@ -651,11 +686,11 @@ class Legal:
     @cached_property
     def _arguments(self) -> dict[str, list[str]]:
         """Listed arguments by their letters and digits."""
-        arguments: dict[str, dict[str, None]] = {}
-        for action in self._space.listed:
-            for word in action.arguments:
-                arguments.setdefault(_letters(word), {})[word] = None
-        return {key: list(words) for key, words in arguments.items()}
+        arguments: dict[str, list[str]] = {}
+        # Each once, in order: sets would lose the order.
+        for word in dict.fromkeys(w for a in self.space.listed for w in a.arguments):
+            arguments.setdefault(_letters(word), []).append(word)
+        return arguments
 
 
 def _trim(words: str) -> str:

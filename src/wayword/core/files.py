@@ -272,10 +272,12 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's content, unzipped if its name ends in ``.gz``. Raises ``DataError``, also
-    at a size far beyond any published file's (a zip bomb)."""
+    """Return the file's content, unzipped if it is gzipped, whatever its name: browsers and tools
+    that unzip a download keep it. Raises ``DataError``, also at a size far beyond any published
+    file's (a zip bomb)."""
     try:
-        return _unzip(path) if path.suffix.lower() == ".gz" else path.read_bytes()
+        content = path.read_bytes()
+        return _unzip(path, content) if content.startswith(_GZIP) else content
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
         raise DataError(
@@ -293,10 +295,13 @@ def read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _unzip(path: Path) -> bytes:
+_GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file (RFC 1952, section 2.3.1)."""
+
+
+def _unzip(path: Path, zipped: bytes) -> bytes:
     """Return the content of a gzip file. Raises ``OSError`` for one that expands
     suspiciously."""
-    zipped = path.read_bytes()
     # A small file may have a high ratio: 16 MiB are always read.
     max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
     # 16 asks zlib for the header of gzip.
@@ -352,7 +357,11 @@ def paired(text: bytes | str, value: Any) -> Any:
 
 def read_json(path: Path, kind: type = object) -> Any:
     """Read a JSON file, plain or gzipped. Raises ``DataError`` if the value is not a ``kind``."""
-    value = parse_at(path, "", read_bytes(path))
+    content = read_bytes(path)
+    # A list of records may be written as JSON lines.
+    if kind is list and _JSON_LINES.match(content):
+        return [value for _, value in _json_lines(path, content)]
+    value = parse_at(path, "", content)
     if not isinstance(value, kind):
         raise DataError(
             path,
@@ -363,9 +372,24 @@ def read_json(path: Path, kind: type = object) -> Any:
     return value
 
 
+_JSON_LINES = re.compile(rb"\s*\{[^\r\n]*\}[ \t]*\r?\n\s*\{")
+
+
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield line number (from 1) and value of each JSON line; blank lines are skipped."""
-    content = read_bytes(path)
+    """Yield line number (from 1) and value of each JSON line, or number and entry of a JSON list;
+    blank lines are skipped."""
+    return _json_lines(path, read_bytes(path))
+
+
+def _json_lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield line number and value of each line."""
+    if content.lstrip().startswith(b"["):
+        entries = None
+        with suppress(ValueError, RecursionError):
+            entries = parsed(content)
+        if isinstance(entries, list):
+            yield from enumerate(entries, 1)
+            return
     # The bytes of UTF-16 cannot be split into lines.
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content = content.decode("utf-16", "replace").encode()
@@ -390,6 +414,7 @@ def parse_at(path: Path, where: str, text: bytes) -> Any:
 
 NUMBER = (int, float)
 """Types of a field that holds any number."""
+_NUMERAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d{1,2})?", re.IGNORECASE)
 
 
 def read_field(
@@ -405,6 +430,9 @@ def read_field(
     if name not in record:
         raise DataError(path, f"{where}, field {name!r}", "is missing")
     value = record[name]
+    # Tables, and some published files, write numbers as text.
+    if kind is NUMBER and isinstance(value, str) and _NUMERAL.fullmatch(value):
+        return float(value)
     if not isinstance(value, kind):
         # Long values are cut: one field must not fill the screen.
         shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."

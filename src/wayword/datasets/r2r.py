@@ -397,9 +397,6 @@ class R2R(SolvableWalks):
         except DataError as error:
             problem = f"is not a Matterport3D scan: {scan!r}"
             raise DataError(path, f"{where}, field 'scan'", problem) from error
-        if abs(record["heading"]) > math.tau:
-            problem = "must be in radians clockwise from north, at most 2 pi"
-            raise DataError(path, f"{where}, field 'heading'", problem)
         problem = _route_problem(graph, route)
         if len(route) < 2 and "distance" not in record:
             problem = "must have at least two viewpoints"
@@ -466,12 +463,9 @@ def _task(
             f"{where}, field 'path'",
             "must be a list of viewpoint IDs",
         )
-    if not math.isfinite(math.degrees(heading)):
-        raise DataError(
-            path,
-            f"{where}, field 'heading'",
-            f"must be finite, got {heading!r}",
-        )
+    if not abs(heading) <= math.tau:  # as of degrees, or NaN
+        problem = f"must be in radians from north, at most 2 pi, got {heading!r}"
+        raise DataError(path, f"{where}, field 'heading'", problem)
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read("scan", str)
     episode = Episode(
@@ -561,7 +555,8 @@ class RxR(R2R):
             with one_record(path, where):
                 read = partial(read_field, path, where, record)
                 language = read("language", str)
-                if self.settings.language not in ("", language.partition("-")[0]):
+                # "en-US", also written "en_us"
+                if self.settings.language not in ("", language[:2].lower()):
                     continue
                 text = read("instruction", str)
                 name = str(read("instruction_id", (int, str)))
@@ -644,7 +639,10 @@ class Reverie(R2R):
             where = f"record {number}"
             with one_record(path, where):
                 extra = {"rules": read_rules("reverie")}
-                target = str(record.get("objId", ""))
+                target = ""
+                if record.get("objId") is not None:
+                    # Tables write whole numbers as 66.0.
+                    target = str(record["objId"]).removesuffix(".0")
                 stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
                 instructions = read_field(path, where, record, "instructions", list)
                 for index, text in enumerate(instructions):

@@ -216,7 +216,7 @@ class Robothor(SolvableSearches):
             )
         record = parse_at(path, where, records[index])
         read = partial(read_field, path, where, record)
-        name = read("id", str)
+        name = str(read("id", (str, int)))
         label = read("object_type", str)
         x, y = robothor.point_of(
             path,

@@ -42,7 +42,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, missing
 from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
-from wayword.envs.environment import Environment, make
+from wayword.envs.environment import Environment, as_integer, make
 from wayword.envs.game import Info
 from wayword.envs.rendering import RENDER_MODES, checked_mode, rendered
 
@@ -224,6 +224,8 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
+        if seed is not None:  # numpy's integers, which Gymnasium refuses
+            seed = as_integer("seed", seed, "a whole number")
         super().reset(seed=seed)
         return self._shown(*self.inner.reset(seed, options=options))
 

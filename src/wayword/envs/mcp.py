@@ -7,8 +7,9 @@ A session plays one episode after the other. The tool ``begin`` starts each; it 
 episode of any run, for ``wayword table`` and ``wayword view``. The assistant gets the texts of the
 strategy ``act``, and its answers are parsed in the same way. Calls are carried out one at a time,
 in the order in which they arrive: assistants send several in one message. Over HTTP, all clients
-play the same session, at ``/mcp``. With ``--set eyes=both`` results hold what the actor sees as
-image content after the text.
+play the same session, at ``/mcp``: one that comes back continues its episode, and one whose episode
+another client has ended gets an error before it acts in the next. With ``--set eyes=both`` results
+hold what the actor sees as image content after the text.
 
 Format: Model Context Protocol, by its package ``mcp``.
 """
@@ -19,6 +20,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
@@ -230,6 +232,8 @@ class AssistantSession:
         self._observation = ""
         self._playing = False
         self._begun = set[str]()
+        self.episode = ""
+        """The id of the episode that was begun last."""
 
     def begin(self, episode: ToolText = "") -> str:
         """Begin an episode: the one of that id, else the next that was not played yet. Returns the
@@ -254,6 +258,7 @@ class AssistantSession:
         self._abandon("another episode was started")
         observation, _ = self._env.reset(episode=name)
         self._begun.add(name)
+        self.episode = name
         self._observation = str(observation)
         self._playing = True
         return f"{self._env.view.rules()}\n\n{observation}"
@@ -382,6 +387,8 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
             context: Any = None,
         ) -> Any:
             """Call a tool, whatever name the client gave to its one argument."""
+            headers = getattr(context, "headers", None) or {}
+            caller.set(headers.get("mcp-session-id", ""))
             return await super().call_tool(name, one_argument(name, arguments), context)
 
     # Other views are not plain text.
@@ -397,6 +404,9 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
 
     # Threads would take a threading.Lock in any order; tasks wait for this one in a queue.
     turns = anyio.Lock()
+    caller = ContextVar("caller", default="")
+    # Session of a client over HTTP -> the episode that it has seen last
+    seen: dict[str, str] = {}
 
     def result(tool: Callable[..., str], arguments: Mapping[str, str]) -> list[Any]:
         """Call a tool: its text, then what the actor sees."""
@@ -414,11 +424,21 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
         async def wrapped(**arguments: str) -> list[Any]:
             """Run the tool when it is its turn."""
             async with turns:
+                client = caller.get()
+                known = seen.get(client, session.episode)
+                is_new = known != session.episode
+                if is_new and tool.__name__ not in ("begin", "look"):
+                    problem = (
+                        f"another client ended {known} and began {session.episode}"
+                    )
+                    raise ToolError(f"{problem}; call `look` to join it, or `begin`")
                 try:
                     call = partial(result, tool, arguments)
-                    return await anyio.to_thread.run_sync(call)
+                    answer = await anyio.to_thread.run_sync(call)
                 except WaywordError as error:  # one line of the protocol
                     raise ToolError(str(error)) from None
+                seen[client] = session.episode
+                return answer
 
         return wrapped
 

@@ -8,9 +8,9 @@ of ``LISTS``.
 * The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
   (the path's first instruction), Touchdown's ``route_id`` or CVDN's ``inst_idx``; ``scan`` is
   checked if present.
-* The walk is ``pred_path``, ``agent_pano_path``, ``trajectory``, ``path``, ``route_panoids`` or
-  another name of ``PLACES``, those that say "predicted" first, as a record may also hold the
-  reference; or ``actions``, which are replayed in the dataset's world. A place is
+* The walk is a field that says so, such as ``pred_path`` or ``agent_pano_path`` (``PREDICTED``),
+  else ``trajectory``, ``path``, ``route_panoids`` or another name of ``PLACES``, which may also
+  hold the reference; or ``actions``, which are replayed in the dataset's world. A place is
   ``"viewpoint"``, ``{"viewpoint": ...}`` or ``["viewpoint", heading, elevation]`` (headings are
   not scored); nested lists and objects with a ``path`` (SOON) are flattened in order.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
@@ -48,20 +48,31 @@ NAMES = (
     *("instr_id", "id", "episode_id", "instruction_id", "route_id", "inst_idx"),
     "path_id",
 )
+PREDICTED = re.compile(
+    r"(?:pred|predicted|prediction|agent|generated)_(?:route_)?"
+    r"(?:path|route|traj|trajectory|panos|panoids|pano_ids|pano_path|viewpoints)",
+    re.IGNORECASE,
+)
+"""Names of the walk that cannot be the reference's."""
 PLACES = (
-    *("pred_path", "predicted_path", "pred_trajectory", "agent_pano_path"),
-    *("agent_path", "trajectory", "traj", "viewpoints", "path", "route_panoids"),
+    *("trajectory", "traj", "viewpoints", "panoids", "pano_ids", "pano_path", "path"),
+    "route_panoids",
 )
 """Names of the walk. Those that can be the reference's as well come last."""
-ANNOTATION_FIELDS = {"instructions", "navigation_text"}
+ANNOTATION_FIELDS = {
+    *("instructions", "navigation_text", "instruction", "timed_instruction"),
+}
 """Fields of a dataset's own records, whose path is the reference."""
 OBJECTS = ("predObjId", "pred_objid", "pred_obj_id", "predObjID", "pred_object_id")
 LISTS = (
     *("instances", "predictions", "results", "submission"),
-    *("preds", "outputs", "trajectories", "data"),
+    *("preds", "outputs", "trajectories", "data", "episodes"),
 )
 """Names of the list or mapping of records in a file that is one object."""
-PLACE_KEYS = ("path", "viewpoint", "viewpointId", "viewpoint_id", "panoid")
+PLACE_KEYS = (
+    *("path", "viewpoint", "viewpointId", "viewpoint_id", "panoid"),
+    *("pano_id", "pano", "vp", "image_id"),
+)
 SCAN_KEYS = ("scan", "scan_id", "scanId")
 """Names of the place, or of the path, in an item of a walk that is an object."""
 SCORES = {"success", "spl", "sr", "distance_to_goal", "path_length"}
@@ -72,6 +83,7 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
+_is_predicted = lru_cache(maxsize=1000)(PREDICTED.fullmatch)
 Walk = list[str] | Trajectory
 """The places of a walk; a trajectory where actions were replayed or an object is sought."""
 
@@ -218,15 +230,22 @@ def _is_json(text: bytes) -> bool:
 
 def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, Any]]:
     """Yield the records of a list, of a mapping from ids, or of one inside a named field."""
-    # Also one in the other, as {"results": {"predictions": [...]}}.
-    for _ in range(2):
-        if isinstance(value, dict):
-            names = (split, *LISTS)
-            value = next((value[name] for name in names if name in value), value)
+    if _is_low_level(value):
+        problem = "contains low-level actions of ALFRED, which need pictures"
+        remedy = "write this dataset's, such as goto[mug_1], in the field 'actions'"
+        raise DataError(path, "", problem, remedy)
     # Dataset files of VLN-CE have this field, and are easily given by mistake.
     if isinstance(value, dict) and isinstance(value.get("episodes"), list):
         problem = "contains episodes, not predictions"
         raise DataError(path, "field 'episodes'", problem, "name the result file")
+    # Also one in the other, as {"results": {"predictions": [...]}}.
+    for _ in range(2):
+        if isinstance(value, dict):
+            lists = [each for each in value.values() if _is_list_of_records(each)]
+            # The only list of records, whatever its name, next to a version or scores.
+            only = lists[0] if len(lists) == 1 else value
+            names = (split, *LISTS)
+            value = next((value[name] for name in names if name in value), only)
     if isinstance(value, dict) and not value.keys() & {*NAMES, *PLACES}:
         for name, record in value.items():
             if isinstance(record, list):
@@ -239,6 +258,23 @@ def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, An
             value = [value]
         for number, record in enumerate(value):
             yield f"record {number}", record
+
+
+def _is_list_of_records(value: Any) -> bool:
+    """True for a list of objects with an id."""
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, dict) and bool(first.keys() & {*NAMES})
+
+
+def _is_low_level(value: Any) -> bool:
+    """True if the first thing in a file is an action that is an object, as in ALFRED's dumps."""
+    while isinstance(value, dict | list) and value:
+        if isinstance(value, dict):
+            if "action" in value and "forceAction" in value:
+                return True
+            value = [*value.values()]
+        value = value[0]
+    return False
 
 
 class _Reader:
@@ -266,7 +302,8 @@ class _Reader:
         become a walk without repeats. Raises ``DataError`` for a record without a walk or with one
         in metres, of an unknown or repeated episode, or with a place outside the scene.
         """
-        source = next(filter(record.__contains__, SOURCES), "")
+        names = [*filter(_is_predicted, record), *filter(record.__contains__, SOURCES)]
+        source = next((each for each in names if record[each] is not None), "")
         value = record.get(source)
         # Most files have poses, which are the fastest to read; other forms are read further below.
         places = _pose_places(value)
@@ -279,6 +316,8 @@ class _Reader:
             raise DataError(self._path, where, problem)
         self._used[name] = where
         if not source:
+            if names:
+                raise self._error(where, names[0], "must be a list, got None")
             problem = (
                 f"has none of the fields trajectory, path, actions: {_short([*record])}"
             )
@@ -328,6 +367,8 @@ class _Reader:
         if all(isinstance(metres, int | float) for metres in position):
             problem = f"has positions in metres, not viewpoints: {_short(first)}"
             remedy = "map each position to its nearest viewpoint, and write those"
+            if self._judge is None:
+                remedy = "write the field 'actions', such as move_ahead and rotate[-30]"
             raise DataError(self._path, where, problem, remedy)
 
     def _task(self, where: str, record: dict[str, Any]) -> Task:
@@ -376,7 +417,23 @@ class _Reader:
         actions = [_action(self._path, at, *item) for item in enumerate(items)]
         trajectory = trajectory_from_actions(self._dataset, task.episode, actions)
         decisions = [step.decision for step in trajectory.steps]
-        return trajectory, sum(isinstance(each, Rejection) for each in decisions)
+        illegal = sum(isinstance(each, Rejection) for each in decisions)
+        # Actions of another simulator would be a walk that stands still.
+        if illegal == len(actions):
+            verbs = self._verbs(task.episode)
+            if not verbs & {action.name for action in actions}:
+                shown = ", ".join(sorted(verbs))
+                problem = f"{_short(items[0])} is no action here; there are: {shown}"
+                raise DataError(self._path, at, problem)
+        return trajectory, illegal
+
+    def _verbs(self, episode: Episode) -> set[str]:
+        """Return the verbs of the actions that are possible at the start of an episode."""
+        game = Game(self._dataset.world(episode), episode)
+        space = game.space(game.world.actors[0])
+        in_forms = (form.partition("\\[")[0] for form in space.forms)
+        listed = (action.name for action in space.listed)
+        return {*listed, *space.open_verbs, *in_forms}
 
     def _search(
         self, where: str, record: dict[str, Any], task: Task, walk: list[str]
@@ -436,7 +493,7 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
     if isinstance(item, list) and item:
         # A pose first: its angles may be texts, which are no places.
         is_pose = bool(item[1:]) and all(map(_is_angle, item[1:]))
-        if isinstance(item[0], str) and is_pose and len(item) <= 3:
+        if isinstance(item[0], str) and is_pose:
             return item[:1]
         if all(isinstance(part, str) for part in item):
             return item

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.loopback import serving
-from helpers.served_runs import send_request
+from helpers.served_runs import good, played, send_request
 from wayword.core.errors import ModelError
 
 REPLY = {
@@ -56,3 +57,57 @@ def test_a_reply_of_another_interface_is_fatal_at_once(name: str) -> None:
     assert isinstance(error, ModelError)
     assert (error.fatal, error.retryable) == (True, False)
     assert "model.base_url" in str(error)
+
+
+UNNAMED: dict[str, Any] = {
+    "a text": {"text": "hi"},
+    "an output": {"output": {"text": "hi"}, "request_id": "r"},
+    "content alone": {"content": [{"type": "text", "text": "hi"}], "role": "assistant"},
+    "a message": {"message": "hi"},
+    "success and data": {"code": 0, "message": "success", "data": {"answer": "hi"}},
+    "a list": [{"content": "hi"}],
+    "a string": "hi",
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_a_first_reply_without_choices_is_fatal_at_once(name: str) -> None:
+    with serving(lambda *_: (200, UNNAMED[name])) as server:
+        error = send_request(server.address)
+    assert isinstance(error, ModelError)
+    assert (error.fatal, error.retryable) == (True, False)
+    assert error.billed, "the server may have processed it"
+    assert "set model.base_url to its OpenAI-compatible one" in str(error)
+
+
+MOMENTARY: dict[str, Any] = {
+    "no choices yet": {"choices": []},
+    "null": {"choices": None},
+    "a completion": {"id": "c", "object": "chat.completion", "usage": {}},
+    "an error": {"success": False, "msg": "try later"},
+    "errors": {"errors": ["cut off"]},
+}
+
+
+@pytest.mark.parametrize("name", MOMENTARY)
+def test_a_reply_of_this_interface_without_choices_is_retried(
+    name: str,
+) -> None:
+    with serving(lambda *_: (200, MOMENTARY[name])) as server:
+        error = send_request(server.address)
+    assert isinstance(error, ModelError)
+    assert (error.fatal, error.retryable) == (False, True)
+
+
+def test_after_an_answer_a_reply_without_choices_is_a_fault_of_the_moment(
+    tmp_path: Path,
+) -> None:
+    count = [0]
+
+    def answer(route: str, body: dict[str, Any], headers: object) -> tuple[int, Any]:
+        count[0] += 1
+        return (200, {"text": "hi"}) if count[0] == 2 else good(body)
+
+    run = played(answer, tmp_path / "run", retries=3)
+    assert run.outcome.finished == 3

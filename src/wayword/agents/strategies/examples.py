@@ -35,6 +35,8 @@ _NAMES = (
 _HEADINGS = {name: n * 45.0 % 360 for n, name in enumerate(_NAMES.split())}
 _DEGREES = re.compile(r"(?<![\w.])(-?\d{1,4}(?:\.\d{1,6})?)\s*(?:°|deg|$)", re.I)
 _WORDS = re.compile(r"\b(north|south)?[\s\-]?(east|west)?\b", re.I)
+_ABBREVIATED = re.compile(r"\b(?:[NS][EW]?|[EW])\b")
+"""Points of the compass in capitals: "s" may also be a letter of a text."""
 _NOTHING = {
     "",
     "nothing",
@@ -70,8 +72,8 @@ def parse_heading(words: str) -> float | None:
         matches = (
             "".join(filter(None, m.groups())).lower() for m in _WORDS.finditer(words)
         )
-        direction = next(filter(None, matches), "")
-    return _HEADINGS.get(direction)
+        direction = next(filter(None, [*matches, *_ABBREVIATED.findall(words)]), "")
+    return _HEADINGS.get(direction.lower())
 
 
 def parse_names(words: str) -> list[str]:

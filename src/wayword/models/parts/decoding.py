@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from itertools import islice, takewhile
-from string import ascii_letters, digits
 from typing import Any
+from unicodedata import normalize
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import ModelError
@@ -38,10 +38,13 @@ _REPAIRS = tuple(
         (r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)", r'\1"\2"'),
         ("[“”]", '"'),
         (r'\\+(?=")', ""),
+        (r'"\s*[，、]\s*(?=")', '",'),
+        (r'(?<=\w[\[(])"([^"\[\]()]*)"(?=[\])])', r"'\1'"),
     )
 )
 """What models write that is no JSON: a comma after the last entry, comments, line breaks that are
-escaped outside of texts, keys without quotes, curly quotes, escaped quotes around texts."""
+escaped outside of texts, keys without quotes, curly quotes, escaped quotes around texts, commas of
+Chinese, quotes around the argument of a call."""
 
 
 def json_values(
@@ -463,13 +466,18 @@ def split_thought(text: str) -> tuple[str, str]:
 
 # Signs and markup of pages in place of plain text.
 
-_TYPOGRAPHY = {
+_TYPOGRAPHY: Mapping[int, str | int] = {
     # signs without a width: soft hyphens, marks of direction, joiners of words
     **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"), ""),
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2212"), "-"),
-    # full-width letters, digits and low lines
-    **{0xFEE0 + ord(sign): sign for sign in f"{ascii_letters}{digits}_"},
+    # full-width, small and vertical forms; those between sentences are text, also of a message
+    **{
+        code: normalize("NFKC", chr(code))
+        for code in (0xFE13, *range(0xFE50, 0xFE6C), *range(0xFF01, 0xFF5F))
+        if chr(code) not in "，！？；"
+    },
+    **str.maketrans("〖⟦❲〗⟧❳⟨❮⟩❯︰", "[[[]]]<<>>:"),
 }
 """Signs in place of plain ones, which models use for the look of a text."""
 _Replacement = str | Callable[[re.Match[str]], str]

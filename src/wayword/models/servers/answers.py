@@ -66,21 +66,16 @@ class Sample:
 
 
 _FINISHES = {
-    "stop": ("eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "complete"),
-    "length": (
-        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_output"),
-        *("max_length", "model_length", "model_context_window_exceeded"),
-        *("error_limit", "time_limit", "token_limit", "context_length"),
-    ),
-    "tool_calls": ("tool_use", "tool_call", "function_call", "function_calls"),
-    "content_filter": (
-        *("safety", "recitation", "prohibited_content", "refusal", "sensitive"),
-        *("blocklist", "spii", "image_safety", "model_armor", "error_toxic"),
-        *("content_filtered", "guardrail_intervened"),
-    ),
+    "stop": "eos eos_token end_turn stop_sequence stop_token complete",
+    "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
+        model_length model_context_window_exceeded error_limit time_limit token_limit
+        context_length""",
+    "tool_calls": "tool_use tool_call function_call function_calls",
+    "content_filter": """safety recitation prohibited_content refusal sensitive blocklist spii
+        image_safety model_armor error_toxic content_filtered guardrail_intervened""",
 }
 """Finish reasons of the chat API -> those of others."""
-_FINISH = {theirs: ours for ours, names in _FINISHES.items() for theirs in names}
+_FINISH = {name: ours for ours, names in _FINISHES.items() for name in names.split()}
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:

@@ -130,6 +130,7 @@ class Connection:
         self._tier = "flex" if is_held(address) else ""
         # characters and tokens of the prompt with the largest count
         self._longest = (0, 0)
+        self._has_answered = False
         self.shortened_prompts = 0
         self.problems: list[str] = []
         self._session: ClientSession | None = None
@@ -283,10 +284,15 @@ class Connection:
             reply = next(inside, reply)
         problem = text if reply is None else _error(reply, status)
         if problem is None:
+            self._has_answered = True
             return reply
         if 300 <= status < 400:
             problem = {"message": f"it redirects to {_target(headers)}"}
         status = _code(problem) or status
+        # Of a server that has answered before, it is a fault of the moment.
+        is_ours = isinstance(reply, Mapping) and "choices" in reply
+        if problem is reply and not (is_ours or self._has_answered):
+            problem = {"reply": reply, "lacks": "choices"}
         refusal = read(status, problem, request.fields)
         if problem is reply and refusal.kind == "unknown" and status < 300:
             return reply  # without choices, but with a count of tokens

@@ -172,6 +172,25 @@ def parse_frame(message: Message) -> str:
     return str(frame or "").lstrip("/")
 
 
+OTHER_AXES = {
+    "_ned": "north, east and down",
+    "_frd": "forward, right and down",
+    "_optical": "right, down and forward",
+    "_optical_frame": "right, down and forward",
+}
+"""Endings of frames whose axes are not x forward or east, y left or north. Source: REP 103."""
+
+
+def check_axes(frame: str, topic: str) -> None:
+    """Raise ``DataError`` for a frame in which a yaw is not counter-clockwise around the vertical:
+    its headings would be mirrored."""
+    for ending, axes in OTHER_AXES.items():
+        if frame.endswith(ending):
+            problem = f"is {frame!r}, whose axes point {axes}"
+            remedy = "use the frame without this ending (REP 103)"
+            raise DataError(topic, "field 'header.frame_id'", problem, remedy)
+
+
 def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
     """Return a ``geometry_msgs/Pose``."""
     half_yaw = math.radians(90.0 - heading) / 2
@@ -493,7 +512,7 @@ class RosSettings(Checked):
         check_url(self.url, self.plain)
         for setting in ("namespace", *NAMES):
             name = getattr(self, setting)
-            if not re.fullmatch(r"[A-Za-z0-9_/]*", name):
+            if not re.fullmatch(r"/*(?:[A-Za-z_][A-Za-z0-9_]*(?:/+|$))*", name):
                 raise UsageError(
                     f"robot: {setting} must be a ROS name such as /robot1, got {name!r}"
                 )
@@ -504,7 +523,8 @@ class RosSettings(Checked):
         return self.tf, f"{self.tf}_static"
 
     def resolved(self) -> Self:
-        """The settings with absolute names: those without a leading slash are in ``namespace``."""
+        """The settings with absolute names: those without a leading slash are in ``namespace``.
+        Frames have no slash."""
         space = self.namespace.strip("/")
         prefix = f"/{space}/" if space else "/"
         absolute_names = {}
@@ -512,6 +532,9 @@ class RosSettings(Checked):
             name = getattr(self, setting)
             if name and not name.startswith("/"):
                 absolute_names[setting] = prefix + name
+        # ROS 1 wrote a slash before a frame's name, tf2 does not.
+        for setting in ("map_frame", "body_frame"):
+            absolute_names[setting] = getattr(self, setting).lstrip("/")
         return replace(self, **absolute_names)
 
 
@@ -837,6 +860,8 @@ class RosBase:
         s = self.settings
         now = time.monotonic() if now is None else now
         if s.pose_from == "tf":
+            for frame in (s.map_frame, s.body_frame):
+                check_axes(frame, s.tf)
 
             def missing() -> str:
                 """Name what the body's place still needs; empty once it is known."""
@@ -852,6 +877,7 @@ class RosBase:
         message = self.link.latest({s.odometry: after}, s.answer)[s.odometry]
         self._place = parse_place(message, s.odometry)
         self._frame = parse_frame(message) or self._frame
+        check_axes(self._frame, s.odometry)
 
     def _read_view(self) -> View:
         """Return a view with depth. Raises ``NothingMeasured`` if frame after frame has none."""

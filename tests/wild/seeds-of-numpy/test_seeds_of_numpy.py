@@ -1,0 +1,36 @@
+"""Whole numbers of numpy are seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from wayword.core.errors import UsageError
+
+NAME = "wayword.envs.gymnasium:Wayword-v0"
+
+
+def test_a_seed_of_numpy_draws_the_same_episode() -> None:
+    env = gymnasium.make(NAME, dataset="houses")
+    drawn = env.reset(seed=3)[1]["episode_id"]
+    for seed in (np.int64(3), np.uint32(3), np.array(3)):
+        assert env.reset(seed=seed)[1]["episode_id"] == drawn  # type: ignore[arg-type]
+
+
+def test_the_seeds_of_a_vector_may_be_an_array() -> None:
+    envs = gymnasium.make_vec(NAME, num_envs=2, dataset="houses")
+    drawn = list(envs.reset(seed=[5, 6])[1]["episode_id"])
+    seeds: Any = np.array([5, 6])
+    assert list(envs.reset(seed=seeds)[1]["episode_id"]) == drawn
+    envs.close()
+
+
+@pytest.mark.parametrize("seed", [3.0, "3", [3]])
+def test_another_seed_is_one_line(seed: Any) -> None:
+    env = gymnasium.make(NAME, dataset="houses")
+    with pytest.raises(UsageError, match="seed must be a whole number") as error:
+        env.reset(seed=seed)
+    assert "\n" not in str(error.value)

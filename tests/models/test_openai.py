@@ -378,7 +378,7 @@ def refusal(message: str, code: str = "") -> dict[str, Any]:
         (200, b"<html>hello</html>", False, "it sent a page and not an API's reply"),
         (200, {"choices": []}, True, "has no choices"),
         (200, {"choices": [3]}, True, "has no choices"),
-        (200, [1, 2], True, "has no choices"),
+        (200, [1, 2], False, "it answers in the form of another API"),
     ],
 )
 def test_failures_say_what_happened_and_whether_to_try_again(

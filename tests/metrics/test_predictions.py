@@ -210,7 +210,7 @@ def test_json_lines_are_named_by_their_number(tmp_path: Path, dataset: Any) -> N
         ("p.jsonl", b"\n", "contains no predictions"),
         ("p.json", b"{", "is not valid JSON"),
         ("p.json", b"\xff\xfe", "is not valid JSON"),
-        ("p.json.gz", b"[]", "cannot be read"),
+        ("p.json.gz", b"\x1f\x8bno gzip file", "cannot be read"),
         ("none.json", None, "no such file"),
     ],
 )

@@ -35,7 +35,7 @@ from typing import Any
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import parse_at, parsed, read_bytes, read_json_lines
 from wayword.core.game import Game
@@ -83,7 +83,6 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
-_is_predicted = lru_cache(maxsize=1000)(PREDICTED.fullmatch)
 Walk = list[str] | Trajectory
 """The places of a walk; a trajectory where actions were replayed or an object is sought."""
 
@@ -260,6 +259,22 @@ def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, An
             yield f"record {number}", record
 
 
+# A file's records have the same fields, which are compared once.
+@lru_cache(maxsize=1000)
+def _walk_fields(names: tuple[str, ...]) -> list[str]:
+    """Return those of a record's fields that may hold its walk, the surest first."""
+    return [*filter(PREDICTED.fullmatch, names), *filter(names.__contains__, SOURCES)]
+
+
+def _walk_field(record: JsonObject) -> str:
+    """Return the field with a record's walk; empty if it has none."""
+    source = ""
+    for source in _walk_fields(tuple(record)):
+        if record[source] is not None:
+            break
+    return source
+
+
 def _is_list_of_records(value: Any) -> bool:
     """True for a list of objects with an id."""
     first = value[0] if isinstance(value, list) and value else None
@@ -302,8 +317,7 @@ class _Reader:
         become a walk without repeats. Raises ``DataError`` for a record without a walk or with one
         in metres, of an unknown or repeated episode, or with a place outside the scene.
         """
-        names = [*filter(_is_predicted, record), *filter(record.__contains__, SOURCES)]
-        source = next((each for each in names if record[each] is not None), "")
+        source = _walk_field(record)
         value = record.get(source)
         # Most files have poses, which are the fastest to read; other forms are read further below.
         places = _pose_places(value)
@@ -316,8 +330,6 @@ class _Reader:
             raise DataError(self._path, where, problem)
         self._used[name] = where
         if not source:
-            if names:
-                raise self._error(where, names[0], "must be a list, got None")
             problem = (
                 f"has none of the fields trajectory, path, actions: {_short([*record])}"
             )

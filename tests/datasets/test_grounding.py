@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helpers.sampling import LONG
 from wayword.agents.baselines.oracles import Expert
 from wayword.core.action import Decision
 from wayword.core.episode import NoSettings
@@ -23,8 +24,8 @@ from wayword.worlds.babyai.expert import expert_length, plan
 from wayword.worlds.babyai.level import Level
 from wayword.worlds.babyai.world import HIGH_LEVEL, BabyAIWorld
 
-EACH = 16
-"""Episodes of each of the 32 levels: 512."""
+EACH = 16 if LONG else 4
+"""Episodes of each of the 36 levels."""
 
 
 def grounding(split: str = "test", **settings: object) -> Grounding:

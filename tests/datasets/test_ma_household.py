@@ -237,7 +237,7 @@ def test_a_plan_carried_out_in_the_world_brings_the_state_about(
 def test_the_expert_solves_each_of_the_twenty_five_and_none_is_solved_from_the_start() -> (
     None
 ):
-    dataset = pairs(homes=25)
+    dataset = pairs()
     kinds = Counter(planned(task.reference).kind for task in dataset.tasks)
     assert kinds == dict.fromkeys(TASKS, 1)
     for task in dataset.tasks:

@@ -99,7 +99,7 @@ def test_words() -> None:
 
 @pytest.mark.parametrize("agents", [1, 2, 4])
 def test_everybody_starts_at_a_place_of_their_own_with_two_hands(agents: int) -> None:
-    dataset = jobs(agents=agents)
+    dataset = jobs(episodes=10, agents=agents)
     for task in dataset.tasks:
         world = dataset.world(task.episode)
         world.reset(task.episode)
@@ -155,8 +155,8 @@ def test_the_same_episode_every_time_and_for_any_number_of_episodes() -> None:
 
 
 def test_jobs_for_more_actors_are_the_same_jobs() -> None:
-    two = jobs(agents=2)
-    three = jobs(agents=3)
+    two = jobs(episodes=10, agents=2)
+    three = jobs(episodes=10, agents=3)
     for task, other in zip(two.tasks, three.tasks, strict=True):
         assert goals(task.reference).goals == goals(other.reference).goals
 

@@ -27,6 +27,7 @@ from wayword.models.servers.requests import ServerSettings
 from wayword.runs import Plan, run
 from wayword.runs.config import billed
 
+pytestmark = pytest.mark.usefixtures("shared_data")
 FORMS = ("openai", "mistral", "anthropic", "gemini")
 TOOL = Tool("look", "Look around.", {"type": "object", "properties": {}})
 

@@ -45,7 +45,7 @@ def through_text(written: Any) -> Any:
 
 
 @settings(
-    max_examples=150 if LONG else 60,
+    max_examples=150 if LONG else 25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

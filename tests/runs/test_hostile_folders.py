@@ -264,7 +264,7 @@ def test_no_command_runs_or_trips_over_a_hostile_run(
     monkeypatch.chdir(tmp_path)
 
     def cases() -> Iterator[tuple[str, str]]:
-        for name, template in pairs(site.runs, "run", 4):
+        for name, template in pairs(site.runs, "run", 8):
             top = site.fresh("runs")
             site.runs[name](top / "run")
             out = site.fresh("out")
@@ -300,8 +300,10 @@ def test_no_command_runs_or_trips_over_a_hostile_file(
             words = template.format(prompts=folders[name], out=site.fresh("out"))
             yield f"prompts {name}", words
         weights = hostile.weights_folder(site.fresh("weights"), site.sentinel)
-        for template in templates("weights"):
-            for path in (weights, weights / "model.onnx", weights / "model.gguf"):
+        paths = [weights, weights / "model.onnx", weights / "model.gguf"]
+        for number, template in enumerate(templates("weights")):
+            chosen = paths if LONG else [paths[number % len(paths)]]
+            for path in chosen:
                 yield "weights", template.format(weights=path, out=site.fresh("out"))
 
     try_all(site, cases(), monkeypatch)

@@ -13,6 +13,7 @@ from helpers.small_scan import SCAN, write_scan
 from wayword.core.errors import DataError
 from wayword.core.files import read_json, read_json_lines
 from wayword.datasets.r2r import R2R, R2RSettings, Reverie, RxR, RxRSettings
+from wayword.datasets.sources.alfred import Trajectories
 
 PATH = ["s", "a"]
 WALK = {"scan": SCAN, "path": PATH, "heading": 1.5, "distance": 2.0, "path_id": 7}
@@ -114,3 +115,36 @@ def test_one_object_is_no_list(tmp_path: Path) -> None:
     path.write_text(json.dumps({"episodes": []}, indent=1))
     with pytest.raises(DataError, match="is not a JSON list"):
         read_json(path, list)
+
+
+TRAJECTORY = {
+    "task_id": "trial_1",
+    "task_type": "pick_and_place_simple",
+    "scene": {"floor_plan": "FloorPlan1"},
+    "turk_annotations": {"anns": [{}]},
+    "pddl_params": {},
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(TRAJECTORY),
+        json.dumps(TRAJECTORY, indent=4),
+        json.dumps([TRAJECTORY]),
+        json.dumps([TRAJECTORY], indent=4).replace("\n", "\r\n"),
+    ],
+)
+def test_a_trajectory_of_alfred_has_any_layout(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "traj_data.json"
+    path.write_text(content)
+    (entry,) = Trajectories(tmp_path, "valid_seen", str(path)).index()
+    assert (entry.line, entry.task_id) == (1, "trial_1")
+
+
+def test_alfreds_own_folders_are_named_with_the_way_to_join_them(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "alfred" / "json_2.1.0" / "valid_seen").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"join them: find .* > .*traj_valid_seen"):
+        Trajectories(tmp_path, "valid_seen")

@@ -9,6 +9,7 @@ Source: ALFRED (Shridhar et al. 2020), json_2.1.0.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,7 @@ from wayword.core.files import (
     cached_json,
     collects_bad_records,
     find,
+    find_any,
     one_record,
     parse_at,
     read_bytes,
@@ -42,6 +44,8 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 FILES = "alfred/traj_{split}.jsonl"
+RELEASED = "alfred/json_2.1.0"
+"""Folder that ALFRED's own download unpacks to."""
 CELLS_PER_METRE = 4.0
 """Plans give coordinates in cells of 0.25 m, i.e. four per metre."""
 
@@ -104,7 +108,14 @@ class Trajectories:
         if file:
             self.path = find(own.parent, own.name)
         else:
-            self.path = find(folder, FILES.format(split=split))
+            name = FILES.format(split=split)
+            released = folder / RELEASED / split
+            if released.is_dir() and find_any(folder, name) is None:
+                problem = "holds a file for each trajectory"
+                files = f"find {released} -name traj_data.json | sort"
+                remedy = f"join them: {files} | xargs jq -c . > {folder / name}"
+                raise DataError(released, "", problem, remedy)
+            self.path = find(folder, name)
         # One record at a time: a line holds a whole trajectory.
         self._record = lru_cache(maxsize=1)(
             lambda line: parse_at(self.path, f"line {line}", self._lines[line])
@@ -114,7 +125,13 @@ class Trajectories:
     @cached_property
     def _lines(self) -> dict[int, bytes]:
         """Lines of the file by number, from 1; blank ones are left out."""
-        lines = read_bytes(self.path).splitlines()
+        content = read_bytes(self.path)
+        lines = content.splitlines()
+        # A record or a list of them in several lines, as ALFRED's own files
+        if content.lstrip().startswith(b"[") or lines[:1] == [b"{"]:
+            records = parse_at(self.path, "", content)
+            listed = records if isinstance(records, list) else [records]
+            lines = [json.dumps(record).encode() for record in listed]
         # By line number, as errors and the index name lines.
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
 
@@ -572,7 +589,8 @@ class Alfred:
             extra=extra,
         )
         ids = self._ids(entry, trajectory)
-        sliced = bool(entry.params.get("object_sliced"))
+        # Also the text "False", which is true as a value
+        sliced = str(entry.params.get("object_sliced")).lower() == "true"
         required = goals(entry.kind, ids, sliced)
         return Task(
             episode,

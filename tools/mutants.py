@@ -125,7 +125,7 @@ MUTANTS = (
            "before = self._progress", "envs/test_rewards.py"),
     Mutant("envs/rewards.py", "0.0 if game.ended else covered", "covered",
            "envs/test_rewards.py"),
-    Mutant("envs/rewards.py", "if not (game.ended and game.world.done(self._actor)):",
+    Mutant("envs/rewards.py", "if not (game.world.done(self._actor) and game.ended):",
            "if not game.ended:", "envs/test_rewards.py"),
     Mutant("envs/rewards.py", "return copy.copy(self)",
            "return self", "envs/test_rewards.py"),

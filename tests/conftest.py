@@ -6,11 +6,15 @@ import ipaddress
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _connect = socket.socket.connect
 if "WAYWORD_DATA" in os.environ:  # tests run commands in other folders
@@ -83,3 +87,24 @@ def data() -> Path:
     if not (folder / "r2r" / "connectivity").is_dir():
         pytest.fail(f"WAYWORD_DATA={named} holds no r2r/connectivity")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def _chromium() -> Iterator[tuple[Browser, Callable[[], AbstractContextManager[None]]]]:
+    """One browser for all tests of a worker: a start takes as long as a short test."""
+    from helpers.in_a_browser import chromium  # few workers need it
+
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(
+    _chromium: tuple[Browser, Callable[[], AbstractContextManager[None]]],
+) -> Iterator[Browser]:
+    """The browser, for one test. What the test leaves open is closed."""
+    opened, in_use = _chromium
+    with in_use():
+        yield opened
+        for context in opened.contexts:
+            context.close()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser
 
 import wayword.bench
-from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
+from helpers.in_a_browser import CHROMIUM, listen, wrong
 from wayword.bench import ladders, page
 
 pytestmark = pytest.mark.skipif(
@@ -23,28 +24,22 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> str:
     return page.write_board(CARDS, tmp_path_factory.mktemp("site")).as_uri()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.mark.parametrize("wide", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_board_and_card_are_accessible(
-    wide: int, scheme: str, board: str, browser: Browser
-) -> None:
+def test_board_and_card_are_accessible(board: str, browser: Browser) -> None:
     # axe is added to the page, which its policy would refuse
-    context = browser.new_context(
-        viewport={"width": wide, "height": 844}, color_scheme=scheme, bypass_csp=True
-    )
-    seen = context.new_page()
+    seen = browser.new_page(bypass_csp=True)
     seen.goto(board)
-    assert wrong(seen) == []
-    seen.locator("tbody a").first.click()
-    seen.wait_for_selector("svg")
-    assert wrong(seen) == []
-    context.close()
+    card = seen.locator("tbody a").first.get_attribute("href")
+    assert card is not None
+    for address in (board, urljoin(board, card)):
+        seen.goto(address)
+        seen.wait_for_selector("table.board, svg")
+        for number, (wide, scheme) in enumerate(
+            product((1280, 390), ("light", "dark"))
+        ):
+            seen.set_viewport_size({"width": wide, "height": 844})
+            seen.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            where = f"{address.rpartition('/')[2]}, {wide} px, {scheme}"
+            assert wrong(seen, only_style=number > 0) == [], where
 
 
 def test_rows_are_sorted_and_filtered_under_the_policy(
@@ -67,7 +62,6 @@ def test_rows_are_sorted_and_filtered_under_the_policy(
     seen.locator("#verified").check()
     assert agents.count() == 0  # the package has no runs
     assert problems == []
-    seen.close()
 
 
 def test_published_cards_are_of_their_version_and_name_their_commit() -> None:

@@ -6,6 +6,8 @@ import doctest
 import importlib
 import re
 import sys
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,9 +22,8 @@ MODULES = {
     ): path
     for path in sorted(ROOT.rglob("*.py"))
 }
-SHOWN = [
-    name for name, path in MODULES.items() if ">>> " in path.read_text(encoding="utf-8")
-]
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
+SHOWN = [name for name, text in TEXTS.items() if ">>> " in text]
 EXTRAS = ("torch", "verifiers", "inspect_ai", "transformers", "peft", "ray")
 """Packages of extras that the test environment does not have."""
 
@@ -48,7 +49,7 @@ def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> N
     runner = doctest.DocTestRunner(
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )
-    comments = _in_comments(MODULES[name].read_text(encoding="utf-8"))
+    comments = _in_comments(TEXTS[name])
     parsed = doctest.DocTestParser().get_doctest(
         comments, vars(module).copy(), name, name, 0
     )
@@ -62,7 +63,7 @@ def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> N
 @for_each("name", MODULES)
 def test_dotted_names_in_docstrings_exist(name: str) -> None:
     """Targets of roles, and ``wayword.core.model`` and its like."""
-    text = MODULES[name].read_text(encoding="utf-8")
+    text = TEXTS[name]
     roles = re.findall(r":(?:mod|class|func|data|meth):`~?\.?([\w.]+)`", text)
     folders = "|".join(
         sorted(path.name for path in ROOT.iterdir() if (path / "__init__.py").exists())
@@ -78,12 +79,16 @@ def _exists(dotted: str, here: str) -> bool:
     folders = [here.split(".")[:end] for end in range(1, len(here.split(".")) + 1)]
     for length in range(len(parts), 0, -1):
         for folder in folders:
-            module = MODULES.get(".".join((*folder, *parts[:length])))
-            if module is not None:
-                text = module.read_text(encoding="utf-8")
+            text = TEXTS.get(".".join((*folder, *parts[:length])))
+            if text is not None:
                 return all(re.search(rf"\b{part}\b", text) for part in parts[length:])
-    defined = rf"(?m)^\s*(?:class |def |async def )?{parts[0]}\b\s*[:=(\[]"
-    texts = (path.read_text(encoding="utf-8") for path in MODULES.values())
-    return parts[0] in sys.stdlib_module_names or any(
-        re.search(defined, text) for text in texts
+    return parts[0] in sys.stdlib_module_names or parts[0] in _defined()
+
+
+@cache
+def _defined() -> frozenset[str]:
+    """Names that a module of the package defines, at any depth."""
+    definition = r"(?m)^\s*(?:class |def |async def )?(\w+)\b\s*[:=(\[]"
+    return frozenset(
+        chain.from_iterable(re.findall(definition, text) for text in TEXTS.values())
     )

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
+from helpers.in_a_browser import CHROMIUM, NEXT_FRAME, listen, wrong
 from helpers.recorded_run import SCORES, recorded_trajectory
 from helpers.sampling import LONG
 from helpers.shown import episode_page
@@ -44,19 +45,23 @@ RUNS = (
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     top = tmp_path_factory.mktemp("browser") / "runs"
     for agent, on, model in RUNS:
         plan = Plan(agent, on, model, limit=2, first=True, max_steps=8)
         run(replace(plan, out=top / f"{on}-{agent}"))
-    with Server(Content(Library([top]))) as server, server.in_background():
-        yield server.address.rstrip("/")
+    return Library([top])
 
 
 @pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:
-    with chromium() as opened:  # after the runs, which need an event loop of their own
-        yield opened
+def address(library: Library) -> Iterator[str]:
+    with Server(Content(library)) as server, server.in_background():
+        yield server.address.rstrip("/")
+
+
+def first_episode(library: Library, name: str) -> str:
+    """The path of the page of a run's first episode."""
+    return f"/run/{name}/episode?id={quote(library.rows(name).ids[0])}"
 
 
 def look(
@@ -72,30 +77,33 @@ def look(
     return page, messages
 
 
-@pytest.mark.parametrize(
-    ("wide", "scheme"),
-    # A wide and a narrow page, a light and a dark one.
-    [(1400, "light"), (390, "dark"), *([(1400, "dark")] if LONG else [])],
+# A wide and a narrow page, a light and a dark one.
+WINDOWS = ((1400, "light"), (390, "dark"), *([(1400, "dark")] if LONG else []))
+PAGES = (
+    "/",
+    "/run/houses-navgpt/",
+    "/compare?run=houses-navgpt&run=houses-oracle",
+    "an episode of grounding-expert",
+    "an episode of houses-navgpt",
 )
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_every_kind_of_page_is_sound(
-    browser: Browser, address: str, wide: int, scheme: str
+    path: str, browser: Browser, address: str, library: Library
 ) -> None:
-    paths = ["/", "/run/houses-navgpt/", "/compare?run=houses-navgpt&run=houses-oracle"]
-    page, _ = look(browser, address, "/run/grounding-expert/", wide, scheme)
-    paths += [f"/run/{name}/" + page.locator("#episodes a").first.get_attribute("href")
-              for name in ("grounding-expert",)]  # fmt: skip
-    page.goto(address + "/run/houses-navgpt/")
-    page.wait_for_selector("#episodes a")
-    paths.append(
-        "/run/houses-navgpt/"
-        + str(page.locator("#episodes a").first.get_attribute("href"))
-    )
-    page.close()
-    for path in paths:
-        page, text = look(browser, address, path, wide, scheme)
-        assert wrong(page) == [], path
-        assert not text, path
-        page.close()
+    if path.startswith("an episode of "):
+        path = first_episode(library, path.rpartition(" ")[2])
+    page = browser.new_page()
+    messages = listen(page, address)
+    for wide, scheme in WINDOWS:
+        page.set_viewport_size({"width": wide, "height": 900})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto(address + path)
+        page.wait_for_selector("body[data-ready]", timeout=20_000)
+        is_first = (wide, scheme) == WINDOWS[0]
+        assert wrong(page, only_style=not is_first) == [], f"{wide} px, {scheme}"
+        assert not messages, f"{wide} px, {scheme}"
 
 
 def test_filters_stand_in_the_address_and_the_cursor_moves(
@@ -111,7 +119,7 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(
     page.wait_for_function("document.querySelector('#count').innerText === '1 of 2'")
     page.locator("#episodes a").first.click()
     page.wait_for_selector("body[data-experts]")
-    page.wait_for_timeout(100)
+    page.evaluate(NEXT_FRAME)
     assert page.evaluate("scrollY") == 0, "a page begins with its verdict and why"
     opened = int(page.locator("#now").input_value())
     page.keyboard.press("ArrowRight")
@@ -123,7 +131,7 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(
     page.goto(page.url.partition("#")[0] + "#step-3")
     page.reload()
     page.wait_for_selector("body[data-experts]")
-    page.wait_for_timeout(100)
+    page.evaluate(NEXT_FRAME)
     assert page.locator("#now").input_value() == "3", (
         "the step of the address stays chosen"
     )
@@ -140,19 +148,16 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(
     page.wait_for_selector("#step-2 .tools pre")
     assert '"decision"' in page.locator("#step-2 .tools pre").inner_text()
     assert not text
-    page.close()
 
 
 def test_an_episode_is_read_by_keyboard_linked_to_and_printed(
-    browser: Browser, address: str
+    browser: Browser, address: str, library: Library
 ) -> None:
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.goto(address + "/run/houses-navgpt/")
-    page.locator("#episodes a").first.click()
+    page.goto(address + first_episode(library, "houses-navgpt"))
     page.wait_for_selector("body[data-experts]")
-    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     assert page.locator(".skip").is_visible()
@@ -183,7 +188,6 @@ def test_an_episode_is_read_by_keyboard_linked_to_and_printed(
         assert page.locator(kept).first.is_visible(), kept
     for left_out in (".scrubber", ".tools", ".top", ".part"):
         assert not page.locator(left_out).first.is_visible(), left_out
-    context.close()
 
 
 def test_the_clause_that_is_followed_moves_with_the_cursor(
@@ -211,8 +215,9 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
             )
             seen.append(at.all_inner_texts())
             assert page.locator(".instruction").is_visible()
-            assert wrong(page) == []
+            assert wrong(page, axe=False) == []
             page.keyboard.press("ArrowRight")
+        assert wrong(page, only_style=scheme == "dark") == [], "with a clause marked"
         assert seen == [[], ["Go on, "], ["stop."]]
         mark = "e => getComputedStyle(e, '::before').content"
         marks = page.locator(".instruction .clause")
@@ -221,7 +226,6 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
         assert box is not None
         assert 0 < box["y"] < 100, "it stays in view at the last step, on a phone too"
         assert wrongs == []
-        page.close()
 
 
 SLOW = """
@@ -386,10 +390,10 @@ def until(holds: Any, page: Page | None = None) -> None:
 
 
 def test_names_on_a_map_stand_next_to_their_marks_and_cover_nothing(
-    browser: Browser, address: str
+    browser: Browser, address: str, library: Library
 ) -> None:
-    page, text = look(browser, address, "/run/houses-navgpt/", 1400, "light")
-    page.locator("#episodes a").first.click()
+    path = first_episode(library, "houses-navgpt")
+    page, text = look(browser, address, path, 1400, "light")
     page.wait_for_selector("body[data-experts]")
     boxes = page.evaluate(
         """() => ["text.placeletter", "text.roomname", ".stop:has(.number)"].map((kind) =>
@@ -407,4 +411,3 @@ def test_names_on_a_map_stand_next_to_their_marks_and_cover_nothing(
                 "a label's box is 3 units of its halo wider than its letter"
             )
     assert not text
-    page.close()

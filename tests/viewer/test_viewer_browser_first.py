@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from helpers.in_a_browser import CHROMIUM, chromium, wrong
+from helpers.in_a_browser import CHROMIUM, NEXT_FRAME, wrong
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
@@ -30,123 +31,118 @@ FAILED = (
     *("ma_household", "two_phase"),
 )
 WITH_GOLD = ("houses", "towns")
+WITH_GOAL_NAMES = ("iqa", "rearrangement", "ma_household")
+# Maps that are larger than a phone, which shows the end of the walk.
+LARGE = ("household", "rearrangement", "ma_household")
+SIZES = ((1400, 900), (390, 844))
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     top = tmp_path_factory.mktemp("first") / "runs"
     for on in FAILED:
-        run(Plan("random", on, limit=3, first=True, max_steps=8, out=top / on))
-    with Server(Content(Library([top]))) as server, server.in_background():
-        yield server.address.rstrip("/")
+        run(Plan("random", on, limit=1, first=True, max_steps=8, out=top / on))
+    return Library([top])
 
 
 @pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
+def server(library: Library) -> Iterator[Server]:
+    with Server(Content(library)) as running, running.in_background():
+        yield running
 
 
-def first_screen(browser: Browser, address: str, on: str, wide: int, tall: int) -> Page:
-    page = browser.new_page(viewport={"width": wide, "height": tall})
-    page.goto(f"{address}/run/{on}/")
-    page.wait_for_selector("body[data-whole]")
-    failed = page.locator("#episodes tr:has(.bad) a, #episodes tr:has(.cause) a").first
-    page.goto(f"{address}/run/{on}/{failed.get_attribute('href')}")
-    page.wait_for_selector("body[data-experts]")
-    return page
+class Screen:
+    """The page of a run's first failed episode, opened in windows of several sizes."""
+
+    def __init__(
+        self, browser: Browser, server: Server, library: Library, on: str
+    ) -> None:
+        failed = library.rows(on).unsolved()[0]
+        self._address = f"{server.address}run/{on}/episode?id={quote(failed)}"
+        self.page = browser.new_page()
+
+    def open(self, wide: int, tall: int) -> Page:
+        self.page.set_viewport_size({"width": wide, "height": tall})
+        self.page.goto(self._address)
+        self.page.wait_for_selector("body[data-experts]")
+        return self.page
 
 
-@pytest.mark.parametrize(("wide", "tall"), [(1400, 900), (390, 844)])
 @pytest.mark.parametrize("on", FAILED)
 def test_a_failed_episode_opens_on_its_mistake_with_the_map_in_view(
-    on: str, wide: int, tall: int, browser: Browser, address: str
+    on: str, browser: Browser, server: Server, library: Library
 ) -> None:
-    page = first_screen(browser, address, on, wide, tall)
-    assert page.evaluate("scrollY") == 0
+    screen = Screen(browser, server, library, on)
+    for wide, tall in SIZES:
+        page = screen.open(wide, tall)
+        check_mistake(page, on, tall)
+        if on in WITH_GOAL_NAMES:
+            check_goal_names(page)
+        if on == "apartments" and wide == 1400:
+            named = page.locator("svg.map .goalname:visible").count()
+            assert named, "goal objects are named on the map"
+        if on in LARGE and wide == 390:
+            check_end_and_legend(page)
+        assert wrong(page, axe=False) == [], f"geometry, {wide} px"
+
+
+def check_mistake(page: Page, on: str, tall: int) -> None:
+    """The page opens on the mistake, in a sentence, on the map and at its step."""
+    assert page.evaluate("scrollY") == 0, "the page opens at its top"
     sentence = page.locator(".mistake-words")
-    assert sentence.count() == 1
+    assert sentence.count() == 1, "one sentence names the mistake"
     box = sentence.bounding_box()
     assert box is not None
-    assert box["y"] + box["height"] < tall / 3
+    assert box["y"] + box["height"] < tall / 3, "the sentence is in the top third"
     drawn = page.locator("svg.map").bounding_box()
     assert drawn is not None
     shown = min(tall, drawn["y"] + drawn["height"]) - drawn["y"]
     assert shown > 0.7 * drawn["height"], "the map is above the fold"
-    assert page.locator("svg.map .future").count() == 0, "the whole walk is opaque"
-    assert page.locator(".instruction:not(.private)").count() <= 1
+    count = page.evaluate("""() => {
+      const counts = {};
+      for (const [name, selector] of Object.entries({
+        future: "svg.map .future", instruction: ".instruction:not(.private)",
+        cross: "svg.map .cross", walk: "svg.map g.walk", star: "svg.map .star",
+        mistake: "svg.map .mistake", step: ".step",
+      })) counts[name] = document.querySelectorAll(selector).length;
+      return counts;
+    }""")
+    assert count["future"] == 0, "the whole walk is opaque"
+    assert count["instruction"] <= 1, "the instruction stands once"
     if on != "two_phase":
-        assert (
-            page.locator("svg.map .cross").count()
-            == page.locator("svg.map g.walk").count()
-        )
+        assert count["cross"] == count["walk"], "each walk ends at a cross"
     if on in WITH_GOLD:
-        assert page.locator("svg.map .star").count() == 1
+        assert count["star"] == 1, "the goal has a star"
         limit = page.locator(".scrubber button[data-key=f]").inner_text() == "limit"
-        assert page.locator("svg.map .mistake").count() == int(not limit)
+        assert count["mistake"] == int(not limit), "a mistake has a ring, a limit none"
     step = page.locator("main").get_attribute("data-opens")
-    assert (
-        page.locator("svg.map .named:visible").count()
-        == page.locator("svg.map .named").count()
+    named = page.locator("svg.map .named")
+    assert page.locator("svg.map .named:visible").count() == named.count(), (
+        "places of the sentence keep their letters"
     )
     assert step is not None, "a failed episode opens on a step"
-    assert page.locator(".step:visible .same").count() < page.locator(".step").count()
+    assert page.locator(".step:visible .same").count() < count["step"]
     assert page.locator(f"#step-{step} .same").count() == 0, (
         "not marked as the expert's"
     )
     if step:
         if on != "two_phase":  # one step needs no time line
-            assert page.locator("#now").input_value() == step
-        assert page.locator(".step:visible h2").first.inner_text() == f"Step {step}"
-    assert wrong(page, axe=False) == []
-    page.close()
+            assert page.locator("#now").input_value() == step, "the cursor is there"
+        first = page.locator(".step:visible h2").first.inner_text()
+        assert first == f"Step {step}", "the first card is that of the mistake"
 
 
-def test_steps_before_the_mistake_are_folded_until_they_are_requested(
-    browser: Browser, address: str
-) -> None:
-    page = first_screen(browser, address, "iqa", 1400, 900)
-    mistake = int(page.locator("main").get_attribute("data-mistake") or 0)
-    assert mistake > 1, "the answer comes last"
-    assert page.locator(".step:visible").count() == 1
-    page.keyboard.press("ArrowLeft")
-    assert page.locator(".step:visible").count() == mistake
-    assert page.locator("#now").input_value() == str(mistake - 1)
-    page.keyboard.press("f")
-    assert page.locator("#now").input_value() == str(mistake)
-    page.keyboard.press("End")
-    page.reload()
-    page.wait_for_selector("body[data-experts]")
-    assert page.locator(".step:visible").count() == mistake, "the address names a step"
-    page.close()
-
-
-def test_on_a_phone_the_map_stays_while_steps_scroll(
-    browser: Browser, address: str
-) -> None:
-    page = first_screen(browser, address, "houses", 390, 844)
-    page.locator(".step").last.scroll_into_view_if_needed()
-    page.wait_for_timeout(100)
-    drawn = page.locator("svg.map").bounding_box()
-    assert drawn is not None
-    assert 0 <= drawn["y"] < 422
-    page.close()
-
-
-@pytest.mark.parametrize("on", ["household", "rearrangement", "ma_household"])
-def test_on_a_phone_the_end_is_in_view_and_the_legend_has_what_is(
-    on: str, browser: Browser, address: str
-) -> None:
-    page = first_screen(browser, address, on, 390, 844)
+def check_end_and_legend(page: Page) -> None:
+    """The end of the walk is in view, and the legend has only what is."""
     frame = page.locator("svg.map").bounding_box()
     # a walk that could not have succeeded within its limit has no ring, but an end
     ring = page.locator("svg.map .mistake, svg.map .cross").first.bounding_box()
     assert frame is not None
     assert ring is not None
-    assert frame["x"] <= ring["x"]
-    assert ring["x"] + ring["width"] <= frame["x"] + frame["width"]
-    assert frame["y"] <= ring["y"]
-    assert ring["y"] + ring["height"] <= frame["y"] + frame["height"]
+    in_width = frame["x"] <= ring["x"] <= frame["x"] + frame["width"] - ring["width"]
+    in_height = frame["y"] <= ring["y"] <= frame["y"] + frame["height"] - ring["height"]
+    assert in_width, "the end is within the width of the map"
+    assert in_height, "the end is within the height of the map"
     absent = page.evaluate("""() => {
       const map = document.querySelector("svg.map"), frame = map.getBoundingClientRect();
       const meets = (box) => box.left < frame.right && frame.left < box.right
@@ -155,21 +151,16 @@ def test_on_a_phone_the_end_is_in_view_and_the_legend_has_what_is(
         .filter((sign) => ![...map.querySelectorAll("." + [...sign.classList].at(-1))]
           .some((part) => meets(part.getBoundingClientRect()))).map((sign) => sign.className);
     }""")
-    assert absent == []
+    assert absent == [], "signs of the legend that the map does not show"
     lines = page.locator(".mistake-words").evaluate("""words => {
       const size = parseFloat(getComputedStyle(words).lineHeight);
       return Math.round(words.getBoundingClientRect().height / size);
     }""")
-    assert lines <= 3
-    page.close()
+    assert lines <= 3, "the sentence has at most three lines"
 
 
-@pytest.mark.parametrize(("wide", "tall"), [(1400, 900), (390, 844)])
-@pytest.mark.parametrize("on", ["iqa", "rearrangement", "ma_household"])
-def test_a_goal_object_is_named_at_its_mark_or_by_a_line(
-    on: str, wide: int, tall: int, browser: Browser, address: str
-) -> None:
-    page = first_screen(browser, address, on, wide, tall)
+def check_goal_names(page: Page) -> None:
+    """A goal object is named at its mark or by a line."""
     astray, lines, names, views = page.evaluate("""() => {
       const map = document.querySelector("svg.map"), k = map.getScreenCTM();
       const names = [...map.querySelectorAll(".goalname")].filter((name) => name.getBBox().width);
@@ -195,33 +186,51 @@ def test_a_goal_object_is_named_at_its_mark_or_by_a_line(
       }));
       return [astray.length, map.querySelectorAll(".leader").length, shown.length, views.length];
     }""")
-    assert names
-    assert astray <= lines
+    assert names, "goal objects are named on the map"
+    assert astray <= lines, "a name away from its mark has a line"
     assert views == 0, "no name in a view that its object is not in"
-    page.close()
 
 
-def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> None:
-    page = first_screen(browser, address, "apartments", 1400, 900)
-    names = page.locator("svg.map .goalname:visible").all_text_contents()
-    assert names
-    page.close()
+def test_steps_before_the_mistake_are_folded_until_they_are_requested(
+    browser: Browser, server: Server, library: Library
+) -> None:
+    page = Screen(browser, server, library, "iqa").open(1400, 900)
+    mistake = int(page.locator("main").get_attribute("data-mistake") or 0)
+    assert mistake > 1, "the answer comes last"
+    assert page.locator(".step:visible").count() == 1
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".step:visible").count() == mistake
+    assert page.locator("#now").input_value() == str(mistake - 1)
+    page.keyboard.press("f")
+    assert page.locator("#now").input_value() == str(mistake)
+    page.keyboard.press("End")
+    page.reload()
+    page.wait_for_selector("body[data-experts]")
+    assert page.locator(".step:visible").count() == mistake, "the address names a step"
+
+
+def test_on_a_phone_the_map_stays_while_steps_scroll(
+    browser: Browser, server: Server, library: Library
+) -> None:
+    page = Screen(browser, server, library, "houses").open(390, 844)
+    page.locator(".step").last.scroll_into_view_if_needed()
+    page.evaluate(NEXT_FRAME)
+    drawn = page.locator("svg.map").bounding_box()
+    assert drawn is not None
+    assert 0 <= drawn["y"] < 422
 
 
 def test_the_home_page_names_its_costs_and_aligns_its_heads(
-    browser: Browser, address: str
+    browser: Browser, server: Server
 ) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.goto(address + "/?all=1")
+    page.goto(server.address + "?all=1")
     page.wait_for_selector("body[data-ready]")
     heads = page.locator("#runs thead > tr > *")
     assert "Cost an episode" in heads.all_inner_texts()
     cells = page.locator("#runs tbody tr").first.locator("> *")
-    assert heads.count() == cells.count()
-    for number in range(heads.count()):
-        align = "e => getComputedStyle(e).textAlign"
-        assert heads.nth(number).evaluate(align) == cells.nth(number).evaluate(align)
+    align = "all => all.map((each) => getComputedStyle(each).textAlign)"
+    assert heads.evaluate_all(align) == cells.evaluate_all(align)
     assert (
         page.locator(".lead").first.inner_text().startswith(f"{len(FAILED)} runs in ")
     )
-    page.close()

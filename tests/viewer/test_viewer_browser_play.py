@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
+from helpers.in_a_browser import CHROMIUM, listen, wrong
 from wayword.core.action import Decision
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
@@ -37,12 +37,6 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(top: Path) -> Iterator[Server]:
     with Server(Content(Library([top]))) as running, running.in_background():
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser(server: Server) -> Iterator[Browser]:
-    with chromium() as opened:  # after the runs, which need an event loop of their own
-        yield opened
 
 
 def won(top: Path, world: str) -> EpisodeRecord:
@@ -146,7 +140,6 @@ def test_a_game_is_won_by_mouse_alone(
         )
     assert (on_the_map > 0) == (world != "grounding")
     assert text == []
-    page.close()
 
 
 @each_world
@@ -183,7 +176,6 @@ def test_a_game_is_won_by_keyboard_alone(
     assert text == []
     played = RunFolder.read(top / f"keys-{world}").records()
     assert [actions(each) for each in played] == [actions(record)]
-    page.close()
 
 
 def test_a_typo_costs_nothing_and_stop_stands_last(
@@ -221,7 +213,6 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
         assert f"goto[{page.evaluate(done)}]" == action
     leave(page)
     assert text == []
-    page.close()
 
 
 def test_words_of_a_button_run_it_and_folds_close_again(
@@ -271,7 +262,6 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     assert "• Put, bring" in page.locator(".rule").inner_text()
     assert wrong(page) == []
     assert text == []
-    page.close()
 
 
 def test_everyday_words_stand_for_names(
@@ -365,7 +355,6 @@ def test_everyday_words_stand_for_names(
     turn(page, 1)
     assert "1 game, 1 solved (first tries)" in page.locator(".status").inner_text()
     assert text == []
-    page.close()
 
 
 def test_what_blocks_a_way_stands_out(
@@ -386,7 +375,6 @@ def test_what_blocks_a_way_stands_out(
     page.keyboard.press("1")
     turn(page, 3)
     assert text == []
-    page.close()
 
 
 def test_a_square_of_a_grid_is_walked_to(
@@ -421,7 +409,6 @@ def test_a_square_of_a_grid_is_walked_to(
     )
     assert order == sorted(order)
     assert text == []
-    page.close()
 
 
 def test_a_street_is_walked_to_its_next_junction(
@@ -444,7 +431,6 @@ def test_a_street_is_walked_to_its_next_junction(
     done = page.locator(".log li").all_inner_texts()
     assert all(line.startswith("forward") for line in done)
     assert text == []
-    page.close()
 
 
 def test_an_action_keeps_its_digit(browser: Browser, server: Server, top: Path) -> None:
@@ -465,7 +451,6 @@ def test_an_action_keeps_its_digit(browser: Browser, server: Server, top: Path) 
         action: second[action] for action in kept
     }
     assert text == []
-    page.close()
 
 
 def test_a_press_on_the_object_right_ahead_does_what_works_there(
@@ -503,7 +488,6 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     page.wait_for_selector("#end")
     assert "✓ Solved" in page.locator("#end").inner_text()
     assert text == []
-    page.close()
 
 
 def test_a_server_that_has_gone_is_noticed_and_found_again(
@@ -525,4 +509,3 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
     page.locator(".act[data-action^=goto]").first.click()
     turn(page, 2)
     leave(page)
-    page.close()

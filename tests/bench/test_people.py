@@ -104,6 +104,7 @@ def test_one_who_leaves_the_terminal_is_shown_no_further_level(tmp_path: Path) -
     out = tmp_path / "me"
     arguments = ["bench", "--agent", "human", "--quick", "--tracks", "grid"]
     result = CliRunner().invoke(app, [*arguments, "--out", str(out)], input="")
+    assert "--browser serves them as pages" in result.output
     assert isinstance(result.exception, UsageError)
     assert "no episode of the bench is finished yet" in str(result.exception)
     assert [path.name for path in sorted((out / "grid").iterdir())] == ["002"]

@@ -169,6 +169,8 @@ def play(
     if dry_run:
         _print_forecast(climbs, samples, seen, at_once, concurrency)
         return
+    if person and not browser:
+        show.notice("the places are played here; --browser serves them as pages")
     if browser:
         complete = _play_in_browser(entry, data)
     else:

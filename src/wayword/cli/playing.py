@@ -339,7 +339,10 @@ def robot(
         raise UsageError("--fault is for the simulated robot; add --fake")
     settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
-        show.echo(robots.inspect(settings))
+        # A robot may be starting up: a refused connection is tried again for a while.
+        with show.waiting("connecting to the robot …"):
+            report = robots.inspect(settings)
+        show.echo(report)
         return
     with robots.simulated(home, port, fault or ()) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")

@@ -163,6 +163,13 @@ def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> N
     assert ("an expert then needed 3 steps" in found.text) == (lost in (1, 2))
 
 
+def test_a_walk_that_turned_away_off_the_path_says_since_when_it_was_off() -> None:
+    text = mistake(facts("abxxx", "stopped", worse=lambda first: 4)).text
+    assert "It was off the path from step 2 on." in text
+    assert "turned away from the goal at step 4" in text
+    assert "off the path" not in mistake(facts("abxxx", "stopped")).text
+
+
 # Directions.
 
 

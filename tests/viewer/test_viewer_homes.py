@@ -122,6 +122,15 @@ def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
     assert max(far) <= world.house.actors["ann"].body.view_distance + 1e-6
 
 
+@pytest.mark.parametrize("heading", [0.0, 150.0, 180.0])
+def test_an_eye_on_the_outer_wall_sees_nothing_outside(heading: float) -> None:
+    _, _, world = carried(())
+    me = replace(world.house.actors["ann"], x=2.0, y=0.0, heading=heading)
+    rim = household.view(world, me)
+    assert min(y for _, y in rim) >= -1e-6
+    assert (max(y for _, y in rim) > 1.0) == (heading == 0.0)
+
+
 def test_through_an_open_door_the_view_goes_on() -> None:
     walk, sources, _ = carried((*ANN[:3], "turn_right"))
     drawn = household.map(walk, sources)

@@ -271,3 +271,23 @@ def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(
         "svg", class_="sketch"
     )
     assert small.attributes["viewbox"]
+
+
+@pytest.mark.parametrize(
+    ("departed", "red", "words"),
+    [(True, [2, 3, 4], "left the path"), (False, [2], "the mistake")],
+)
+def test_all_that_was_walked_after_the_path_was_left_for_good_is_red(
+    departed: bool, red: list[int], words: str
+) -> None:
+    """Also where it crosses the path again: a, b, then back to a and away to x and y."""
+    points = {"a": (0.0, 0.0), "b": (4.0, 0.0), "x": (0.0, 4.0), "y": (4.0, 4.0)}
+    walk = [Waypoint(n, name, points[name], None) for n, name in enumerate("abaxy")]
+    gold = [("a", points["a"]), ("b", points["b"])]
+    drawn = Map({"agent": walk}, gold=gold, failed=True, mistake=2, departed=departed)
+    page = Page.parse(str(maps.figure(drawn)))
+    moves = page.all("g", class_="wrong")
+    assert [
+        int(e.attributes["data-step"]) for e in moves if "data-step" in e.attributes
+    ] == red
+    assert f"{words} (step 2)" in page.all("ul", class_="legend")[0].text

@@ -113,14 +113,21 @@ def listing(kind: str = "") -> str:
     blocks = []
     for each in kinds:
         rows = [plurals[each]]
-        for name in names(each):
-            try:
-                about = summary(each, name)
-            except Exception as error:  # noqa: BLE001 - a broken part must not hide the others
-                about = f"-- cannot be loaded: {' '.join(str(error).split())}"
+        for name, about in summaries(each).items():
             rows.append(f"  {name:<18} {about}")
         blocks.append("\n".join(rows))
     return "\n\n".join(blocks)
+
+
+def summaries(kind: Kind) -> dict[str, str]:
+    """Return the summary of every registered part of a kind, by name; the error of a broken one."""
+    found = {}
+    for name in names(kind):
+        try:
+            found[name] = summary(kind, name)
+        except Exception as error:  # noqa: BLE001 - a broken part must not hide the others
+            found[name] = f"-- cannot be loaded: {' '.join(str(error).split())}"
+    return found
 
 
 def summary(kind: Kind, name: str) -> str:

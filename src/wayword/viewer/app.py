@@ -234,7 +234,7 @@ class _Site:
             "begin_page.html",
             "play",
             served=True,
-            datasets=registry.names("dataset"),
+            datasets=registry.summaries("dataset"),
             chosen=dataset,
             values={"split": split, **values},
             games=self._games.running(),
@@ -467,6 +467,7 @@ def _notice(title: str, reason: str, code: int, script: str = "home") -> Respons
         served=True,
         heading=title,
         reason=reason,
+        waits=script == "wait",
     )
     answer = _html(written, code)
     if script == "wait":

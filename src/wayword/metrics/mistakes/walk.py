@@ -45,9 +45,11 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     # departure and was not the end, the departure leads, and the caller says when it was too late.
     leads = lost is not None and 0 < departed < lost.step < last
     is_lost_there = lost is not None and departed == lost.step
+    off_path = walk.off_path(departed)
+    if off_path:
+        more.append(Fact("off_path", step=off_path))
     if departed and not leads and not is_lost_there:
-        was_on_path = walk.places[departed - 1] in gold
-        kind = "departed" if was_on_path else "turned_away"
+        kind = "turned_away" if off_path else "departed"
         more.append(Fact(kind, step=departed, did=walk.did(departed)))
     # The instruction is quoted for the place where the walk went wrong, else for its end.
     wrong = departed
@@ -63,7 +65,7 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     did = None
     if leads:
         did = walk.did(departed)
-        if walk.places[departed - 1] not in gold:
+        if off_path:
             did = Fact("away", did=did)
     elif lost and lost.step:
         did = walk.did(lost.step)
@@ -120,6 +122,13 @@ class _GraphWalk:
         if farthest < 0:
             return None
         return len(positions) - 1 - positions[::-1].index(farthest)
+
+    def off_path(self, departed: int) -> int:
+        """Return the step that left the gold path before step ``departed``; 0 if it was on it."""
+        for after in range(departed - 1, -1, -1):
+            if self.places[after] in self._gold:
+                return 0 if after == departed - 1 else after + 1
+        return 0
 
     def away(self) -> str:
         """The distance left at the end, empty if it is unknown."""

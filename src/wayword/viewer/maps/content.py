@@ -177,6 +177,19 @@ class Map:
         return list(chain.from_iterable(self.walks.values()))
 
     @property
+    def mistake_words(self) -> str:
+        """What the ring of the mistake means."""
+        if not self.departed:
+            return "the mistake"
+        before = max(
+            (stop for stop in self.stops if stop.step < self.mistake),
+            key=lambda stop: stop.step,
+        )
+        if before.place in {place for place, _ in self.gold}:
+            return "left the path"
+        return "turned away"
+
+    @property
     def last(self) -> int:
         """The last step of any walk, 0 if there is only a start."""
         return max(stop.step for stop in self.stops)

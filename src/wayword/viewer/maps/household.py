@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.geometry import Point, absolute, unit
+from wayword.core.geometry import Point, absolute, inside_polygon, unit
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
@@ -41,6 +41,8 @@ START = ("", "the house at the start")
 """In the legend where the recording could not be played again."""
 RAYS = 41
 """Looks that an actor's view is drawn by."""
+_ON_WALL = 1e-6  # metres from an obstacle up to which an eye is on it: rounding
+_AHEAD = 0.05  # metres along a look: less than the free floor in front of any wall
 _MOST_GOALS = 12
 """Objects of the goal that are marked; where any of many will do, marking them says nothing."""
 
@@ -288,9 +290,17 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
         along = (px * sy - py * sx) / cross
         across = (px * dy - py * dx) / cross
     # Rounding may put the eye itself on an obstacle; it would hide everything.
-    met = (along > 1e-6) & (across >= 0) & (across <= 1)
+    is_across = (across >= 0) & (across <= 1)
+    met = is_across & (along > _ON_WALL)
     blocked_at = np.where(met, along, np.inf)
     far = blocked_at.min(axis=1, initial=body.view_distance)
+    # From an outer wall only the looks into a room see something.
+    on_wall = is_across & (np.abs(along) <= _ON_WALL)
+    for look in np.flatnonzero(on_wall.any(axis=1)):
+        x = me.x + _AHEAD * dx[look, 0]
+        y = me.y + _AHEAD * dy[look, 0]
+        if not any(inside_polygon(x, y, r.polygon) for r in world.scene.rooms):
+            far[look] = 0.0
     xs = me.x + far * dx[:, 0]
     ys = me.y + far * dy[:, 0]
     rim = zip(xs.tolist(), ys.tolist(), strict=True)

@@ -280,8 +280,9 @@ def ring(
 ) -> tuple[Marker, list[int]] | None:
     """Return the ring around the stop before the mistake, and the steps walked after it.
 
-    The steps up to the return to the gold path; without a path only the first. None if
-    this walk has no mistake. ``drawn`` is the result of ``draw_walk``.
+    All of them if the walk left the path for good, else those up to its return to the
+    gold path; without a path only the first. None if this walk has no mistake. ``drawn``
+    is the result of ``draw_walk``.
     """
     before = [stop for stop in walk if stop.step < where.mistake]
     places = {stop.step: stop.place for stop in walk}
@@ -293,7 +294,8 @@ def ring(
         if step < where.mistake:
             continue
         wrong.append(step)
-        if not on_path or places[step] in on_path:
+        has_returned = not on_path or places[step] in on_path
+        if has_returned and not where.departed:
             break
     last = before[-1].step
     marker = next(each for each in drawn["stops"] if last in each["steps"])

@@ -550,6 +550,7 @@
   }
   let walking = 0;
   let sending = false;
+  let played = ""; // the turn of the last action that counted
   const pause = () => new Promise((go) => setTimeout(go, 40));
   async function walk(cell) {
     // by single moves, until something new is in view or another press
@@ -670,15 +671,17 @@
     // returns whether it was played
     const asked = board().dataset.asking;
     while (sending) await pause();
-    if (board().dataset.asking !== asked) return false; // a second press of the same turn
+    // a second press of the same turn, perhaps before the next one is shown
+    if (asked === played || board().dataset.asking !== asked) return false;
     sending = true;
     showProblem("");
     const reply = await post("say", { as: actor, number: Number(asked), words, sure });
     if (!reply.question && reply.problem) {
       showProblem(reply.problem);
       say?.elements.words.select(); // the next words replace these
-    } else if (!reply.question && say && !reply.lost) {
-      say.reset();
+    } else if (!reply.question && !reply.lost) {
+      played = asked;
+      say?.reset();
     }
     if (!reply.question) await refresh();
     sending = false;

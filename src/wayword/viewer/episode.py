@@ -687,10 +687,14 @@ def _account(answer: Written) -> Iterator[str]:
     Tokens, seconds and dollars, as far as they are recorded.
     """
     usage = answer.get("usage", {})
-    written = f"{count(_tokens(answer, 'completion'), 'token')} written"
+    tokens = _tokens(answer, "completion")
+    written = f"{count(tokens, 'token')} written"
     if answer.get("answered_by"):
         written += f" by the {answer['answered_by']} model"
-    yield written
+    # A player that is no language model writes none and costs nothing.
+    is_written = tokens > 0 or bool(answer.get("answered_by"))
+    if is_written:
+        yield written
     if usage.get("reasoning"):
         yield f"{usage['reasoning']:,} of them for reasoning"
     if usage.get("estimated"):
@@ -708,10 +712,10 @@ def _account(answer: Written) -> Iterator[str]:
     if any(end != "stop" for end in finish):
         yield f"ended by {', '.join(finish)}"
     yield seconds(answer["seconds"])
-    if "cost" in answer:
-        yield f"${answer['cost']:.4f}"
-    else:
+    if "cost" not in answer:
         yield "price unknown"
+    elif is_written or answer["cost"]:
+        yield f"${answer['cost']:.4f}"
     if answer.get("cached"):
         yield "from the response cache"
 

@@ -20,6 +20,7 @@ Marker = tuple[float, float, float]
 """Center and half width of a marker with a number."""
 
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
+_APART = 48  # units of such legs after which one has an arrow all the same
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _NEAR = 24  # between the start and the end, up to which they share a marker
 _RING = 16.0  # radius of the ring around the dart at the end
@@ -57,11 +58,17 @@ def draw_walk(
     poses = []
     floors = {}
     moves = []
+    since_arrow = 0.0
     for leg in steps:
         before, after = leg
         # A step that did not move has no line.
-        if _length(leg, at) > 1:
-            moves.append(_move(leg, at))
+        length = _length(leg, at)
+        if length > 1:
+            since_arrow += length
+            has_arrow = length > _SHORT or since_arrow > _APART
+            if has_arrow:
+                since_arrow = 0.0
+            moves.append(_move(leg, at, has_arrow))
         if shows_poses and before.heading is not None:
             poses.append((after.step, at(before.point), before.heading))
         floor = where.floors.get(after.place)
@@ -112,13 +119,13 @@ def _length(leg: tuple[Waypoint, Waypoint], at: At) -> float:
     return math.dist(*_longest(_line(leg, at)))
 
 
-def _move(leg: tuple[Waypoint, Waypoint], at: At) -> tuple[Any, ...]:
-    """Return a leg's line, its arrow (x, y, degrees; None without room) and its step."""
+def _move(leg: tuple[Waypoint, Waypoint], at: At, has_arrow: bool) -> tuple[Any, ...]:
+    """Return a leg's line, its arrow (x, y, degrees; None if it has none) and its step."""
     line = _line(leg, at)
     step = leg[1].step
-    (x1, y1), (x2, y2) = _longest(line)
-    if math.dist((x1, y1), (x2, y2)) <= _SHORT:
+    if not has_arrow:
         return line, None, step
+    (x1, y1), (x2, y2) = _longest(line)
     # Past the middle, where two arrows of a path that is walked both ways do not meet.
     x = x1 + 0.6 * (x2 - x1)
     y = y1 + 0.6 * (y2 - y1)

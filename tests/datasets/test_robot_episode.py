@@ -29,7 +29,7 @@ from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
 
-QUICK = {"settle": 0.0, "throttle": 0, "answer": 20.0, "motion": 2.0}
+QUICK = {"settle": 0.0, "throttle": 0, "answer": 20.0, "motion": 1.0}
 
 
 class ReadsPictures(Perceiver):
@@ -96,7 +96,7 @@ def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence()
     assert reasons[1] == "Action goal was rejected"
     # The bridge says nothing of an action that it does not know: the user needs the two causes.
     hint = "without feedback: does /spin run, and rosbridge 2.0?"
-    assert reasons[2:] == [f"cancelled after 2 s, {hint}"]
+    assert reasons[2:] == [f"cancelled after 1 s, {hint}"]
     blocked = [
         note.details["status"] for note in trajectory.notes() if note.kind == "blocked"
     ]

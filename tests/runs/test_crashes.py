@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -20,13 +21,14 @@ from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 
 SLOW_WALKER = '''
-"""A random walker that takes its time, so that it can be killed on the way."""
+"""A random walker that takes its time where it is to be killed on the way."""
 import asyncio
+import os
 from wayword.agents.baselines.simple import RandomAgent
 
 class Slow(RandomAgent):
     async def act(self, observation, space):
-        await asyncio.sleep(0.004)
+        await asyncio.sleep(float(os.environ.get("WALKER_PAUSE", "0")))
         return await super().act(observation, space)
 
 agent = Slow
@@ -85,6 +87,7 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
             [sys.executable, "-m", "wayword", *words(walker, broken)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, "WALKER_PAUSE": "0.004"},
         )
         first = len(kept)
         deadline = time.monotonic() + 30

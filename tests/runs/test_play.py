@@ -283,10 +283,10 @@ class Pty:
         os.close(end)
         self.shown = ""
 
-    def until(self, text: str, seconds: float = 60) -> None:
-        """Read until a text is shown."""
+    def until(self, text: str, seconds: float = 60, since: str = "") -> None:
+        """Read until a text is shown, after the last ``since``."""
         began = time.monotonic()
-        while text not in self.shown:
+        while text not in self.shown.rpartition(since or "\0")[2]:
             assert time.monotonic() - began < seconds, self.shown
             if not self.more(0.2) and self.process.poll() is not None:
                 raise AssertionError(
@@ -363,7 +363,7 @@ def test_leaving_ends_in_order(
 ) -> None:
     game.type("1\n")
     game.until("Turn 2")
-    time.sleep(0.3)
+    game.until("> ", since="Turn 2")
     game.type(keys)
     assert game.end() == code, game.shown
     assert text in game.shown

@@ -86,6 +86,20 @@ def test_all_of_a_curve_lies_in_its_picture(cards: Path) -> None:
         assert max(float(y) for _, y in points) <= float(height)
 
 
+@pytest.mark.parametrize("unverified", ["", "a changed record"])
+def test_a_rank_within_a_track_is_of_cards_that_verify(
+    cards: Path, unverified: str
+) -> None:
+    rows: list[dict[str, Any]] = []
+    for name, doubt in (("random", ""), ("gold", unverified)):
+        card = ladders.read_card(cards / name)
+        row = {"card": card, "folder": cards / name, "cells": page._cells(card)}
+        rows.append({**row, "unverified": doubt, "rank": 0})
+    page._rank(rows)
+    ranks = [row["cells"]["follow"]["rank"] for row in rows]
+    assert ranks == ([1, 0] if unverified else [2, 1])
+
+
 def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     cards: Path, tmp_path: Path
 ) -> None:

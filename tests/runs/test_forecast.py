@@ -14,12 +14,22 @@ import pytest
 from helpers.expert_server import THOUGHT, expert
 from helpers.loopback import chat, serving
 from wayword.agents.prompting import PromptBudget
+from wayword.core.action import STOP, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.model import estimated_tokens, user
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
-from wayword.runs.forecast import Forecast, dollars_range, forecast, lines, row_lines
+from wayword.runs.forecast import (
+    Forecast,
+    _counted_turns,
+    dollars_range,
+    forecast,
+    lines,
+    row_lines,
+)
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 
@@ -405,6 +415,29 @@ def test_the_total_of_several_runs_adds_what_can_be_added() -> None:
 def test_a_duration_is_in_its_largest_unit(hours: float, text: str) -> None:
     line = lines(replace(MEASURED, hours=hours))[4]
     assert line.startswith(f"time: {text} with ")
+
+
+@pytest.mark.parametrize(
+    ("poses", "turns"),
+    [
+        ([(0, 90), (0, 180)], 0),  # on the spot
+        ([(1, 0), (1, 90), (1, 0)], 1),  # once, then on the spot
+        ([(1, 0), (2, 0), (1, 0)], 3),  # also back to where it was
+        ([(1, 0), (0, 0), (0, 90)], 2),
+    ],
+)
+def test_a_turn_counts_if_it_moved_since_the_one_before(
+    poses: list[tuple[int, int]], turns: int
+) -> None:
+    steps = [
+        Step("agent", {}, Decision(STOP), Feedback(), {"x": x, "heading": heading})
+        for x, heading in poses
+    ]
+    walk = Trajectory("e", {"agent": {"x": 0, "heading": 0}}, steps)
+    assert _counted_turns(walk) == turns
+    for step in steps:
+        step.calls.append(ModelCall("main", "?", None))
+    assert _counted_turns(walk) == len(steps), "a call counts anywhere"
 
 
 def test_the_context_follows_the_model() -> None:

@@ -110,6 +110,7 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
         line.startswith(f"{runs / 'oracle'} differs in: agent")
         for line in written.notices
     )
+    assert compare([runs / "oracle"] * 2, "json", ["sr"]).notices == ()
     with pytest.raises(UsageError, match="at least two runs, got 1"):
         compare([runs / "seeds"])
 

@@ -34,6 +34,33 @@ def test_tokens_that_a_prompt_shares_with_any_earlier_one_are_cached() -> None:
     assert prefixes.shared(grown, 1000) == 0, "too short for a cache"
 
 
+@pytest.mark.parametrize(
+    ("prompt", "write", "cached"),
+    [
+        (2000, None, 500 * 2.0 + 1500 * 0.2),
+        (2000, 2.5, 500 * 2.5 + 1500 * 0.2),
+        # too short to be written to a cache
+        (1024, 2.5, 24 * 2.5 + 1000 * 0.2),
+        (1023, 2.5, 23 * 2.0 + 1000 * 0.2),
+    ],
+)
+def test_each_way_has_the_price_of_what_is_read_written_and_shared(
+    prompt: int, write: float | None, cached: float
+) -> None:
+    """In millionths of a dollar, with 800 for the answer; tiers cost one half."""
+    shared = 1500 if prompt == 2000 else 1000
+    price = Price(input=2.0, output=8.0, cached=0.2, write=write)
+    found = tiers.costs(price, Usage(prompt, 100), shared)
+    assert {way: 1e6 * dollars for way, dollars in found.items()} == pytest.approx(
+        {
+            tiers.STANDARD: prompt * 2.0 + 800,
+            tiers.CACHED: cached + 800,
+            tiers.FLEX: (cached + 800) / 2,
+            tiers.BATCH: (prompt * 2.0 + 800) / 2,
+        }
+    )
+
+
 def test_a_chat_that_shares_most_of_its_prompts_should_not_be_batched() -> None:
     """Of 10,000 tokens 5,600 are cached: at a tenth of the price, or a twentieth with flex."""
     usage = Usage(10_000, 100)

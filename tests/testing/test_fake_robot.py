@@ -72,6 +72,7 @@ def test_a_malformed_fault_names_the_form() -> None:
     for text in ("drop", "0:drop", "3:explode", "x:drop"):
         with pytest.raises(UsageError, match=f"fault '{text}': write GOAL:FAULT"):
             robots.parse_faults([text])
+    assert robots.parse_faults(["1:drop", "12:drop"]) == {1: "drop", 12: "drop"}
 
 
 def test_a_color_names_a_thing_by_its_last_words() -> None:

@@ -317,7 +317,15 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
         # The next search begins without it, by the same connection.
         world.reset(EPISODE)
         assert world.step("agent", rotate(30.0)).ok
-        ended(world)
+        # It is stopped like the first.
+        robot.extra["/estop"] = {"data": True}
+
+        def turn() -> None:
+            for _ in range(20):
+                world.step("agent", rotate(30.0))
+
+        with pytest.raises(RobotError, match="the emergency stop is pressed"):
+            turn()
 
 
 def test_a_pressed_stop_that_is_shown_once_is_known_to_the_next_search_too() -> None:

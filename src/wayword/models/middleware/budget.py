@@ -180,7 +180,7 @@ class Estimate:
     def _all_turns(self, meter: Meter) -> float:
         """Return the share that an episode needs if it uses all its turns."""
         if not self.limit:
-            return max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
+            return 2.0 * self._largest_share - meter.share
         mean = self._paid / max(1, self._turns)
         turn = max(mean, meter.share / max(1, meter.turns))
         turn *= 1.0 + _SPREAD / sqrt(self._max_turns)

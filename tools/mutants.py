@@ -588,6 +588,11 @@ MUTANTS = (
     Mutant("agents/discussnav/directions.py",
            "        self._directions = None\n        if is_new_place",
            "        if is_new_place", "agents/test_discussnav.py"),
+    Mutant("core/recording.py", "                del self.calls[number]\n", "",
+           "runs/test_continuing_roles.py"),
+    Mutant("worlds/objectnav/robot.py",
+           '        self._halted = ""\n        link.listener', "        link.listener",
+           "worlds/objectnav/test_robot_safety.py"),
 )  # fmt: skip
 
 

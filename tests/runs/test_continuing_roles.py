@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Mapping
@@ -13,7 +14,10 @@ import pytest
 from helpers.loopback import chat, serving
 from helpers.run_folders import records
 from wayword.core.action import Decision
-from wayword.core.trajectory import Trajectory
+from wayword.core.errors import UsageError
+from wayword.core.model import Completion, Sampling
+from wayword.core.recording import DictatedModel
+from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.scripted import smallest
 from wayword.runs import Plan, run
 
@@ -155,3 +159,22 @@ def test_recorded_percepts_stay_with_their_steps(
         step.percept for step in before.steps[:3]
     ]
     assert after.steps[3].percept == (before.steps[3].percept if model else None)
+
+
+def test_each_recorded_answer_is_given_once_in_the_order_of_its_role() -> None:
+    calls = [
+        ModelCall("main", "?", Completion(("first",))),
+        ModelCall("main", "?", None),  # failed: the next attempt was answered
+        ModelCall("judge", "?", Completion(("verdict",))),
+        ModelCall("main", "?", Completion(("second",))),
+    ]
+    main = DictatedModel(calls)
+    judge = main.as_role("judge")
+
+    def ask(model: DictatedModel) -> str:
+        return asyncio.run(model.complete("?", Sampling())).text
+
+    assert [ask(main), ask(main), ask(judge)] == ["first", "second", "verdict"]
+    for model in (main, judge):
+        with pytest.raises(UsageError, match="that the recorded steps do not contain"):
+            ask(model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import pytest
 
 from helpers.golden import check_golden
 from helpers.playing import flat
+from helpers.sampling import LONG
 from wayword.core import registry
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.datasets.procedural.homes.furniture import FURNITURE
@@ -91,7 +91,6 @@ def ranker() -> Any:
 
 
 PERFECT = {"grounding": "perfect", "dataset": {"homes": 20}}
-LONG = os.environ.get("WAYWORD_CHAOS") == "long"
 
 
 @pytest.mark.timeout(1800)

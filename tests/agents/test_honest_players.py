@@ -8,7 +8,6 @@ their instructions, R2R's among them: ``pytest tests/agents/test_honest_players.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from helpers import honest_player as honest
 from helpers.loopback import chat, refusal, serving
+from helpers.sampling import LONG
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
@@ -40,7 +40,7 @@ from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
 
 STEPS = 150
-LONG = 30 if os.environ.get("WAYWORD_CHAOS") == "long" else 0
+MANY = 30 if LONG else 0
 """Episodes of a kind in the long form; a few otherwise."""
 
 
@@ -77,7 +77,7 @@ def test_a_household_request_of_each_type(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_a_question_of_each_kind(kind: str) -> None:
-    count = LONG or 2
+    count = MANY or 2
     settings = InteractiveQuestions.Settings(homes=count, episodes=count, kind=kind)
     dataset = InteractiveQuestions(settings=settings)
     for number in range(count):
@@ -94,7 +94,7 @@ def test_objects_are_put_back_at_their_spots(data: Path) -> None:
     """Published rooms in which something moved along one piece of furniture."""
     dataset = Rearrangement("2021_val", data, Rearrangement.Settings())
     numbers = iter(range(len(dataset.tasks)))
-    for _ in range(LONG or 2):
+    for _ in range(MANY or 2):
         number = next(n for n in numbers if _needs_a_spot(dataset.tasks[n]))
         assert solved(dataset, honest.restore, number)["sr_strict"] == 1.0
 
@@ -116,11 +116,11 @@ def test_a_grounded_instruction_of_each_kind(level: str) -> None:
     assert played.state["success"], (dataset.tasks[0].episode.instruction, model.said)
 
 
-@pytest.mark.parametrize("number", range(LONG or 1))
+@pytest.mark.parametrize("number", range(MANY or 1))
 def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
     number: int,
 ) -> None:
-    dataset = MaHousehold(settings=MaHousehold.Settings(homes=10, episodes=LONG or 1))
+    dataset = MaHousehold(settings=MaHousehold.Settings(homes=10, episodes=MANY or 1))
     task = dataset.tasks[number]
     model = honest.Honest(honest.follower)
     act = registry.load("agent", "act")
@@ -140,9 +140,9 @@ def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(
     assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
-@pytest.mark.parametrize("number", range(LONG or 2))
+@pytest.mark.parametrize("number", range(MANY or 2))
 def test_a_pair_shares_a_job(number: int) -> None:
-    dataset = MaWah(settings=MaWah.Settings(homes=10, episodes=LONG or 2))
+    dataset = MaWah(settings=MaWah.Settings(homes=10, episodes=MANY or 2))
     task = dataset.tasks[number]
     act = registry.load("agent", "act")
     models = {actor: honest.Honest(honest.together) for actor in task.episode.actors}
@@ -214,7 +214,7 @@ def test_routes_of_towns_behind_a_server_that_only_chats(
         model = {"base_url": server.address, "choose": choose}
         settings = {"model": model, "decoding": decoding, "shots": 0}
         plan = Plan(
-            "velma", "towns", "openai:m", settings, limit=LONG or 4, max_steps=60
+            "velma", "towns", "openai:m", settings, limit=MANY or 4, max_steps=60
         )
         done = run(replace(plan, out=tmp_path / "r"))
     assert done.outcome.complete

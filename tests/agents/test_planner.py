@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from helpers import honest_player as honest
 from helpers.golden import check_golden
 from helpers.playing import flat as flat_text
+from helpers.sampling import LONG
 from helpers.small_flat import SmallFlat, flat
 from wayword.agents.strategies.planner import PlannerAgent, PlannerSettings, SceneGraph
 from wayword.core import registry
@@ -29,7 +29,7 @@ from wayword.metrics.household import score_state
 from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-EPISODES = 50 if os.environ.get("WAYWORD_CHAOS") == "long" else 7
+EPISODES = 50 if LONG else 7
 """Episodes of the comparison: one or more of each of the seven types of request."""
 DONE = (
     *(

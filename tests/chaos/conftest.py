@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
+
+from helpers.sampling import LONG
 
 
 @pytest.fixture(scope="session")
 def rounds() -> Callable[[int, int], int]:
     """``rounds(short, long)``: how often, by ``$WAYWORD_CHAOS`` (``long``, or nothing)."""
-    long = os.environ.get("WAYWORD_CHAOS") == "long"
-    return lambda few, many: many if long else few
+    return lambda few, many: many if LONG else few
 
 
 @pytest.fixture

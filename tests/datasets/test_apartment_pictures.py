@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from helpers.golden import check_golden
+from helpers.sampling import LONG
 from wayword.core.sight import Eyes, EyesSettings
 from wayword.datasets.apartments import LEAST_PIXELS, LOOKS, PAINTABLE, Apartments
 from wayword.render.parts import look_paint, paint_of
@@ -21,9 +21,8 @@ from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pictures_apartments.json"
-IS_LONG = os.environ.get("WAYWORD_CHAOS") == "long"
-HOMES = 10 if IS_LONG else 1
-POSES = 6 if IS_LONG else 2  # of each home
+HOMES = 10 if LONG else 1
+POSES = 6 if LONG else 2  # of each home
 ENOUGH = 40  # pixels of 480 x 360 that show an object
 
 

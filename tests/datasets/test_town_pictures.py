@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections import Counter
 from functools import cache
@@ -30,9 +29,8 @@ from wayword.render.raster import PinholeCamera, draw
 from wayword.verbalize.street import MAX_BEARING
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pictures_towns.json"
-IS_LONG = os.environ.get("WAYWORD_CHAOS") == "long"
-TOWNS = 6 if IS_LONG else 1
-EVERY = 5 if IS_LONG else 53
+TOWNS = 6 if LONG else 1
+EVERY = 5 if LONG else 53
 ENOUGH = 40  # pixels of 480 x 360 that show a landmark
 
 

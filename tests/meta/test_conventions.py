@@ -220,3 +220,14 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
         check, input=requests, capture_output=True, text=True, check=False
     )
     assert (ignored.returncode, ignored.stdout) == (1, "")
+
+
+def test_the_switch_of_long_forms_is_read_by_one_helper() -> None:
+    """``make chaos`` plays the test files that import it, so none is forgotten."""
+    switch = "WAYWORD" + "_CHAOS"
+    readers = [
+        name(path)
+        for path in (ROOT / "tests").rglob("*.py")
+        if f'"{switch}"' in path.read_text(encoding="utf-8")
+    ]
+    assert readers == ["tests/helpers/sampling.py"]

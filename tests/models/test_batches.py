@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.batch_stub import KEY, PRICE, Books, batching
+from helpers.sampling import LONG
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Sampling, Tool, ToolCall, system, user
 from wayword.models.middleware.budget import Account
@@ -263,7 +264,7 @@ def of_batches(route: str) -> bool:
 def happens(moment: str, form: str) -> bool:
     """False for what a provider's interface has not: Anthropic's has no file of requests, and
     Gemini's no files. All others are killed once where the long form is not asked for."""
-    if form != "openai" and os.environ.get("WAYWORD_CHAOS") != "long":
+    if form != "openai" and not LONG:
         return moment == "the batch is made"
     if form == "gemini":
         return moment in ("the batch is made", "the batch is looked at")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import time
 from collections import Counter
@@ -27,7 +26,7 @@ from wayword.worlds.household.scene import Door
 from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "pictures_household.json"
-EPISODES = 48 if os.environ.get("WAYWORD_CHAOS") == "long" else 6
+EPISODES = 48 if LONG else 6
 POSES = 3  # of each episode
 ENOUGH = 40  # pixels of 480 x 360 that show an object
 LARGE = 200  # pixels of what cannot be overlooked

@@ -229,6 +229,8 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         assert record["episodes"][0]["step"] == 4
         assert record["episodes"][0]["thought"] == "to the left"
         part = ask(server, "/run/going/moves?id=%3Ci%3E")[1]
+        # Asked for just before it ended: nothing to show, and no error.
+        assert ask(server, "/run/going/moves?id=one")[:2] == (200, "")
         thoughts = Page.parse(f"<body>{part}</body>").all("p", class_="dim")
         assert [each.text for each in thoughts] == ["to the left"] * 2
         (line,) = re.findall('points="([^"]*)"', record["episodes"][0]["sketch"])

@@ -572,11 +572,15 @@ class Content:
         return [score > 0.5 for score in outcomes.values()]
 
     def moves(self, name: str, episode: str) -> str:
-        """Return the moves of a running episode so far. Raises ``UsageError`` once it has ended."""
+        """Return the moves of a running episode so far; empty once it has ended.
+
+        That is no error: the page asks for moves that were reported, and the episode may end
+        before its question arrives. The next report makes the page load the record.
+        """
         rows = self.library.rows(name)
         now = library.active_episode(rows, episode)
         if now is None:
-            raise UsageError(f"episode {episode!r} is not running")
+            return ""
         sources = self.tasks(rows, [episode])
         return redacted(_moves_part(now, sources))
 

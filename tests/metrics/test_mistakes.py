@@ -72,9 +72,8 @@ class Line:
     @staticmethod
     def graph(scene: str) -> Any:
 
-        positions = np.array([(float(n), 0.0, 0.0) for n in range(len(LINE))])
-        index = {name: n for n, name in enumerate(LINE)}
-        return SimpleNamespace(positions=positions, index=index)
+        plane = {name: (float(n), 0.0) for n, name in enumerate(LINE)}
+        return SimpleNamespace(plane=plane)
 
 
 def at(place: str, heading: float | None = 0.0) -> dict[str, Any]:

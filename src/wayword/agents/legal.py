@@ -383,6 +383,7 @@ _UNIT = re.compile(
     r"(?<=\d)\s*(?:°|º|deg(?:ree)?s?\b\.?|m\b|met(?:er|re)s?\b)(?![°\w])", re.I
 )
 """The unit of a number, where it is the one of actions: degrees, metres."""
+_LETTER = re.compile(r"[^\W\d_]")
 _NUMERAL = re.compile(r"\(?\+?([-–]?\d+(?:\.\d+)?)\)?")
 """A number with its sign."""
 _FEET = re.compile(r"[-+\d.]+\s*['’′\"”″]+")
@@ -568,6 +569,9 @@ class Legal:
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
         bare = _UNIT.sub("", text)
+        # Of numbers alone: "0.2 m west and 0.3 m north" is one argument, with its units.
+        if _LETTER.search(bare):
+            bare = text
         parts = [[text], *(each.split(bare, MOST_WORDS) for each in separators)]
         named = [[(_keyword(part), part) for part in each] for each in parts]
         words = [map(self._argument, in_order(each)) for each in named]
@@ -590,7 +594,7 @@ class Legal:
                 return word
             if len(matches) == 1:
                 return matches[0]
-        numeral = _NUMERAL.fullmatch(plain)
+        numeral = _NUMERAL.fullmatch(_UNIT.sub("", plain))
         return numeral[1].replace("–", "-") if numeral else plain
 
     def _begins_action(self, text: str) -> bool:

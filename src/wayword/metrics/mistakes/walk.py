@@ -230,7 +230,8 @@ def positions(evidence: EpisodeFacts) -> Mapping[str, Point]:
     if not scene or not callable(graph_of):
         return {}
     plane: Mapping[str, Point] = getattr(graph_of(scene), "plane", {})
-    return plane
+    # A graph without positions may have all of its places at zero.
+    return plane if any(map(any, plane.values())) else {}
 
 
 def _is_street(evidence: EpisodeFacts) -> bool:

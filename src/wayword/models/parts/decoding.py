@@ -471,11 +471,12 @@ _TYPOGRAPHY: Mapping[int, str | int] = {
     **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"), ""),
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2212"), "-"),
-    # full-width, small and vertical forms; those between sentences are text, also of a message
+    # full-width, small and vertical forms; those between sentences are text, also of a message, and
+    # the bar is part of the marks around calls
     **{
         code: normalize("NFKC", chr(code))
         for code in (0xFE13, *range(0xFE50, 0xFE6C), *range(0xFF01, 0xFF5F))
-        if chr(code) not in "，！？；"
+        if chr(code) not in "，！？；｜"
     },
     **str.maketrans("〖⟦❲〗⟧❳⟨❮⟩❯︰", "[[[]]]<<>>:"),
 }

@@ -181,11 +181,10 @@ class Map:
         """What the ring of the mistake means."""
         if not self.departed:
             return "the mistake"
-        before = max(
-            (stop for stop in self.stops if stop.step < self.mistake),
-            key=lambda stop: stop.step,
-        )
-        if before.place in {place for place, _ in self.gold}:
+        earlier = [stop for stop in self.stops if stop.step < self.mistake]
+        before = max(earlier, key=lambda stop: stop.step, default=None)
+        # Every walk begins on its path.
+        if before is None or before.place in {place for place, _ in self.gold}:
             return "left the path"
         return "turned away"
 

@@ -369,8 +369,9 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
         '[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]'
     )
     assert "record 0, field 'path': has the wrong type" in complaint(*requests)
+    # The content decides, not the name: these are the first bytes of gzip.
     file.write_bytes(b"\x1f\x8b\x00broken")
-    assert "is not valid JSON" in complaint(*requests)
+    assert f"{file}: is incomplete" in complaint(*requests)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -50,13 +50,18 @@ def _hears_ctrl_c() -> None:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep parsed graphs and cached answers of the tests out of the user's cache folder.
 
-    The workers of one suite share a folder: what one has parsed or drawn, no other draws again.
+    The workers of one suite share the numbers of drawn episodes, which take long to find.
+    Everything else is each worker's own, as tests delete and damage it.
     """
     folder = tmp_path_factory.getbasetemp()
+    cache = folder / "cache"
+    cache.mkdir()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
+        drawn = folder.parent / "drawn"
+        drawn.mkdir(exist_ok=True)
+        (cache / "numbers").symlink_to(drawn)
     patch = pytest.MonkeyPatch()
-    patch.setenv("WAYWORD_CACHE", str(folder / "cache"))
+    patch.setenv("WAYWORD_CACHE", str(cache))
     yield
     patch.undo()
 

@@ -50,16 +50,17 @@ def _hears_ctrl_c() -> None:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep parsed graphs and cached answers of the tests out of the user's cache folder.
 
-    The workers of one suite share the numbers of drawn episodes, which take long to find.
-    Everything else is each worker's own, as tests delete and damage it.
+    The workers of one suite share what takes long to draw, parse or convert. Everything else is
+    each worker's own, as tests delete and damage it.
     """
     folder = tmp_path_factory.getbasetemp()
     cache = folder / "cache"
     cache.mkdir()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        drawn = folder.parent / "drawn"
-        drawn.mkdir(exist_ok=True)
-        (cache / "numbers").symlink_to(drawn)
+        for name in ("numbers", "read", "graphs", "robothor", "landmarks", "models"):
+            shared = folder.parent / "shared" / name
+            shared.mkdir(parents=True, exist_ok=True)
+            (cache / name).symlink_to(shared)
     patch = pytest.MonkeyPatch()
     patch.setenv("WAYWORD_CACHE", str(cache))
     yield

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.dataset import Clusters, DrawnTasks, Task
-from wayword.core.episode import Episode, Extra
+from wayword.core.episode import Episode, Extra, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import (
     NUMBER,
@@ -104,7 +104,7 @@ class Robothor(SolvableSearches):
     @property
     def tasks(self) -> Sequence[Task]:
         """Tasks of the split, each parsed when it is first read."""
-        return DrawnTasks(len(self._order), self._task)
+        return DrawnTasks(len(self._order), self._task, self._id)
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
@@ -197,11 +197,10 @@ class Robothor(SolvableSearches):
         scene, index = self._order[number].tolist()
         return list(self._scenes)[scene], index
 
-    def _task(self, number: int) -> Task:
-        """Return the task of an episode record. Raises ``DataError`` naming it.
+    def _record(self, number: int) -> tuple[str, str, JsonObject]:
+        """Return the scene of an episode, where its record is in the scene's file, and the record.
 
-        Every object of the type in the scene is a target. Lengths are metres, angles degrees.
-        Without a published path, the shortest length is unknown as well.
+        Raises ``DataError`` naming it.
         """
         scene, index = self._entry(number)
         path = self._scenes[scene]
@@ -214,7 +213,21 @@ class Robothor(SolvableSearches):
                 "is missing",
                 "fetch it again",
             )
-        record = parse_at(path, where, records[index])
+        return scene, where, parse_at(path, where, records[index])
+
+    def _id(self, number: int) -> str:
+        """Return the id of an episode. Raises ``DataError`` for a record without one."""
+        scene, where, record = self._record(number)
+        return str(read_field(self._scenes[scene], where, record, "id", (str, int)))
+
+    def _task(self, number: int) -> Task:
+        """Return the task of an episode record. Raises ``DataError`` naming it.
+
+        Every object of the type in the scene is a target. Lengths are metres, angles degrees.
+        Without a published path, the shortest length is unknown as well.
+        """
+        scene, where, record = self._record(number)
+        path = self._scenes[scene]
         read = partial(read_field, path, where, record)
         name = str(read("id", (str, int)))
         label = read("object_type", str)

@@ -1,7 +1,8 @@
 """What follows an action never changes its reading: random tails after a good answer, by reader.
 
 30,000 tails a reader with ``WAYWORD_CHAOS=long``; the gate plays a sample. A tail is anything but
-another action at its beginning or on a line of its own, which makes two actions of one.
+another action at its beginning or on a line of its own, which makes two actions of one. So its
+first word opens no bracket: ``looks [ chat[hi] ]`` is a call around a whole action.
 """
 
 from __future__ import annotations
@@ -95,8 +96,10 @@ def tail(rng: random.Random, is_call: bool) -> str:
     openers = (*OPENERS, *AFTER_A_CALL) if is_call else OPENERS
     opener = rng.choice(openers)
     first_word = rng.choice(("it", "kitchen", "looks", "I"))
-    words = [first_word, *(rng.choice(WORDS) for _ in range(rng.randrange(30)))]
-    text = opener + " ".join(words)
+    words = [rng.choice(WORDS) for _ in range(rng.randrange(30))]
+    if words[:1] in (["("], ["["]):
+        del words[0]
+    text = opener + " ".join([first_word, *words])
     for _ in range(rng.randrange(4)):
         text += "\n" + rng.choice(LINES)
     return text

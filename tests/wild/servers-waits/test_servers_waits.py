@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,16 @@ from helpers.served_runs import good, played
 from wayword.models.servers.connection import retry_after
 
 NOW = 1_767_225_600  # 2026-01-01 in seconds since 1970
+
+
+@pytest.fixture
+def in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose clock is five hours behind that of dates in HTTP."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -37,6 +48,11 @@ NOW = 1_767_225_600  # 2026-01-01 in seconds since 1970
         ({}, "available again in 3 minutes and 20 seconds", 200.0),
         ({}, "{'error': 'slow down', 'retry_after': 12.5}", 12.5),
         ({}, "model is loading, estimated_time: 20.0", 20.0),
+        ({}, "Your quota will reset after 1h30m5s.", 5405.0),
+        ({}, "available again in 2 days", 172800.0),
+        ({}, "The limit resets at 2026-01-01T00:01:00Z", 60.0),
+        ({}, '{"retry_after_ms": 1500}', 1.5),
+        ({}, '{"retryAfterMs": 1500}', 1.5),
         ({"retry-after": "7"}, "try again in 20s", 7.0),
         ({"Retry-After": "500ms"}, "", 0.5),
         ({"retry-after": str(NOW + 7)}, "", 7.0),
@@ -106,10 +122,18 @@ def test_a_date_is_read_by_the_clock_of_the_server(skew: int) -> None:
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "inf"}, None),
         ({"Retry-After": "1e400"}, None),
+        ({"Retry-After": "Thu, 01 Jan 2026 00:00:37 GMT"}, 37.0),
+        ({"Retry-After": "Thu, 01 Jan 2026 01:00:37 +0100"}, 37.0),
+        ({"Retry-After": "Thu, 01 Jan 2026 00:00:37 -0000"}, 37.0),
+        ({"Retry-After": "Thu Jan  1 00:00:37 2026"}, 37.0),
+        ({"Retry-After": "2026-01-01T00:00:37"}, 37.0),
+        ({"Retry-After": "Wed, 31 Dec 2025 23:00:00 GMT"}, 0.0),
+        ({"x-ratelimit-reset": "37", "x-ratelimit-remaining": "0.0"}, 37.0),
+        ({"x-ratelimit-reset": "37", "x-ratelimit-remaining": "-1"}, None),
     ],
 )
 def test_a_wait_is_read_from_each_form_of_header(
-    headers: dict[str, str], seconds: float | None
+    headers: dict[str, str], seconds: float | None, in_new_york: None
 ) -> None:
     assert retry_after(headers, now=NOW) == (seconds and pytest.approx(seconds))
 

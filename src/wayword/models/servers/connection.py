@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
@@ -202,7 +202,8 @@ class Connection:
                 ) as response:
                     read_bytes, is_complete = await _read_body(response, most)
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            failure = model_error(error, self.address, self._proxy, limit)
+            is_new = not self._has_answered
+            failure = model_error(error, self.address, self._proxy, limit, is_new)
             if isinstance(error, TimeoutError):
                 failure.lost = "time limit"
             elif not failure.fatal:
@@ -290,10 +291,14 @@ class Connection:
             problem = {"message": f"it redirects to {_target(headers)}"}
         status = _code(problem) or status
         # Of a server that has answered before, it is a fault of the moment.
-        is_ours = isinstance(reply, Mapping) and "choices" in reply
-        if problem is reply and not (is_ours or self._has_answered):
-            problem = {"reply": reply, "lacks": "choices"}
+        is_named = isinstance(reply, Mapping) and "choices" in reply
+        is_ours = is_named or problem is not reply
+        if reply is None:
+            is_ours = text.lstrip()[:1] in _OPENS
         refusal = read(status, problem, request.fields)
+        if refusal.kind == "unknown" and not (is_ours or self._has_answered):
+            lacking = {"lacks": "choices", "message": problem}
+            refusal = read(status, lacking, request.fields)
         if problem is reply and refusal.kind == "unknown" and status < 300:
             return reply  # without choices, but with a count of tokens
         raise self._failure(status, refusal, headers, request, str(problem))
@@ -551,7 +556,7 @@ def _parsed(text: str) -> Json:
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None
+        return _late_error(text)
     value = paired(text, value)
     rest = text[end:].strip("\0 \r\n\t")
     if not (text[:start].strip() or rest):
@@ -559,7 +564,21 @@ def _parsed(text: str) -> Json:
     is_part = "delta" in next(iter(as_list(field(value, "choices"))), {})
     has_more = rest.removeprefix("data:").lstrip().startswith("{")
     is_one = bool(field(value, "choices") or field(value, "error"))
-    return value if is_one and not (is_part or has_more) else None
+    return value if is_one and not (is_part or has_more) else _late_error(text)
+
+
+_OPENS = ("", "{", "[")
+"""Beginnings of a reply of this interface, also of one that was cut off, or is empty."""
+
+
+def _late_error(text: str) -> Json:
+    """Return the error in a stream, or after an answer that was cut off; None without one."""
+    for line in text.splitlines():
+        with suppress(ValueError, RecursionError):
+            value = _DECODER.decode(line.removeprefix("data:"))
+            if field(value, "error") or field(value, "object") == "error":
+                return paired(text, value)
+    return None
 
 
 def _inside(reply: Json) -> Iterator[Json]:
@@ -623,12 +642,16 @@ def _code(error: Json) -> int:
 
 
 def model_error(
-    error: Exception, address: str, proxy: str = "", seconds: float = 0.0
+    error: Exception,
+    address: str,
+    proxy: str = "",
+    seconds: float = 0.0,
+    is_new: bool = False,
 ) -> ModelError:
     """Convert an error of the client to one line without secrets.
 
     Unknown errors are retryable; a refused connection is fatal once all retries are
-    used. ``seconds`` is the time limit of a request.
+    used. ``seconds`` is the time limit of a request; ``is_new``: nothing has answered yet.
     """
     import aiohttp
 
@@ -661,6 +684,11 @@ def model_error(
                 "; set $SSL_CERT_FILE to a file with the certificate of its authority, and use the "
                 "host name that its certificate has"
             )
+        elif isinstance(error, aiohttp.ClientSSLError):
+            line += (
+                "; begin model.base_url with http:// if the server has no TLS, and use the host "
+                "name that it expects"
+            )
         elif refused:
             line += "; start the server, or set model.base_url to its address"
         return ModelError(redacted(line), retryable=True, fatal=refused, away=True)
@@ -669,8 +697,11 @@ def model_error(
         problem = str(getattr(error, "message", "") or error)
         problem = redacted(" ".join(problem.split()))[:120] or type(error).__name__
         line = f"{address} sent an unreadable reply: {problem}"
-        is_encoded = "content-encoding" in problem.lower()
-        return ModelError(line, retryable=not is_encoded, fatal=is_encoded)
+        is_fatal = "content-encoding" in problem.lower()
+        if is_new and "Expected HTTP/" in problem:
+            is_fatal = True
+            line += "; it does not speak HTTP/1.1: check model.base_url"
+        return ModelError(line, retryable=not is_fatal, fatal=is_fatal)
     return ModelError(
         redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True
     )
@@ -686,18 +717,21 @@ def _target(headers: Mapping[str, str]) -> str:
     return "another address"
 
 
-_DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s)[a-z]*\s?(?:and )?)+)"
-_WAITS = (
+_DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s|d)[a-z]*\s?(?:and )?)+)"
+_WAITS = {
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?"
-    rf"|(?:reset|available)s?(?: again)? in)\W{{0,4}}{_DURATION}",
-    r"(?:retry.?after(?:.seconds)?|estimated_time)['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)",
-)
-"""Waits in the text of an error: ``try again in 1m2.5s``, ``"retryDelay": "5s"``."""
+    rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
+    r"(?:reset|available)s?(?: again)? at\W{0,4}(\d{4}-[\d-]+[T ][\d:.]+(?:Z|[-+][\d:]+)?)": "",
+    r"(?:retry.?after(?:.seconds)?|estimated_time)['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "",
+    r"retry.?after.?ms['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "ms",
+}
+"""Waits in the text of an error, and the unit of those that have it in their name: ``try again in
+1m2.5s``, ``"retryDelay": "5s"``, ``"retryAfterMs": 500``."""
 _LIMIT_IN_TEXT = re.compile(
     r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
 )
 """A header of a limit that a router repeats in the text of its error."""
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
 
 
@@ -714,17 +748,22 @@ def retry_after(
         now = time.time()
         # By the server's clock, from which this machine's may differ.
         with suppress(KeyError, TypeError, ValueError, OverflowError):
-            now = parsedate_to_datetime(fields["date"]).timestamp()
+            sent = parsedate_to_datetime(fields["date"])
+            now = sent.replace(tzinfo=sent.tzinfo or UTC).timestamp()
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         wait = _wait(fields.get(name, ""), now, unit)
         if wait is not None:
             return wait
-    found = (re.search(pattern, text, re.IGNORECASE) for pattern in _WAITS)
-    waits = [match[1] for match in found if match][:1]
+    waits = list[str]()
+    for pattern, unit_name in _WAITS.items():
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found and not waits:
+            waits.append(found[1] + unit_name)
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
-        if is_reset and fields.get(name.replace("reset", "remaining")) == "0":
+        left = fields.get(name.replace("reset", "remaining"), "")
+        if is_reset and re.fullmatch(r"0[.0]*", left):
             waits.append(value)
     limits = fields.get("ratelimit", "")
     if re.search(r"\b(?:r|remaining)=0\b", limits):
@@ -748,6 +787,9 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
     # A date may be unreadable, or in the year 99999.
     for read_date in (parsedate_to_datetime, datetime.fromisoformat):
         with suppress(TypeError, ValueError, OverflowError):
-            return max(0.0, read_date(text).timestamp() - now)
-    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s)", text, re.IGNORECASE)
+            moment = read_date(text)
+            # Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
+            moment = moment.replace(tzinfo=moment.tzinfo or UTC)
+            return max(0.0, moment.timestamp() - now)
+    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s|d)", text, re.IGNORECASE)
     return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None

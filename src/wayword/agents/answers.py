@@ -671,9 +671,8 @@ class StrategyRecipe(AnswerForm):
 
 def _actions_as_text(values: Sequence[Json]) -> list[str]:
     """Return the actions of a field; ``["goto[a]"]`` and ``{"goto": "a"}`` hold one each."""
-    lists = (value if isinstance(value, list) else [value] for value in values)
     texts = []
-    for value in chain.from_iterable(lists):
+    for value in chain.from_iterable(map(_members, values)):
         if isinstance(value, dict) and value:
             # {"goto": "a"}, or {"type": "goto", "object": "a"} in any order
             arguments = {**value}
@@ -684,6 +683,15 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
         if isinstance(value, str):
             texts.append(value)
     return texts
+
+
+def _members(value: Json) -> list[Json]:
+    """Return the values of a list, the objects in a text of JSON, or the value alone."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = [
+            each for each, _, _ in json_values(value, "{", bool, _DECODER)
+        ] or value
+    return value if isinstance(value, list) else [value]
 
 
 def _as_text(value: Json) -> str:

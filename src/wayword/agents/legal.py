@@ -81,7 +81,7 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
-    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
+    r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|take|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
     r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
     re.I,
 )
@@ -107,8 +107,14 @@ _JOINER = re.compile(
 """Text between the options of a list, or from an option to the one that corrects it."""
 _OR_ARGUMENT = re.compile(rf"[\s,;]*{_OR}\s*[\[(（]", re.I)
 """A second argument of a call: ``rotate[30] or [-30]``."""
-_SEVERAL_NAMES = re.compile(rf"{_OR}|[/|&]", re.I)
-"""Signs that the name of an object is two names; those that have one are listed."""
+_NOT_ONE_NAME = re.compile(
+    rf"{_OR}|[/|&]|((?<![^\W_])(?:any|all|both|each|every|some|none|neither|nothing|nearest|closest"
+    r"|other|another|(?:any|every|some)thing|which(?:ever)?|whatever|one of|alle|beide|keine[rsn]?"
+    r"|tous|toutes|aucune?|todos|todas|ningun[oa])(?![^\W_]|-)|任[何意]|所有|全部)",
+    re.I,
+)
+"""Signs that the name of an object is two names, or (the group) that of no certain one; listed
+names may have them."""
 _EXCLUDED = re.compile(r"^\W*(?:not|never)\s+", re.I)
 _REPEATED = re.compile(
     r"\W*(?:[x×]\s?)?(?:[2-9]|1\d|20)\s?(?:times|steps|x|×)?[^\w°]*$", re.I
@@ -122,10 +128,13 @@ _NUMBER_WORDS = {
     for number, words in enumerate(_NUMBERS.split(","))
     for word in words.split()
 }
-_NUMBER = re.compile(
-    r"(?:no\.?\s*|第)?0*(\d+)(?:\.0+|st|nd|rd|th|号|个|個|番)?(?: one)?", re.I
-)
+_NUMBER = re.compile(r"(?:no\.?\s*|第)?0*(\d+)(?:\.0+|st|nd|rd|th|号|个|個|番)?", re.I)
 """A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``."""
+_COUNTED = re.compile(
+    r"(?<=st|nd|rd|th) (?:one|exit|option|choice|candidate|direction|view|viewpoint|frontier)$",
+    re.I,
+)
+"""The noun after an ordinal: ``3rd exit``, ``the third one``."""
 _POINTS = (
     "n=north e=east s=south w=west ne=northeast se=southeast sw=southwest nw=northwest"
 )
@@ -311,8 +320,9 @@ class _Names:
             return text
         bare = _NAME_LEAD.sub("", text, count=1)
         # A number in words or with leading zeros, if the names have no such word themselves.
-        word = normalize(bare).removesuffix(" one")
-        number = _NUMBER.fullmatch(bare)
+        counted = _COUNTED.sub("", bare)
+        word = normalize(counted)
+        number = _NUMBER.fullmatch(counted)
         digits = str(int(number[1])) if number else _NUMBER_WORDS.get(word, "")
         letters = word.replace(" ", "").removesuffix("erly")
         joined = self._by_letters.get(_ABBREVIATED.get(letters, letters), "")
@@ -447,8 +457,11 @@ class Legal:
             return self._not_possible(action)
         # Texts may have this word, and names that are listed.
         is_free = self.takes_text(action.name) or self.space.knows(action)
-        if not is_free and any(map(_SEVERAL_NAMES.search, action.arguments)):
-            return Refusal("several_actions", "several names were given; give one")
+        signs = filter(None, map(_NOT_ONE_NAME.search, action.arguments))
+        unclear = next(signs, None)
+        if unclear is not None and not is_free:
+            kind = "unknown" if unclear[1] else "several_actions"
+            return Refusal(kind, "the name of exactly one object is needed")
         return action
 
     def read_unlabeled(self, text: str) -> Action | Refusal | None:

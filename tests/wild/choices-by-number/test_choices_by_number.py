@@ -8,9 +8,11 @@ from wayword.core.action import Rejection
 NUMBERS = ["0", "1", "2", "3", "7"]
 PREDICTIONS = {
     "3": ("3", "3.0", "03", "three", "3rd", "the third one", "No. 3", "第3个", "方向3", "３", "٣",
-          "option 3 (not 2)", "3 (the kitchen)", "Direction 3", "view 3", "Exit 3", "(3) the hall"),
+          "option 3 (not 2)", "3 (the kitchen)", "Direction 3", "view 3", "Exit 3", "(3) the hall",
+          "3rd exit", "the third exit", "take the 3rd exit", "Take exit 3", "3rd option"),
     "1": ("1st", "one"),
-    "unknown": ("-1", "-3", "−3", "3.5", "37", "3 o'clock", "None of the above"),
+    "unknown": ("-1", "-3", "−3", "3.5", "37", "3 o'clock", "None of the above",
+                "3 exits", "3rd floor", "one exit", "3rd exit on the left"),
     "several_actions": ("3, 7", "3/7", "3-7"),
 }  # fmt: skip
 OBJECTS = {

@@ -243,12 +243,39 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
+@cache
+def _loader() -> Any:
+    """Return PyYAML's safe loader with the numbers of YAML 1.2.
+
+    PyYAML follows YAML 1.1, where ``010`` is eight, ``1:30`` is ninety and ``1e-3`` is a text.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """The safe loader with its own tables."""
+
+    numbers = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+    Loader.yaml_implicit_resolvers = {
+        first: [row for row in rows if row[0] not in numbers]
+        for first, rows in Loader.yaml_implicit_resolvers.items()
+    }
+    patterns = (
+        r"[-+]?\d[\d_]*$",
+        r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?$|[-+]?\.(inf|nan)$",
+    )
+    for tag, pattern in zip(numbers, patterns, strict=True):
+        regex = re.compile(pattern, re.IGNORECASE)
+        Loader.add_implicit_resolver(tag, regex, list("-+.0123456789"))
+    Loader.add_constructor(numbers[0], lambda _, node: int(node.value.replace("_", "")))
+    return Loader
+
+
 def load_yaml(text: str) -> Any:
     """Return the values of a YAML text. Raises ``yaml.YAMLError`` if it is malformed, or if aliases
     form a cycle or expand to too many values."""
     import yaml
 
-    loaded = yaml.safe_load(text)
+    loaded = yaml.load(text, Loader=_loader())
     # Aliases let a few lines expand to billions of values, which code would visit.
     remaining = [_MAX_VALUES]
 

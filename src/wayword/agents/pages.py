@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.runtime import Context
 
 from wayword.core.errors import UsageError, suggest
+from wayword.core.files import read_text
 
 SLOT = re.compile(r"\{([a-z_]+)\}")
 """A slot in a user's text. Jinja's syntax, which shipped pages use, is never run from there."""
@@ -139,7 +140,7 @@ def _keep_newlines(value: object) -> object:
 
 def _user_block(path: Path) -> Block:
     """Return a user's text as a block of a page."""
-    text = path.read_text(encoding="utf-8").strip("\n")
+    text = read_text(path).strip("\n")
 
     def render(context: Context) -> Iterator[str]:
         """Fill the text; a slot is a value, or another block of the page."""

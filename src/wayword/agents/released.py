@@ -120,7 +120,7 @@ class Clone:
                 "is a binary file, such as a pickle; it is not read",
             )
         try:
-            text = content.decode()
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise DataError(f"{path}:{line}", "", "is not UTF-8 text") from None

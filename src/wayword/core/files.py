@@ -295,6 +295,17 @@ def read_bytes(path: Path) -> bytes:
         ) from error
 
 
+def read_text(path: Path) -> str:
+    """Return a user's text: UTF-8, or UTF-16 as Windows writes it, without byte order mark and
+    carriage returns. Raises ``OSError``, and ``DataError`` for another encoding."""
+    content = path.read_bytes()
+    try:
+        text = content.decode(json.detect_encoding(content))
+    except UnicodeDecodeError:
+        raise DataError(path, "", "is not UTF-8 text", "save it as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 _GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file (RFC 1952, section 2.3.1)."""
 

@@ -295,7 +295,7 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
     for the held-out ones, questions are assigned to ``UNSEEN`` in turn.
     """
     try:
-        rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8")))
+        rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise DataError(path, "", f"is not text ({error})", "fetch it again") from error
     header = next(rows, [])

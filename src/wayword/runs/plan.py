@@ -29,6 +29,7 @@ from annotated_types import Ge, Le, Lt
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
+from wayword.core.files import read_text
 from wayword.core.sight import EyesSettings
 from wayword.datasets.perturbed import Perturbations
 from wayword.models.parts.weights import trained_settings
@@ -289,12 +290,20 @@ def read_config(path: Path | None) -> JsonObject:
     return tree or {}
 
 
+_WINDOWS_PATH = re.compile(r"""^[^#\n]*"[A-Za-z]:\\(?!\\)""", re.MULTILINE)
+"""``"C:\new"``, in which YAML reads a line break."""
+
+
 def _yaml(path: Path, name: str) -> Any:
     """Read a YAML file. Raises ``UsageError`` naming it."""
     import yaml
 
     try:
-        return load_yaml(path.read_text(encoding="utf-8"))
+        text = read_text(path)
+        if _WINDOWS_PATH.search(text):
+            problem = "a Windows path in double quotes loses its backslashes"
+            raise UsageError(f"{name}: {problem}; write it with / or in single quotes")
+        return load_yaml(text)
     except OSError as error:
         raise UsageError(f"{name}: {str(error.strerror).lower()}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

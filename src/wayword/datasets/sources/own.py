@@ -21,7 +21,7 @@ import pydantic
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, suggest
-from wayword.core.files import text_checksum
+from wayword.core.files import read_text, text_checksum
 from wayword.core.game import PlanningFailed
 from wayword.core.visible import single_line
 from wayword.datasets.household import Household
@@ -771,9 +771,9 @@ def _read_file(path: Path) -> list[TaskFile]:
         if path.stat().st_size > MOST_BYTES:
             problem = f"must be at most {MOST_BYTES:,} bytes long; is it a task file?"
             raise DataError(path, "", problem)
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
+        content = read_text(path)
+    except OSError as error:
+        problem = error.strerror or str(error)
         remedy = "`wayword task example` prints one to start from"
         raise DataError(path, "", problem.lower(), remedy) from None
     parts = re.split(r"^---.*\n", content, flags=re.MULTILINE)

@@ -512,6 +512,8 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
         if isinstance(item[0], list | dict):
             return _listed_places(path, at, item)
     problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
+    if isinstance(item, list) and None in item:
+        problem += "; headings are not scored: write the place alone"
     raise DataError(path, f"{at}, item {number}", problem)
 
 

@@ -84,3 +84,12 @@ def test_a_mistake_is_one_line(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message) as error:
         scored(tmp_path / "p.json", text.encode())
     assert "\n" not in str(error.value)
+
+
+def test_null_headings_are_refused_with_the_way_to_leave_them_out(
+    tmp_path: Path,
+) -> None:
+    walk = [[place, None, None] for place in WALK]
+    content = json.dumps([{"instr_id": "to_c", "trajectory": walk}]).encode()
+    with pytest.raises(DataError, match="not scored: write the place alone"):
+        scored(tmp_path / "p.json", content)

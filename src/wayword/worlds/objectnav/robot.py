@@ -105,6 +105,9 @@ FARTHEST_LEAST = 10.0
 OVERCHARGED = 1.1
 """Fraction of a full battery above which a percentage counts to 100: drivers that compute it from
 the voltage send a little more than 1 for a full one."""
+CHARGED_LEAST = 0.5
+"""Fraction of the capacity (Ah) below which a percentage of 1 is 1%. A full battery that has aged
+holds four fifths of its capacity; one at 1% holds a hundredth."""
 FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
 """Metres: no depth camera (``data``) or laser (``ranges``) of a robot sees so far with half of its
 rays. Centimetres reach a camera's from a view of half a metre on."""
@@ -210,6 +213,14 @@ class NothingMeasured(DataError):
 def number_or_nan(value: Json) -> float:
     """Return a number; NaN for null, which rosbridge writes in its place."""
     return math.nan if value is None else float(value)
+
+
+def _charged(message: Message) -> float:
+    """Return the measured fraction of a battery's capacity; NaN where it is not measured."""
+    charge = number_or_nan(message.get("charge"))
+    names = ("capacity", "design_capacity")
+    capacities = [number_or_nan(message.get(name)) for name in names]
+    return next((charge / each for each in capacities if each > 0), math.nan)
 
 
 def scan_depth(
@@ -615,9 +626,13 @@ class RosBase:
             self._transforms.add(message, topic)
         elif topic == s.battery:
             share = message.get("percentage")
-            # Some drivers send 0 to 100: their first values are above 1.
-            if isinstance(share, int | float) and share > OVERCHARGED:
-                self._full_charge = 100
+            # Some drivers send 0 to 100: their first values are above 1, or 1 for an empty battery.
+            if isinstance(share, int | float):
+                is_percent = share > OVERCHARGED
+                if share == 1 and _charged(message) < CHARGED_LEAST:
+                    is_percent = True
+                if is_percent:
+                    self._full_charge = 100
             most = max(OVERCHARGED, self._full_charge)
             if not isinstance(share, int | float) or not 0 <= share <= most:
                 problem = f"{s.battery}: the percentage must be between 0 and 1, got {share!r}"

@@ -406,7 +406,7 @@ def test_the_total_of_several_runs_adds_what_can_be_added() -> None:
     [
         (0.0, "0 seconds"),
         (59 / 3600, "59 seconds"),
-        (1 / 60, "1 minutes"),
+        (1 / 60, "1 minute"),
         (0.5, "30 minutes"),
         (1.0, "1.0 hours"),
         (30.0, "30.0 hours"),

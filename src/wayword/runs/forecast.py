@@ -51,6 +51,7 @@ from wayword.core.model import (
 )
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
+from wayword.metrics.progress import count
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
@@ -882,7 +883,7 @@ def _duration(hours: float) -> str:
     """Return hours as text."""
     # The largest unit of which there is at least one.
     if hours < 1 / 60:
-        return f"{hours * 3600:.0f} seconds"
+        return count(round(hours * 3600), "second")
     if hours < 1:
-        return f"{hours * 60:.0f} minutes"
+        return count(round(hours * 60), "minute")
     return f"{hours:.1f} hours"

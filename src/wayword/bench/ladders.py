@@ -849,7 +849,8 @@ def percents(triple: Sequence[float] | None) -> tuple[str, str]:
     # points, it is 0 or 100% but for rounding errors.
     if 1e-7 < abs(value) < 100 - 1e-7 and round(abs(value)) in (0, 100):
         digits = 1
-    return f"{value:.{digits}f}%", f"[{low:.0f}, {high:.0f}]"
+    # z: what rounds to 0 has no sign.
+    return f"{value:z.{digits}f}%", f"[{low:z.0f}, {high:z.0f}]"
 
 
 def title(card: JsonObject) -> str:

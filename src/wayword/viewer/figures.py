@@ -260,10 +260,12 @@ def number(value: float, name: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in ("heading", "heading_before"):
-        return f"{value:.0f}° {wind(value)}"
+        # A full turn is 0; 359.6 rounds to one.
+        return f"{round(value) % 360}° {wind(value)}"
     if isinstance(value, int):
         return str(value)
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    # z: what rounds to 0 has no sign.
+    text = f"{value:z.2f}".rstrip("0").rstrip(".")
     if name == "distance":
         return f"{text} m"
     if name == "elevation":

@@ -117,7 +117,7 @@ class NavGPT(PromptAgent):
         self._part_noted = False
 
     async def begin(self, episode: Episode) -> None:
-        """Prepare the parts of the instruction and clear the history."""
+        """Prepare the parts of the instruction."""
         self._part_noted = False
         self._sub_instructions = parts = tuple(
             map(str, episode.extra.get("sub_instructions", ()))

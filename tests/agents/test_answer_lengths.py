@@ -52,6 +52,15 @@ def test_turns_and_places_by_number_are_answers_too() -> None:
     assert all(form.match(action) for action in drawn), drawn
 
 
+@pytest.mark.parametrize(("length", "most"), [(10, 200), (200, 200), (240, 240)])
+def test_a_message_may_have_200_characters_however_short_the_answer(
+    length: int, most: int
+) -> None:
+    space = ActionSpace((STOP,), ("chat",))
+    schema: Any = StrategyRecipe("Action: one", "x").schema_for(space, length)
+    assert schema["properties"]["argument"]["maxLength"] == most
+
+
 class Roomy(ScriptedModel):
     window = 400_000
 

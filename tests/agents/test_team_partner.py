@@ -4,6 +4,7 @@ first to claim has it, and together they finish."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +27,11 @@ from wayword.agents.team.partner import Knowledge, Partner
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Feedback
 from wayword.datasets.ma_wah import MaWah
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.observation import HouseholdObservation
@@ -209,6 +212,37 @@ def test_no_one_goes_for_what_another_has_claimed() -> None:
             elif action.name == "go_grab":
                 assert owner.get(action.arguments[0]) == step.actor
     assert claims
+
+
+def test_an_object_that_cannot_be_taken_is_given_up_after_three_attempts() -> None:
+    class Lidded(MaWah):
+        """Homes in which all that is in or on something is behind a closed lid."""
+
+        def world(self, episode: Episode) -> Any:
+            world = super().world(episode)
+            step = world.step
+
+            def failing(actor: str, action: Action) -> Feedback:
+                if action.name != "go_grab":
+                    return step(actor, action)
+                for item in world.observe(actor).objects:
+                    if item.name == action.arguments[0]:
+                        return Feedback("closed", {"receptacle": item.container})
+                return Feedback("not_visible")
+
+            world.step = failing
+            return world
+
+    dataset = Lidded(settings=MaWah.Settings(homes=2, episodes=1, agents=1))
+    trajectory = play(dataset, dataset.tasks[0])
+    assert trajectory.ended == "stopped", trajectory.error
+    tries = Counter(
+        (step.actor, step.decision.action.arguments)
+        for step in trajectory.steps
+        if isinstance(step.decision, Decision)
+        and step.decision.action.name == "go_grab"
+    )
+    assert max(tries.values()) == 3
 
 
 def test_silent_partners_say_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helpers.invariants import violations
@@ -65,8 +67,11 @@ def test_requests_name_objects_and_receptacles_that_are_the_only_ones(
         reference = as_rearrangement(task.reference)
         specs = {o.id: o for o in world.scene.objects}
         rooms = {i: world.layout.room_at(o.x, o.y) for i, o in specs.items()}
-        for goal in reference.goals:
+        sentences = re.findall(r"[^.:!]+[.:!]", task.episode.instruction)
+        requests = sentences[-len(reference.goals) :]
+        for goal, sentence in zip(reference.goals, requests, strict=True):
             kind = specs[goal.object].type
+            assert spoken_name(kind) in sentence, "goals have the order of requests"
             place = goal.receptacle or goal.object
             assert spoken_name(kind) in task.episode.instruction
             assert f"in the {rooms[place]}" in task.episode.instruction

@@ -504,6 +504,19 @@ def test_a_row_replaces_the_open_row_of_its_call_and_all_others_add_up() -> None
     assert (totals.tokens, totals.dollars) == (165, 2.5)
 
 
+def test_a_resumed_account_continues_from_the_totals_of_its_ledger() -> None:
+    totals = Totals()
+    totals.add(LedgerRow(30, 0.25))
+    totals.add(LedgerRow(20, 0.125, "lost", True))
+    account = Account(max_tokens=100, max_dollars=1.0)
+    account.resume(ledger := Listed(), totals)
+    assert (account.tokens, account.dollars, account.used) == (50, 0.375, 0.5)
+    pay(account, 50, 0.0)
+    assert [row.tokens for row in ledger.rows] == [50]
+    with pytest.raises(BudgetExhausted):
+        account.check()
+
+
 class Server(Model):
     """A model that makes the requests of ``script``, one after the other, each announced.
 

@@ -571,6 +571,23 @@ def test_a_failure_carries_what_may_have_been_billed(
     assert found is None or LEAST <= found.prompt <= 10
 
 
+@pytest.mark.parametrize(
+    ("statuses", "lost"),
+    [
+        ((400, 401, 404, 429, 503, 529), ""),
+        ((500, 502, 520, 521, 523, 525, 526, 527), "error"),
+        ((408, 504, 522, 524), "cut off"),
+    ],
+)
+def test_a_status_tells_if_the_model_may_have_worked_on_a_lost_answer(
+    serving: Any, reply: Any, statuses: tuple[int, ...], lost: str
+) -> None:
+    for status in statuses:
+        with pytest.raises(ModelError) as caught:
+            ServedModel(serving, reply(b"", status)).complete()
+        assert (status, caught.value.lost) == (status, lost)
+
+
 def test_no_connection_is_not_billed() -> None:
     model = OpenAIModel("m", OpenAIModel.Settings(base_url="http://127.0.0.1:9/v1"))
     with pytest.raises(ModelError) as caught:

@@ -65,15 +65,15 @@ class Answering(Model):
         self.prompts: list[str] = []
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        rng = self._begun(prompt)
+        rng = self._record(prompt)
         texts = [self._text(prompt, sampling, rng) for _ in range(sampling.n)]
         return Completion(tuple(texts), ("stop",) * sampling.n)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        rng = self._begun(prompt)
+        rng = self._record(prompt)
         return Choice(tuple(options), tuple(-rng.random() for _ in options))
 
-    def _begun(self, prompt: Prompt) -> random.Random:
+    def _record(self, prompt: Prompt) -> random.Random:
         self.prompts.append(str(prompt))
         if self.mode == "broken" and len(self.prompts) > 1:
             raise ModelError("out of order")

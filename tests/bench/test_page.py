@@ -100,6 +100,14 @@ def test_a_rank_within_a_track_is_of_cards_that_verify(
     assert ranks == ([1, 0] if unverified else [2, 1])
 
 
+def test_a_board_states_horizons_below_the_ladder_alike() -> None:
+    rows = {"a": ["< 4", "< 4", 16.0], "b": ["< 2", "< 2", "< 2"]}
+    success = [0.0, 0.0, 0.2]
+    tracks = {name: {"h50": h50, "success": success} for name, h50 in rows.items()}
+    cells = page._cells({"tracks": tracks})
+    assert [cell["h50"] for cell in cells.values()] == ["< 4 [< 4, 16]", "< 2"]
+
+
 def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     cards: Path, tmp_path: Path
 ) -> None:

@@ -8,11 +8,13 @@ from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import SCORES
 from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
+from wayword.core.episode import JsonObject
 from wayword.core.model import Choice, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
+from wayword.metrics.mistakes import EpisodeFacts, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
@@ -139,6 +141,36 @@ def test_a_world_without_a_goal_to_reach_is_not_stated_to_have_one(
     (cause,) = [each.attributes["title"] for each in page.all("b", class_="cause")]
     aim = "reaching the goal" if "osr" in scores else "the task was done"
     assert cause == f"stopped before {aim}"
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"place": 3, "door_open": False}, "At the end: place 3, door open no."),
+        ({"objects": {}}, ""),
+        ({"text": "x" * 99}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_world_of_ones_own_is_explained_by_its_final_state(
+    state: JsonObject, words: str
+) -> None:
+    trajectory = walk("left", "stop")
+    trajectory.state = state
+    causes = {"stopped_early": 2}
+    found = find_mistake(EpisodeFacts(trajectory, {"sr": 0.0}, causes))
+    assert found is not None
+    assert found.text == f"Step 2: stopped before the task was done. {words}".strip()
+
+
+def test_fields_of_records_have_words_for_people() -> None:
+    trajectory = walk("left")
+    trajectory.steps[0].feedback = Feedback("ok", {"metres": 0.0, "mine_too": 1})
+    page = shown(trajectory)
+    names = [each.text for each in page.all("dt")]
+    texts = dict(zip(names, [each.text for each in page.all("dd")], strict=True))
+    assert texts["moved"] == "0 m"
+    assert texts["mine too"] == "1", "a field without words is shown as it is"
 
 
 def test_what_is_stated_of_oneself_stands_next_to_the_truth() -> None:

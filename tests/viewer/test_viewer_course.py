@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from helpers.parsed_page import Page
 from helpers.shown import episode_page
-from wayword.core.action import Action, Decision
+from wayword.core.action import STOP, Action, Decision
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
-from wayword.metrics.conditions import conditions
+from wayword.metrics.conditions import Sought, conditions
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.progress import GoalProgress
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
-from wayword.viewer.document import replay
+from wayword.viewer.document import Document, replay
 from wayword.viewer.episode import Links
 from wayword.worlds.household.goals import (
     AnswerReference,
@@ -182,6 +185,19 @@ def test_goal_conditions_are_reported_in_words_with_how_they_stood() -> None:
         0,
         1,
     )
+
+
+def test_the_place_that_was_not_looked_at_is_named() -> None:
+    sought = [Sought("shelf", {"shelf_1"}, "hall"), Sought("bed", set(), "hall")]
+    seen = {"objects": [{"name": "shelf_1"}]}
+    step = Step("a", seen, Decision(STOP), Feedback("ok"), {})
+    document: Any = SimpleNamespace(
+        reference=AnswerReference("1", answer="2"),
+        sought=sought,
+        trajectory=Trajectory("1", {"a": {}}, [step], ended="stopped"),
+    )
+    shown = Document.shown_conditions.fget(document)  # type: ignore[attr-defined]
+    assert shown == [("saw every place to look at in the hall, missed: bed", 1, 2)]
 
 
 def test_signs_say_at_which_step_they_show() -> None:

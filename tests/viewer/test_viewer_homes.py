@@ -21,6 +21,7 @@ from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import household
 from wayword.viewer.maps.content import Map, Shape
+from wayword.worlds.household.goals import HouseholdReference, Restored
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = (
@@ -139,6 +140,22 @@ def test_through_an_open_door_the_view_goes_on() -> None:
     after = drawn.views["ann"][4]
     assert max(x for x, _ in before) <= 4.01
     assert max(x for x, _ in after) > 4.5
+
+
+def test_an_arrow_leads_from_an_object_to_the_place_that_it_belongs_to() -> None:
+    _, _, world = carried(())
+    scene = world.scene
+    index = world.layout.index
+    apple = next(item for item in scene.objects if "pickupable" in item.affordances)
+    other = next(item for item in scene.objects if item.type != apple.type)
+    places = {index[apple.id]: (0.0, 0.0)}
+    moved = Restored(apple.id, other.id, False)
+    opened = Restored(apple.id, "", True)
+    reference = HouseholdReference("1", goals=(moved, opened))
+    (arrow,) = household._arrows(world, places, reference)
+    assert arrow.points == ((0.0, 0.0), (other.x, other.y))
+    here = {index[apple.id]: (other.x, other.y)}
+    assert household._arrows(world, here, reference) == [], "it is there already"
 
 
 def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> None:

@@ -291,3 +291,13 @@ def test_all_that_was_walked_after_the_path_was_left_for_good_is_red(
         int(e.attributes["data-step"]) for e in moves if "data-step" in e.attributes
     ] == red
     assert f"{words} (step 2)" in page.all("ul", class_="legend")[0].text
+
+
+@pytest.mark.parametrize(("solved", "mark"), [(True, "✓"), (False, "✕")])
+def test_the_end_of_a_judged_walk_is_marked(solved: bool, mark: str) -> None:
+    walk = [Waypoint(n, str(n), (float(4 * n), 0.0), None) for n in range(3)]
+    drawn = Map({"agent": walk}, solved=solved, failed=not solved)
+    page = Page.parse(str(maps.figure(drawn)))
+    (end,) = page.all("tspan", class_="check" if solved else "cross")
+    assert end.text.strip() == mark
+    assert "the end" in page.all("ul", class_="legend")[0].text

@@ -86,7 +86,11 @@ def test_a_game_by_requests_is_recorded_like_any_run(
     server: Server, tmp_path: Path
 ) -> None:
     status, form = ask(server, "/play?on=houses")
-    check_safe(Page.parse(form))
+    page = Page.parse(form)
+    check_safe(page)
+    options = page.all("input", type="radio")
+    (chosen,) = [each for each in options if "checked" in each.attributes]
+    assert chosen.attributes["value"] == "houses"
     status, text = ask(
         server, "/play", {"on": "houses", "split": "", "episode": "2", "with": ""}
     )

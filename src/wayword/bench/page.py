@@ -275,9 +275,15 @@ def _cells(card: JsonObject) -> dict[str, dict[str, Any]]:
     for name, row in card["tracks"].items():
         value, ends = ladders.estimate(row["h50"])
         low, _, high = ends.strip("[]").partition(", ")
+        text = f"{value} {ends}"
+        # Below the ladder the value is its shortest length, as an end of the interval is.
+        if value == ladders.BELOW:
+            text = f"{row['h50'][0]} {ends}"
         # Beyond the ladder, both ends say the same: one is enough.
+        if low == high:
+            text = low
         cells[name] = {
-            "h50": low if low == high else f"{value} {ends}",
+            "h50": text,
             "success": " ".join(ladders.percents(row["success"])),
             "order": _order(row["h50"][0]),
             "rank": 0,

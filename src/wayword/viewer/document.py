@@ -258,9 +258,11 @@ class Document:
 
     @cached_property
     def map(self) -> Html | None:
-        """The map; in an episode without success, the mistake and the end are marked."""
-        if not isinstance(self.drawn, Map) or self.succeeded is not False:
+        """The map; the end is marked and, in an episode without success, the mistake."""
+        if not isinstance(self.drawn, Map) or self.succeeded is None:
             return maps.figure(self.drawn)
+        if self.succeeded:
+            return maps.figure(replace(self.drawn, solved=True))
         mistake = self.mistake
         if mistake is None:
             return maps.figure(replace(self.drawn, failed=True))
@@ -325,15 +327,21 @@ class Document:
         """
         if isinstance(self.reference, AnswerReference) and self.sought:
             seen = first_views(self.trajectory).keys()
+            missed: dict[str, None] = {}
             viewed = 0
             rooms: dict[str, None] = {}
             for item in self.sought:
-                viewed += not seen.isdisjoint(item.names)
+                if seen.isdisjoint(item.names):
+                    missed[item.kind] = None
+                else:
+                    viewed += 1
                 if item.room:
                     rooms[item.room] = None
             words = "saw every place to look at"
             if rooms:
                 words += f" in the {' or '.join(rooms)}"
+            if missed:
+                words += f", missed: {', '.join(missed)}"
             return [(words, viewed, len(self.sought))]
         # As sets of words: "a hot potato" is part of "a hot potato in the bin".
         unmet = []

@@ -43,6 +43,38 @@ template_function(count)
 template_function(wind)
 template_function(spaced)
 
+_FIELDS = {
+    # observations and feedback
+    "changed": "new place",
+    "metres": "moved",
+    "low_level": "steps in detail",
+    # notes of agents that search
+    "asked": "asked the model",
+    "first_word": "began with an option",
+    "gave_up": "gave up the search",
+    "grounded": "detector reported the target",
+    "known": "squares seen",
+    "listed": "options",
+    "not_there": "not confirmed from nearby",
+    "nothing_listed": "no object listed",
+    "turn": "look around",
+    "valid": "answer was an option",
+    # metrics of search
+    "SR grounded": "Target in view at a stop (SR grounded)",
+    "SR visible": "Target in view at the end (SR visible)",
+    "SR released": "Within 2 m of the target (SR released)",
+    "SR challenge": "In view within 1 m (SR challenge)",
+    "Ever grounded": "Detector reported the target in view",
+}
+"""Words for people, by the name of a field, a note or a metric. Others are shown as they are."""
+
+
+@template_function
+def field(name: object) -> str:
+    """Return the words for a field, a note or a metric."""
+    return _FIELDS.get(str(name), spaced(name))
+
+
 # Metrics in words.
 
 
@@ -73,7 +105,7 @@ def title(metric: Metric) -> str:
     """Return the metric's name on pages, where accounting metrics are written out in full."""
     if metric in accounting.METRICS:
         return spaced(metric.key).capitalize()
-    return metric.label
+    return field(metric.label)
 
 
 @template_function
@@ -266,7 +298,7 @@ def number(value: float, name: str) -> str:
         return str(value)
     # z: what rounds to 0 has no sign.
     text = f"{value:z.2f}".rstrip("0").rstrip(".")
-    if name == "distance":
+    if name in ("distance", "metres"):
         return f"{text} m"
     if name == "elevation":
         return f"{text}°"

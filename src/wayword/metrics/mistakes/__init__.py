@@ -207,6 +207,26 @@ def _all_rejected(evidence: EpisodeFacts) -> Fact | None:
     return Fact("all_rejected", count=len(steps), reason=reason)
 
 
+_MOST_VALUES = 6  # of a final state; more than a reader takes in as a sentence
+_LONGEST = 40  # characters of such a value: longer ones are texts, not states
+
+
+def _final_state(state: JsonObject) -> list[Fact]:
+    """Return the final state in the world's own words; empty if it is long or nested."""
+    values = []
+    for name, value in state.items():
+        text = str(value)
+        if isinstance(value, bool):
+            text = "yes" if value else "no"
+        is_plain = isinstance(value, str | int | float) and len(text) <= _LONGEST
+        if not is_plain:
+            return []
+        values.append(f"{spaced(name)} {text}")
+    if not 0 < len(values) <= _MOST_VALUES:
+        return []
+    return [Fact("state", values=values)]
+
+
 def _by_cause(evidence: EpisodeFacts) -> Mistake | None:
     """Explain an episode of a family without a module here by its first cause or its course."""
     last = evidence.last
@@ -214,7 +234,8 @@ def _by_cause(evidence: EpisodeFacts) -> Mistake | None:
     for cause, number in evidence.causes.items():
         did = Fact("cause", meaning=meaning_of(cause, evidence.scores))
         step = number or last
-        return Mistake(step, cause, Fact("lost", step=step, did=did))
+        more = _final_state(evidence.trajectory.state)
+        return Mistake(step, cause, Fact("lost", step=step, did=did, more=more))
     step = progress.first_loss or last
     course = ""
     if progress.first_loss:

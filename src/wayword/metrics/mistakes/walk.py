@@ -33,6 +33,10 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         departed = walk.departure(last - 1)
     else:
         departed = walk.departure(last)
+    # The step at which the walk went wrong; a stop elsewhere is its end alone.
+    wrong = departed
+    if not departed and lost is not None and not (stopped and lost.step == last):
+        wrong = lost.step
     more = []
     # The cause is the step that left the goal, one after the last from which a stop would have
     # succeeded. Without a dataset, 0: only the scores tell that the goal was reached.
@@ -45,16 +49,13 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     # departure and was not the end, the departure leads, and the caller says when it was too late.
     leads = lost is not None and 0 < departed < lost.step < last
     is_lost_there = lost is not None and departed == lost.step
-    off_path = walk.off_path(departed)
+    off_path = walk.off_path(wrong)
     if off_path:
         more.append(Fact("off_path", step=off_path))
     if departed and not leads and not is_lost_there:
         kind = "turned_away" if off_path else "departed"
         more.append(Fact(kind, step=departed, did=walk.did(departed)))
     # The instruction is quoted for the place where the walk went wrong, else for its end.
-    wrong = departed
-    if not departed and lost is not None and not (stopped and lost.step == last):
-        wrong = lost.step
     place = walk.places[-1]
     if wrong:
         place = walk.places[wrong - 1]
@@ -98,10 +99,12 @@ class _GraphWalk:
         nearest = self._last_nearest()
         if nearest is None or nearest >= last:
             return 0
-        if self._evidence.worse is None:
-            return nearest + 1
-        step = self._evidence.worse(nearest + 1)
-        if step > last:
+        step = nearest + 1
+        if self._evidence.worse is not None:
+            step = self._evidence.worse(step)
+        # No step is the cause of what was out of reach before it.
+        lost = self._evidence.lost
+        if step > last or (lost is not None and 0 < lost.step < step):
             return 0
         return step
 

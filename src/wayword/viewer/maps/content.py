@@ -50,14 +50,15 @@ class Waypoint:
 class Shape:
     """A shape on a map, of some class, at points in metres.
 
-    A ``line`` has two ends, a ``rect`` its south-western and north-eastern corners, an ``area`` all
-    corners; a ``dot`` has a center and a radius, ``size`` in the drawing's units; ``cells`` have
-    centers, and are ``size`` metres wide; a ``cone`` faces ``size`` degrees. ``label`` is placed in
-    a ``rect`` if there is room, and next to any other shape. It is shown from step ``first`` to
-    ``last``; always if ``first`` is 0.
+    A ``line`` has two ends, as has an ``arrow``, towards ``size`` degrees; a ``rect`` its
+    south-western and north-eastern corners, an ``area`` all corners; a ``dot`` has a center
+    and a radius, ``size`` in the drawing's units; ``cells`` have centers, and are ``size``
+    metres wide; a ``cone`` faces ``size`` degrees. ``label`` is placed in a ``rect`` if there
+    is room, and next to any other shape. It is shown from step ``first`` to ``last``; always
+    if ``first`` is 0.
     """
 
-    form: Literal["line", "rect", "area", "dot", "cells", "cone", "label"]
+    form: Literal["line", "arrow", "rect", "area", "dot", "cells", "cone", "label"]
     points: Sequence[Point]
     kind: str
     title: str = ""
@@ -135,9 +136,9 @@ class Map:
     stand next to letters; ``letters`` has their short names, drawn for all or for those
     in ``lettered``. ``legend`` has class and text of signs that only some maps have.
 
-    Events: ``divergence`` is the point where compared walks diverge. ``failed`` marks
-    the ends of the walks, ``mistake`` is the step before which a ring is drawn, 0 for
-    none, and ``departed`` is True if it left the path for good; ``named`` are the
+    Events: ``divergence`` is the point where compared walks diverge. ``failed`` and
+    ``solved`` mark the ends of the walks, ``mistake`` is the step before which a ring
+    is drawn, 0 for none, and ``departed`` is True if it left the path for good; ``named`` are the
     places in its sentence, ``missed`` objects in view that were left alone. ``views``
     has, for each actor and step, the corners of the actor's view before it. ``expert``
     has the paths of an expert.
@@ -163,6 +164,7 @@ class Map:
     lettered: frozenset[str] | None = None
     divergence: Point | None = None
     failed: bool = False
+    solved: bool = False
     mistake: int = 0
     departed: bool = False
     named: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.geometry import Point, absolute, inside_polygon, unit
+from wayword.core.geometry import Point, absolute, bearing, inside_polygon, unit
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
@@ -29,7 +29,7 @@ from wayword.viewer.maps.content import (
     room_label,
     spans,
 )
-from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.household.goals import AnswerReference, Restored
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
@@ -104,6 +104,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes = _shapes(played or world, frames, goals)
+    drawn.shapes += _arrows(played or world, dict(frames[0]), reference)
     drawn.views = views
     for actor, walk in drawn.walks.items():
         body = (played or world).house.actors[actor].body
@@ -137,6 +138,7 @@ def _legend(shapes: Sequence[Shape], goal: str) -> list[tuple[str, str]]:
         ("leaf open", "open door"),
         (goal_sign, goal),
         ("destination", "→ where to"),
+        ("carry", "from its first place"),
     ]
     return [sign for sign in signs if sign[0] in kinds]
 
@@ -257,6 +259,33 @@ def _shapes(
     walls = [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
     names = [room_label(room.name, room.polygon) for room in scene.rooms]
     return [*floors, *furniture, *walls, *doors, *objects, *names]
+
+
+def _arrows(
+    world: HouseholdWorld, places: Mapping[int, Any], reference: Any
+) -> list[Shape]:
+    """Return an arrow for each object to be restored, from its first place to the required one.
+
+    ``places`` are the points of objects by index. An object that only has to be opened
+    or closed has none.
+    """
+    arrows = []
+    index = world.layout.index
+    for goal in getattr(reference, "goals", ()):
+        if not isinstance(goal, Restored) or not (goal.receptacle or goal.at):
+            continue
+        start = places.get(index[goal.object])
+        end = goal.at
+        if goal.receptacle:
+            receptacle = world.scene.objects[index[goal.receptacle]]
+            end = (receptacle.x, receptacle.y)
+            size = (receptacle.width, receptacle.depth)
+            if start and Extent.around(end, *size).contains(start):
+                continue
+        if start and end:
+            arrow = Shape("arrow", (start, end), "carry", size=bearing(start, end))
+            arrows.append(arrow)
+    return arrows
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:

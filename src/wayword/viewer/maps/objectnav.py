@@ -37,8 +37,8 @@ _ALWAYS = 9_999_999
 
 _KINDS = {
     "seenfree": "seen free",
-    "knownfree": "free in the costmap",
-    "frontier": "frontier after a turn",
+    "knownfree": "known to be free",
+    "frontier": "edge of what is known",
     "occupied": "occupied",
 }
 """Kinds of floor in the order they are drawn, with their words in the legend."""

@@ -208,11 +208,13 @@ class _Stops:
         # At the end of a walk the marker stands where the actor stopped, a step from others nearby.
         point = self._final.point if is_last else group[0].point
         x, y = self._at(point)
-        is_end = self._where.failed and is_last
+        end = ""
+        if is_last and self._where.failed:
+            end = " ✕"
+        elif is_last and self._where.solved:
+            end = " ✓"
         is_dart = is_last and self._has_dart
-        text = self._number(steps)
-        if is_end:
-            text += " ✕"
+        text = self._number(steps) + end
         half = max(9.0, _CHARACTER * len(text) + 4)
         is_quiet = not text or self._is_hidden_in_game(group, is_last)
         aside = is_dart or (self._where.failed and len(text) > _LONG)
@@ -241,7 +243,7 @@ class _Stops:
             "y": y,
             "half": half,
             "text": text,
-            "end": is_end,
+            "end": end,
             "aside": aside,
             "dart": is_dart,
             "first": pressed,

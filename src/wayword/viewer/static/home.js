@@ -99,6 +99,8 @@
   }
   function watch() {
     for (const row of rows()) inView.observe(row);
+    for (const place of list.querySelectorAll(".interval:empty"))
+      place.textContent = "95%: …";
     update();
   }
   search.value = new URLSearchParams(location.hash.slice(1)).get("q") || "";

@@ -89,7 +89,10 @@
         return;
       matches.push(number);
     });
-    if (state.sort) matches.sort(compare(index(state.sort), state.down));
+    const won = (number) => data.rows[number][at(data.success)] > 0.5;
+    if (!state.sort) matches.sort((a, b) => won(a) - won(b) || a - b);
+    else if (state.sort !== "order")
+      matches.sort(compare(index(state.sort), state.down));
     return { total: matches.length, rows: matches.map((number) => data.rows[number]) };
   }
   // Words in thoughts, prompts and answers: found by the server, whose first search reads them all.
@@ -137,6 +140,7 @@
   async function remote(from) {
     const asking = query();
     asking.set("from", from);
+    asking.set("sort", state.sort === "order" ? "" : state.sort || data.success);
     const answer = await fetch("rows?" + asking);
     if (!answer.ok) throw new Error("the server answered " + answer.status);
     return answer.json();
@@ -605,7 +609,8 @@
   });
   sort.append(
     ...[
-      ["", "in order"],
+      ["", "failures first"],
+      ["order", "as in the split"],
       ["id", "episode"],
       ...data.columns.map((c) => [c.key, c.label]),
       ["ended", "ended"],

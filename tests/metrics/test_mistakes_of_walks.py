@@ -155,11 +155,12 @@ def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> N
     """Each of both steps is described once; the end speaks for itself."""
     found = mistake(facts("abxxx", lost=Lost(lost, 3, 1, 4)))
     more = [fact["kind"] for fact in found.fact["more"]]
-    assert (found.step, found.departed) == (lost, 2)
+    departed = 0 if lost == 1 else 2  # one after the loss is no cause of it
+    assert (found.step, found.departed) == (lost, departed)
     is_later = lost == 3
     assert found.fact["step"] == (2 if is_later else lost)
     assert ("too_late" in more) == is_later
-    assert ("departed" in more) == (lost in (1, 4))
+    assert ("departed" in more) == (lost == 4)
     assert ("an expert then needed 3 steps" in found.text) == (lost in (1, 2))
 
 
@@ -168,6 +169,13 @@ def test_a_walk_that_turned_away_off_the_path_says_since_when_it_was_off() -> No
     assert "It was off the path from step 2 on." in text
     assert "turned away from the goal at step 4" in text
     assert "off the path" not in mistake(facts("abxxx", "stopped")).text
+
+
+def test_a_step_after_the_loss_is_no_departure() -> None:
+    found = mistake(facts("abxxx", lost=Lost(3, 3, 1, 4), worse=lambda first: 4))
+    assert (found.step, found.departed) == (3, 0)
+    assert "off the path from step 2 on" in found.text
+    assert "step 4" not in found.text
 
 
 # Directions.

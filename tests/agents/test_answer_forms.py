@@ -158,6 +158,8 @@ ACTION_FORMS = (
     ("Action: goto[{a}]\n<|im_end|>\n<|im_start|>user\nAction: goto[{b}]", "A"),
     ("<s>Action: goto[{a}]</s>", "A"),
     ("goto[{a}] because it is near\nThen I will see.", "A"),
+    ("Action: goto[{a}] and it [goto[{b}]] is far", "A"),
+    ("Action: goto[{a}] step(goto[{b}])", "several_actions"),
     ("Action: stop because I am there", "stop"),
     ("Action: stop. I have arrived.", "stop"),
     ("Action: stop (I am there)", "stop"),

@@ -372,6 +372,7 @@ def _refuse_name(kind: RejectionKind) -> Refusal:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
+_WORD_BEFORE_BRACKET = re.compile(r"[A-Za-z][\w\-]*+\s(?=[\[(])")
 _AFTER_VERB = re.compile(
     r"[\s:=>`'\"*：＝“„«‹「『]*(?:(?:to|the|at|towards?|by)\s+)*", re.I
 )
@@ -613,6 +614,10 @@ class Legal:
     def _begins_action(self, text: str) -> bool:
         """True if a text begins with a call of a verb, with a listed bare action, or with two verbs
         in a row, as in ``forward turn_left``."""
+        # ``it [goto[b]]`` is thought; a call like ``step(goto[b])`` has no blank.
+        words = _LEAD.sub("", text, count=1)
+        if _WORD_BEFORE_BRACKET.match(words) and not self._verb_of(words)[0]:
+            return False
         option = self._option(text)
         if option is None:
             verb, rest = self._verb_of(text)

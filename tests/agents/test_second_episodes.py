@@ -126,7 +126,10 @@ def played(task: Task, parts: Setup, model: Answering, mode: str = "legal") -> A
     model.prompts.clear()
     parts.shared[PERSON] = Typist()
     walk = asyncio.run(rollout(task, parts))
-    decided = [(step.decision, step.feedback, step.notes) for step in walk.steps]
+    decided = [
+        (str(step.observation), step.decision, step.feedback, step.notes)
+        for step in walk.steps
+    ]
     return walk.ended, decided, walk.state, list(model.prompts)
 
 
@@ -175,7 +178,10 @@ class Stage:
             decision = await agent.act(game.observation(actor), game.space(actor))
             step = game.act(actor, decision)
             agent.on_feedback(step.decision, step.feedback)
-        return [(step.decision, step.feedback) for step in game.trajectory.steps]
+        return [
+            (str(step.observation), step.decision, step.feedback)
+            for step in game.trajectory.steps
+        ]
 
 
 @pytest.mark.parametrize(("name", "family"), LEARNERS)

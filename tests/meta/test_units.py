@@ -131,6 +131,14 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (shown, ("rate", 0.9995), "99.95%"),
     (cell, ("rate", 0.125), "12.5"),
     (cell, ("rate", -0.25), "-25.0"),
+    # Lengths, times and costs on pages have their unit.
+    (shown, ("metres", 0.5), "0.50 m"),
+    (shown, ("metres", -1.0), "-1.00 m"),
+    (shown, ("ratio", 0.5), "50.0%"),
+    (shown, ("seconds", 0.5), "500 ms"),
+    (shown, ("seconds", 1.0), "1.0 s"),
+    (shown, ("seconds", math.nan), "–"),
+    (shown, ("metres", math.inf), "∞"),
     # Money and tokens.
     (bill, (0.0,), "no known cost"),
     (bill, (0.5,), "$0.50"),

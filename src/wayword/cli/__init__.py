@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import re
 import signal
@@ -49,6 +50,10 @@ def main() -> None:
             if getattr(sys, stream) is None:  # closed by `>&-`
                 mode = "r" if stream == "stdin" else "w"
                 setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        # A sign that the terminal's encoding lacks is shown as "?", and ends no command.
+        for output in (sys.stdout, sys.stderr):
+            if isinstance(output, io.TextIOWrapper):
+                output.reconfigure(errors="replace")
         sys.stderr = cast(TextIO, _Messages(sys.stderr))
         from wayword.cli.app import app
 

@@ -284,8 +284,17 @@ def check_batch(actions: Any, num_envs: int) -> None:
         )
 
 
+def first_seed(seed: Any) -> Any:
+    """Return numpy's integers as Python's, which Gymnasium requires; lists as they are."""
+    return int(seed) if isinstance(seed, np.integer) else seed
+
+
 class SyncBatch(gymnasium.vector.SyncVectorEnv):
     """Gymnasium's ``SyncVectorEnv``, which counts the actions of a step."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        """Begin an episode in each environment; a seed may be one of numpy's integers."""
+        return super().reset(seed=first_seed(seed), options=options)
 
     def step(self, actions: Any) -> Any:
         """Take a step in each environment. Raises ``UsageError`` for another number of actions."""
@@ -295,6 +304,10 @@ class SyncBatch(gymnasium.vector.SyncVectorEnv):
 
 class AsyncBatch(gymnasium.vector.AsyncVectorEnv):
     """Gymnasium's ``AsyncVectorEnv``, which counts the actions of a step."""
+
+    def reset_async(self, seed: Any = None, options: Any = None) -> None:
+        """Begin an episode in each environment; a seed may be one of numpy's integers."""
+        super().reset_async(seed=first_seed(seed), options=options)
 
     def step_async(self, actions: Any) -> None:
         """Begin a step in each environment. Raises ``UsageError`` for another number of actions."""

@@ -113,6 +113,8 @@ def _object_text(value: JsonObject) -> str:
     value = _plain_keys(value)
     # The first key that holds a verb, in the order in which clients use them.
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
+    if verb == "act":  # the tool itself, next to its arguments
+        return _object_text({k: part for k, part in value.items() if part != verb})
     if not isinstance(verb, str):
         return json.dumps(value)
     # Arguments in the order of the known keys, as objects have none.

@@ -225,13 +225,22 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         self.infos = {actor: self._info(actor) for actor in self.agents}
         self.agent_selection = self.agents[0]
 
+    def __getattr__(self, name: str) -> Any:
+        # PettingZoo's attributes, such as ``agent_selection``, are set by reset.
+        hint = "; call reset() first" if vars(self).get("_game") is None else ""
+        raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
+
     def step(self, action: Any) -> None:
         """Play the turn of ``agent_selection``; None removes an actor whose episode is over."""
         actor = self.agent_selection
+        if not self.agents:
+            raise UsageError("the episode is over; call reset()")
         # PettingZoo removes an actor by a step without an action.
         if self.terminations[actor] or self.truncations[actor]:
             self._was_dead_step(action)
             return
+        if action is None:
+            raise UsageError(f"no action for {actor!r}, whose turn it is")
         step_count = len(self.game.trajectory.steps)
         # The actor's reward starts anew with its own turn.
         self._cumulative_rewards[actor] = 0.0

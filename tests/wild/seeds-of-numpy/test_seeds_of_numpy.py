@@ -28,6 +28,14 @@ def test_the_seeds_of_a_vector_may_be_an_array() -> None:
     envs.close()
 
 
+def test_a_seed_of_numpy_begins_a_vector() -> None:
+    envs = gymnasium.make_vec(NAME, num_envs=2, dataset="houses")
+    drawn = list(envs.reset(seed=5)[1]["episode_id"])
+    seed: Any = np.int64(5)
+    assert list(envs.reset(seed=seed)[1]["episode_id"]) == drawn
+    envs.close()
+
+
 @pytest.mark.parametrize("seed", [3.0, "3", [3]])
 def test_another_seed_is_one_line(seed: Any) -> None:
     env = gymnasium.make(NAME, dataset="houses")

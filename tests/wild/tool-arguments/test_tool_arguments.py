@@ -31,6 +31,8 @@ SAME_ACTION = [
     {"verb": "goto", "args": "fridge_1"},
     {"name": "goto", "arguments": '{"object": "fridge_1"}'},
     {"action": {"name": "goto", "arguments": ["fridge_1"]}},
+    {"tool": "act", "input": {"action": "goto[fridge_1]"}},
+    {"name": "act", "arguments": '{"action": "goto", "object": "fridge_1"}'},
     json.dumps({"action": json.dumps({"action": "goto", "arguments": ["fridge_1"]})}),
 ]
 IN_OTHER_FIELDS: list[dict[str, Any]] = [

@@ -202,8 +202,9 @@ class Connection:
                 ) as response:
                     read_bytes, is_complete = await _read_body(response, most)
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
-            is_new = not self._has_answered
-            failure = model_error(error, self.address, self._proxy, limit, is_new)
+            failure = model_error(
+                error, self.address, self._proxy, limit, not self._has_answered
+            )
             if isinstance(error, TimeoutError):
                 failure.lost = "time limit"
             elif not failure.fatal:
@@ -745,20 +746,16 @@ def retry_after(
     """
     fields = {name.lower(): value for name, value in headers.items()}
     if now is None:
-        now = time.time()
         # By the server's clock, from which this machine's may differ.
-        with suppress(KeyError, TypeError, ValueError, OverflowError):
-            sent = parsedate_to_datetime(fields["date"])
-            now = sent.replace(tzinfo=sent.tzinfo or UTC).timestamp()
+        now = _moment(fields.get("date", "")) or time.time()
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         wait = _wait(fields.get(name, ""), now, unit)
         if wait is not None:
             return wait
-    waits = list[str]()
-    for pattern, unit_name in _WAITS.items():
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found and not waits:
-            waits.append(found[1] + unit_name)
+    found = {
+        re.search(each, text, re.IGNORECASE): unit for each, unit in _WAITS.items()
+    }
+    waits = [match[1] + unit for match, unit in found.items() if match][:1]
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
@@ -784,12 +781,20 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
         if seconds > _MOMENT:
             seconds = max(0.0, seconds - now)
         return seconds if 0 <= seconds < math.inf else None
-    # A date may be unreadable, or in the year 99999.
-    for read_date in (parsedate_to_datetime, datetime.fromisoformat):
-        with suppress(TypeError, ValueError, OverflowError):
-            moment = read_date(text)
-            # Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
-            moment = moment.replace(tzinfo=moment.tzinfo or UTC)
-            return max(0.0, moment.timestamp() - now)
+    if moment := _moment(text):
+        return max(0.0, moment - now)
     parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s|d)", text, re.IGNORECASE)
     return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None
+
+
+def _moment(text: str) -> float | None:
+    """Return the time of a date in seconds since 1970; None for other texts.
+
+    Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
+    """
+    # It may be unreadable, or in the year 99999.
+    for read_date in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(TypeError, ValueError, OverflowError):
+            date = read_date(text)
+            return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+    return None

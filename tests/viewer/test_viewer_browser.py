@@ -106,6 +106,30 @@ def test_every_kind_of_page_is_sound(
         assert not messages, f"{wide} px, {scheme}"
 
 
+SOLVED_FIRST = """
+const parse = JSON.parse;
+JSON.parse = (text) => {
+  const data = parse(text);
+  if (data.keys) data.rows[0][6 + data.keys.indexOf(data.success)] = 1;
+  return data;
+};
+"""
+"""Makes the first of the run's episodes a solved one, after the six fixed fields of its row."""
+
+
+def test_failures_are_listed_first(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.add_init_script(SOLVED_FIRST)
+    page.goto(address + "/run/houses-navgpt/")
+    page.wait_for_selector("body[data-ready]", timeout=20_000)
+    first_view = page.locator("#episodes .id a").all_inner_texts()
+    page.select_option("#sort", "order")
+    in_order = page.locator("#episodes .id a").all_inner_texts()
+    assert len(in_order) == 2
+    assert first_view == in_order[::-1]
+    page.close()
+
+
 def test_filters_stand_in_the_address_and_the_cursor_moves(
     browser: Browser, address: str
 ) -> None:

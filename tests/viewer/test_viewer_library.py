@@ -126,6 +126,9 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(
     assert shown(outcome="success", sort="steps", down="1") == solved
     assert shown(outcome="failure", sort="id") == ["lost", "e0", "e2", "e4", "e6", "e8"]
     assert shown(q="lost") == ["lost"]
+    # Both ends of a range belong to it; an episode without the score is in none.
+    within = found.index.find(ranges=[("steps", 3.0, 5.0)], sort="id")
+    assert [head.episode_id for head in found.heads(within)] == ["e3", "e4", "e5"]
 
 
 def test_a_run_that_has_gone_on_is_read_as_it_was_listed(tmp_path: Path) -> None:

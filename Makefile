@@ -11,7 +11,7 @@ help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
 	@echo 'make results MODEL=openai:gpt-5-mini  the row of a language model in the table of README, its cost, and a card'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
-	@echo 'make chaos    long tests of killed runs, damaged files and overloaded servers: about half an hour'
+	@echo 'make chaos    long tests of killed runs, damaged files and overloaded servers, and full sweeps: over an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv, verl, SkyRL, ART and trackers, in environments of their own'

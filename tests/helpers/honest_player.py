@@ -404,8 +404,9 @@ def question(fixed: str, task: str) -> Play:
     inside = [n for n, r in house.notes.room.items() if r == where]
     found = house.notes.like(words, inside)
     if "what its full name says" in fixed:
-        known = house.notes.words.get(words, words).replace(" ", "_")
-        found = [n for n in found if n.rpartition("_")[0] == known]
+        # A basketball is a basket_ball, and a CD a cd.
+        known = house.notes.words.get(words, words).lower().replace(" ", "")
+        found = [n for n in found if n.rpartition("_")[0].replace("_", "") == known]
     if place:
         found = [n for n in found if house.notes.place.get(n) in boxes]
     if kind.group(1):

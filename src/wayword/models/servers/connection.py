@@ -317,6 +317,9 @@ class Connection:
         ``text`` is the reply, in which a wait may be stated.
         """
         is_unreadable = status < 300 and refusal.kind == "unknown"
+        # A page of a server that has answered before: its address is right.
+        if status < 300 and refusal.kind == "wrong address" and self._has_answered:
+            is_unreadable = True
         line = f"{self.address} replied {status}: {refusal.message}"
         if is_unreadable:
             line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"

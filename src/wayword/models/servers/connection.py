@@ -784,7 +784,7 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
         if seconds > _MOMENT:
             seconds = max(0.0, seconds - now)
         return seconds if 0 <= seconds < math.inf else None
-    if moment := _moment(text):
+    if (moment := _moment(text)) is not None:
         return max(0.0, moment - now)
     parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s|d)", text, re.IGNORECASE)
     return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None

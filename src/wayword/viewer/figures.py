@@ -285,13 +285,18 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+# Ten turns: more is no heading that a world gives.
+_MOST_DEGREES = 3600
+
+
 @template_function
 def number(value: float, name: str) -> str:
     """Format a number with the unit implied by its name; yes or no for a boolean."""
     # Before ``int``, of which it is a kind.
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name in ("heading", "heading_before"):
+    # A heading of a foreign record may be any number, also infinite.
+    if name in ("heading", "heading_before") and abs(value) <= _MOST_DEGREES:
         # A full turn is 0; 359.6 rounds to one.
         return f"{round(value) % 360}° {wind(value)}"
     if isinstance(value, int):

@@ -67,7 +67,7 @@ def pictured(path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A tour of pictures that nobody has looked at."""
+    """A tour of pictures before perception."""
     return pictured(tmp_path)
 
 

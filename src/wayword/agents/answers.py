@@ -281,11 +281,16 @@ def fields(
 def _as_lines(names: Collection[str], table: re.Match[str]) -> str:
     """Return a table with a column of one of the names as lines with labels, any other as it is."""
     lines = table[0].splitlines()
+    # The second line is the rule below the head.
     head, _, *rows = (_CELL_END.split(line.strip(" \t|*`")) for line in lines)
-    if not rows or not {_WORD_GAP.sub("_", cell.lower()) for cell in head} & {*names}:
+    columns = {_WORD_GAP.sub("_", cell.lower()) for cell in head}
+    if not rows or columns.isdisjoint(names):
         return table[0]
-    pairs = chain.from_iterable(zip(head, row, strict=False) for row in rows)
-    return "\n".join(map(": ".join, pairs))
+    labeled = []
+    for cells in rows:
+        # A row may have fewer cells than the head.
+        labeled += map(": ".join, zip(head, cells, strict=False))
+    return "\n".join(labeled)
 
 
 @lru_cache(maxsize=64)
@@ -688,9 +693,9 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
 def _members(value: Json) -> list[Json]:
     """Return the values of a list, the objects in a text of JSON, or the value alone."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = [
-            each for each, _, _ in json_values(value, "{", bool, _DECODER)
-        ] or value
+        objects = [found for found, _, _ in json_values(value, "{", bool, _DECODER)]
+        if objects:
+            return objects
     return value if isinstance(value, list) else [value]
 
 
@@ -805,9 +810,10 @@ def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
     return reply.reject(picked.kind, reason)
 
 
-_VERDICTS = dict.fromkeys(row("true yes 1"), True) | dict.fromkeys(
-    row("false,no,0,none,not yet", ","), False
-)
+_VERDICTS = {
+    **dict.fromkeys(row("true yes 1"), True),
+    **dict.fromkeys((*row("false no 0 none"), "not yet"), False),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class AssistantSession:
         self._playing = False
         self._begun = set[str]()
         self.episode = ""
-        """The id of the episode that was begun last."""
+        """The id of the latest episode."""
 
     def begin(self, episode: ToolText = "") -> str:
         """Begin an episode: the one of that id, else the next that was not played yet. Returns the

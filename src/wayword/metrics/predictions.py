@@ -282,7 +282,7 @@ def _is_list_of_records(value: Any) -> bool:
 
 
 def _is_low_level(value: Any) -> bool:
-    """True if the first thing in a file is an action that is an object, as in ALFRED's dumps."""
+    """True if the first value in a file is an action that is an object, as in ALFRED's dumps."""
     while isinstance(value, dict | list) and value:
         if isinstance(value, dict):
             if "action" in value and "forceAction" in value:

@@ -1,4 +1,4 @@
-"""Errors as the last event of a stream that nobody asked for."""
+"""Errors as the last event of an unrequested stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BODIES = {
         "Overloaded",
         (False, True),
     ),
-    "beside empty choices": (
+    "next to empty choices": (
         'data: {"choices": [], "error": {"code": 502, "message": "worker lost"}}\n\n',
         "replied 502: worker lost",
         (False, True),

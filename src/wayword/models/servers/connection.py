@@ -755,10 +755,12 @@ def retry_after(
         wait = _wait(fields.get(name, ""), now, unit)
         if wait is not None:
             return wait
-    found = {
-        re.search(each, text, re.IGNORECASE): unit for each, unit in _WAITS.items()
-    }
-    waits = [match[1] + unit for match, unit in found.items() if match][:1]
+    waits = []
+    for pattern, unit in _WAITS.items():
+        match = re.search(pattern, text, re.IGNORECASE)
+        if match:
+            waits.append(match[1] + unit)
+            break
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name

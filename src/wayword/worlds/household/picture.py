@@ -375,7 +375,7 @@ class _Box(NamedTuple):
     is_movable: bool = False
 
 
-# The pictures of a look, and of the looks after it, share the places of what nobody moved.
+# The pictures of a look, and of the looks after it, share the places of what was not moved.
 @lru_cache(maxsize=1024)
 def _spread_boxes(base: _Box, boxes: tuple[_Box, ...]) -> Mapping[int, Point]:
     """Return the places (x, y) of the movable boxes on a holder, by number."""

@@ -286,7 +286,7 @@ def _as_lines(names: Collection[str], table: re.Match[str]) -> str:
     columns = {_WORD_GAP.sub("_", cell.lower()) for cell in head}
     if not rows or columns.isdisjoint(names):
         return table[0]
-    labeled = []
+    labeled: list[str] = []
     for cells in rows:
         # A row may have fewer cells than the head.
         labeled += map(": ".join, zip(head, cells, strict=False))

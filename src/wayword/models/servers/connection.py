@@ -756,10 +756,10 @@ def retry_after(
         if wait is not None:
             return wait
     waits = []
-    for pattern, unit in _WAITS.items():
+    for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)
         if match:
-            waits.append(match[1] + unit)
+            waits.append(match[1] + named_unit)
             break
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():

@@ -25,7 +25,7 @@ from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.decoding import UNPICKED_LOGPROB
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.models.servers.connection import retry_after
+from wayword.models.servers.waits import retry_after
 
 HELLO = [user("hello")]
 

@@ -44,13 +44,12 @@ from wayword.models.parts.decoding import (
     picked,
 )
 from wayword.models.servers import answers
+from wayword.models.servers.addresses import address_parts, unquoted
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.batches import BatchConnection
 from wayword.models.servers.connection import (
     Connection,
     Refused,
-    address_parts,
-    unquoted,
 )
 from wayword.models.servers.profile import Profile, profile_of
 from wayword.models.servers.refusals import ServerRefusal, learn, learn_tools

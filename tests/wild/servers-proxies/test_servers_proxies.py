@@ -10,7 +10,7 @@ from helpers.loopback import chat, serving
 from helpers.served_runs import send_request
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion
-from wayword.models.servers.connection import _proxy_for
+from wayword.models.servers.addresses import proxy_for
 
 PROXY = "http://proxy.invalid:3128"
 
@@ -57,7 +57,7 @@ def test_no_proxy_takes_every_usual_form(
     monkeypatch.setenv("HTTP_PROXY", PROXY)
     monkeypatch.setenv("NO_PROXY", listed)
     shown = f"[{host}]" if ":" in host else host
-    assert _proxy_for(urlsplit(f"http://{shown}:8000/v1")) == ("" if direct else PROXY)
+    assert proxy_for(urlsplit(f"http://{shown}:8000/v1")) == ("" if direct else PROXY)
 
 
 def test_a_socks_proxy_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

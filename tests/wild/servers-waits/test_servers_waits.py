@@ -12,7 +12,7 @@ import pytest
 
 from helpers.loopback import refusal
 from helpers.served_runs import good, played
-from wayword.models.servers.connection import retry_after
+from wayword.models.servers.waits import retry_after
 
 NOW = 1_767_225_600  # 2026-01-01 in seconds since 1970
 

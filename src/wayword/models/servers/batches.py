@@ -30,6 +30,7 @@ from wayword.core.model import Usage
 from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import EPISODE, sending
 from wayword.models.middleware.cache import digest
+from wayword.models.servers.addresses import unquoted
 from wayword.models.servers.batch_anthropic import AnthropicForm
 from wayword.models.servers.batch_forms import (
     LOST,
@@ -39,7 +40,7 @@ from wayword.models.servers.batch_forms import (
     Result,
 )
 from wayword.models.servers.batch_gemini import GeminiForm
-from wayword.models.servers.connection import Connection, Missing, unquoted
+from wayword.models.servers.connection import Connection, Missing
 from wayword.models.servers.requests import Request, ServerSettings
 
 T = TypeVar("T")

@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
-import math
 import os
-import re
 import ssl
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit, urlunsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urlunsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import paired
-from wayword.core.loopback import is_loopback, of_domain
 from wayword.core.model import Prompt, Usage, estimated_tokens
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
-from wayword.models.servers.answers import as_list, field, mapping
+from wayword.models.servers.addresses import address_parts, proxy_for, unquoted
 from wayword.models.servers.refusals import ServerRefusal, read, window
+from wayword.models.servers.replies import code_of, error_in, is_of_interface, reply_in
 from wayword.models.servers.requests import (
     HEADERS,
     Request,
     ServerSettings,
     is_held,
 )
+from wayword.models.servers.waits import retry_after
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -102,7 +96,7 @@ class Connection:
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.address = without_secrets(address)
         self._parts = address_parts(address)
-        self._proxy = _proxy_for(self._parts)
+        self._proxy = proxy_for(self._parts)
         self._settings = settings
         custom = {str(k): str(v) for k, v in settings.extra.get(HEADERS, {}).items()}
         for name, value in custom.items():
@@ -165,7 +159,7 @@ class Connection:
         if response.status < 300:
             return read_bytes
         text = read_bytes.decode(errors="replace")
-        refusal = read(response.status, _parsed(text) or text, ())
+        refusal = read(response.status, reply_in(text) or text, ())
         is_missing = response.status in _MISSING_CODES or "not exist" in refusal.message
         is_away = response.status in _AWAY_CODES | _WORKED_CODES
         is_away = is_away or (refusal.kind == "overloaded" and not is_missing)
@@ -280,22 +274,19 @@ class Connection:
         self, status: int, headers: Mapping[str, str], text: str, request: Request
     ) -> Any:
         """Return the JSON of a reply. Raises ``ModelError`` for a refusal and other errors."""
-        reply = _parsed(text)
-        if not field(reply, "choices"):
-            inside = (each for each in _inside(reply) if field(each, "choices"))
-            reply = next(inside, reply)
-        problem = text if reply is None else _error(reply, status)
+        reply = reply_in(text)
+        problem = text if reply is None else error_in(reply, status)
         if problem is None:
             self._has_answered = True
             return reply
         if 300 <= status < 400:
             problem = {"message": f"it redirects to {_target(headers)}"}
-        status = _code(problem) or status
+        status = code_of(problem) or status
         # Of a server that has answered before, it is a fault of the moment.
         is_named = isinstance(reply, Mapping) and "choices" in reply
         is_ours = is_named or problem is not reply
         if reply is None:
-            is_ours = text.lstrip()[:1] in _OPENS
+            is_ours = is_of_interface(text)
         refusal = read(status, problem, request.fields)
         if refusal.kind == "unknown" and not (is_ours or self._has_answered):
             lacking = {"lacks": "choices", "message": problem}
@@ -471,180 +462,6 @@ async def _read_body(
     return bytes(read), True
 
 
-def unquoted(value: str) -> str:
-    """Return a variable's value without what files leave around it: line breaks, quotes (Docker's
-    ``--env-file`` keeps them), a byte order mark."""
-    return value.strip().strip("\ufeff\"'").strip()
-
-
-def address_parts(address: str) -> SplitResult:
-    """Return the parts of an address.
-
-    Raises ``UsageError``, with the correct address, for one without a scheme or of a
-    route, and for one that names no host.
-    """
-    problem = "is not an address; write http://HOST:PORT/v1"
-    try:
-        parts = urlsplit(address)
-        shown = without_secrets(address)
-        _ = parts.port  # read for its check: digits, at most 65535
-    except ValueError:  # unpaired brackets, no port
-        raise UsageError(f"model.base_url {problem}") from None
-    host = parts.hostname or ""
-    names_a_host = host != "" and " " not in host
-    if parts.scheme in ("http", "https") and not names_a_host:
-        raise UsageError(f"model.base_url={shown} {problem}")
-    if parts.scheme not in ("http", "https"):
-        meant = f"http://{shown.partition('://')[2] or shown}"
-        raise UsageError(f"model.base_url={shown} has no http://; set it to {meant}")
-    path = parts.path.rstrip("/")
-    for route in _ROUTES:
-        if path.endswith(route):
-            meant = urlunsplit(parts._replace(path=path.removesuffix(route)))
-            problem = f"model.base_url={shown} is the address of a route"
-            raise UsageError(f"{problem}; set it to {without_secrets(meant)}")
-    return parts
-
-
-_ROUTES = (
-    *("/chat/completions", "/completions", "/responses", "/messages", "/models"),
-    "/embeddings",
-)
-
-
-def _proxy_for(parts: SplitResult) -> str:
-    """Return the environment's proxy for an address, empty for none.
-
-    Servers on this machine are always reached directly: a proxy would be sent prompt
-    and key, and reach another machine. Raises ``UsageError`` for one of an unsupported
-    kind.
-    """
-    host = parts.hostname or ""
-    proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    # as a server's address, 0.0.0.0 stands for this machine
-    is_direct = is_loopback(host) or host in ("0.0.0.0", "::") or proxy_bypass(host)
-    # proxy_bypass takes names only
-    for entry in re.split(r"[\s,]+", proxies.get("no", "")):
-        with suppress(ValueError):
-            network = ipaddress.ip_network(entry, strict=False)
-            is_direct = is_direct or ipaddress.ip_address(host) in network
-        name = re.sub(r"^\*?\.|:\d+$", "", entry)
-        is_direct = is_direct or (bool(name) and of_domain(host, name))
-    if not proxy or is_direct:
-        return ""
-    if "://" not in proxy:
-        proxy = f"http://{proxy}"
-    if urlsplit(proxy).scheme not in ("http", "https"):
-        raise UsageError(
-            f"the proxy {without_secrets(proxy)} of the environment is not supported; use an "
-            f"http:// proxy, or add {host} to $NO_PROXY"
-        )
-    return proxy
-
-
-# Comments that keep a connection alive, and the marks of a stream with one event.
-_BEFORE = re.compile(r"\s*(?:(?::|event:|id:|retry:).*\s+)*(?:data:\s*)?")
-_DECODER = json.JSONDecoder(strict=False)
-
-
-def _parsed(text: str) -> Json:
-    """Return a reply's JSON, None if it has none.
-
-    A complete answer or error is read with whatever a gateway puts around it: comments, the marks
-    of a stream, a page. A stream of several parts is none.
-    """
-    start = 0
-    if frame := _BEFORE.match(text):
-        start = frame.end()
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return _late_error(text)
-    value = paired(text, value)
-    rest = text[end:].strip("\0 \r\n\t")
-    if not (text[:start].strip() or rest):
-        return value
-    is_part = "delta" in next(iter(as_list(field(value, "choices"))), {})
-    has_more = rest.removeprefix("data:").lstrip().startswith("{")
-    is_one = bool(field(value, "choices") or field(value, "error"))
-    return value if is_one and not (is_part or has_more) else _late_error(text)
-
-
-_OPENS = ("", "{", "[")
-"""Beginnings of a reply of this interface, also of one that was cut off, or is empty."""
-
-
-def _late_error(text: str) -> Json:
-    """Return the error in a stream, or after an answer that was cut off; None without one."""
-    for line in text.splitlines():
-        with suppress(ValueError, RecursionError):
-            value = _DECODER.decode(line.removeprefix("data:"))
-            if field(value, "error") or field(value, "object") == "error":
-                return paired(text, value)
-    return None
-
-
-def _inside(reply: Json) -> Iterator[Json]:
-    """Yield the values in which gateways put a reply: fields, a list of one, or a text."""
-    values = [mapping(reply, name) or field(reply, name) for name in _ENVELOPES]
-    if isinstance(reply, list):
-        values = reply
-    elif isinstance(reply, str):
-        values = [reply]
-    for value in values:
-        yield _parsed(value) if isinstance(value, str) else value
-
-
-_ENVELOPES = ("data", "result", "response", "body")
-
-
-# Finish reasons of an answer that the server could not end
-_FAILED = frozenset(
-    {
-        *("error", "network_error", "insufficient_system_resource", "abort", "aborted"),
-        *("malformed_function_call", "unexpected_tool_call"),
-        *("malformed_tool_use", "malformed_model_output"),
-    }
-)
-
-
-def _error(reply: Json, status: int) -> Json:
-    """Return the error in a reply, None if it is an answer.
-
-    Routers send errors with the status 200, or inside a choice; some only as the finish
-    reason of their own server.
-    """
-    if status >= 300:
-        return reply
-    if not isinstance(reply, dict):
-        return reply
-    first = next(iter(as_list(reply.get("choices"))), None)
-    if not isinstance(first, dict):
-        return reply.get("error") or reply
-    native = str(first.get("native_finish_reason")).lower()
-    failed = not _FAILED.isdisjoint([answers.finish_of(first), native])
-    # An empty message for which the server counts no token: the model did not answer.
-    if mapping(reply, "usage").get("total_tokens") == 0:
-        message = mapping(first, "message") or mapping(first, "delta")
-        values = {**message, "role": ""}.values()
-        failed = failed or not any([first.get("text"), *values])
-    for error in (reply.get("error"), first.get("error")):
-        # Some gateways send the fields of an error, all of them empty, with each answer.
-        if any(error.values()) if isinstance(error, dict) else error:
-            return error
-    return (
-        {"message": "the answer ended with an error", "code": 500} if failed else None
-    )
-
-
-def _code(error: Json) -> int:
-    """Return the status that an error names, 0 if there is none."""
-    inner = field(error, "error") or error
-    codes = (str(field(inner, name)) for name in ("code", "status", "status_code"))
-    return next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), 0)
-
-
 def model_error(
     error: Exception,
     address: str,
@@ -719,87 +536,3 @@ def _target(headers: Mapping[str, str]) -> str:
     with suppress(KeyError, ValueError):
         return redacted(without_secrets(headers["location"]))[:200]
     return "another address"
-
-
-_DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s|d)[a-z]*\s?(?:and )?)+)"
-_WAITS = {
-    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?"
-    rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
-    r"(?:reset|available)s?(?: again)? at\W{0,4}(\d{4}-[\d-]+[T ][\d:.]+(?:Z|[-+][\d:]+)?)": "",
-    r"(?:retry.?after(?:.seconds)?|estimated_time)['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "",
-    r"retry.?after.?ms['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "ms",
-}
-"""Waits in the text of an error, and the unit of those that have it in their name: ``try again in
-1m2.5s``, ``"retryDelay": "5s"``, ``"retryAfterMs": 500``."""
-_LIMIT_IN_TEXT = re.compile(
-    r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
-)
-"""A header of a limit that a router repeats in the text of its error."""
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
-
-
-def retry_after(
-    headers: Mapping[str, str], text: str = "", now: float | None = None
-) -> float | None:
-    """Return the wait that a server requests, in seconds; None if there is none.
-
-    It is in ``retry-after-ms`` or ``retry-after``, else in the text of the error, or in the headers
-    of the limits that are reached: a number, a duration, or the moment at which it ends.
-    """
-    fields = {name.lower(): value for name, value in headers.items()}
-    if now is None:
-        # By the server's clock, from which this machine's may differ.
-        now = _moment(fields.get("date", "")) or time.time()
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        wait = _wait(fields.get(name, ""), now, unit)
-        if wait is not None:
-            return wait
-    waits = []
-    for pattern, named_unit in _WAITS.items():
-        match = re.search(pattern, text, re.IGNORECASE)
-        if match:
-            waits.append(match[1] + named_unit)
-            break
-    fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
-    for name, value in fields.items():
-        is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
-        left = fields.get(name.replace("reset", "remaining"), "")
-        if is_reset and re.fullmatch(r"0[.0]*", left):
-            waits.append(value)
-    limits = fields.get("ratelimit", "")
-    if re.search(r"\b(?:r|remaining)=0\b", limits):
-        waits += re.findall(r"\b(?:t|reset)=(\d+)", limits)
-    seconds = (_wait(wait, now) for wait in waits)
-    return max(filter(None, seconds), default=None)
-
-
-def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
-    """Return the seconds of a wait; None for texts that state none.
-
-    ``7``, ``1m2.5s``, or a moment as a date or as a time since 1970.
-    """
-    with suppress(ValueError):
-        seconds = float(text) * unit
-        if seconds > 1000 * _MOMENT:
-            seconds /= 1000
-        if seconds > _MOMENT:
-            seconds = max(0.0, seconds - now)
-        return seconds if 0 <= seconds < math.inf else None
-    if (moment := _moment(text)) is not None:
-        return max(0.0, moment - now)
-    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s|d)", text, re.IGNORECASE)
-    return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None
-
-
-def _moment(text: str) -> float | None:
-    """Return the time of a date in seconds since 1970; None for other texts.
-
-    Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
-    """
-    # It may be unreadable, or in the year 99999.
-    for read_date in (parsedate_to_datetime, datetime.fromisoformat):
-        with suppress(TypeError, ValueError, OverflowError):
-            date = read_date(text)
-            return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
-    return None

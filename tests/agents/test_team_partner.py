@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +19,14 @@ from wayword.agents.team.messages import (
     GivingUp,
     Location,
     Placed,
+    RoleBrief,
     Searched,
     needs_reply,
     not_understood,
     parse_all,
 )
-from wayword.agents.team.partner import Knowledge, Partner
-from wayword.core.action import Action, Decision
+from wayword.agents.team.partner import VERBS, Knowledge, Partner, Whereabouts
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
@@ -33,8 +35,9 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.ma_wah import MaWah
-from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.goals import Held, HouseholdReference, Inside
+from wayword.worlds.household.observation import HeldObject, HouseholdObservation
+from wayword.worlds.household.verbs import Body
 
 NAMES = some.sampled_from(("plate_1", "wine_bottle_12", "table_2", "tv_stand_3"))
 ROOMS = some.sampled_from(("kitchen", "living room", "bedroom 2", ""))
@@ -243,6 +246,48 @@ def test_an_object_that_cannot_be_taken_is_given_up_after_three_attempts() -> No
         and step.decision.action.name == "go_grab"
     )
     assert max(tries.values()) == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "table_seen", "following"),
+    [
+        # The pen in the last hand has no place: for the mug, the table is checked before "put".
+        (("mug_1", "pen_1"), True, Action("go_check", ("table_1",))),
+        # The table is known from a message.
+        (("mug_1",), False, Action("go_explore", ("hall",))),
+    ],
+)
+def test_an_action_that_is_not_taken_leaves_no_trace(
+    held: tuple[str, ...], table_seen: bool, following: Action
+) -> None:
+    goals = (Inside(("mug_1", "mug_2"), ("table_1",), parts=2), Held(("pen_1",)))
+    body = Body(actions=VERBS, inventory_capacity=3)
+    world: Any = SimpleNamespace(
+        house=SimpleNamespace(actors={"agent_1": SimpleNamespace(body=body)}),
+        object_id=lambda actor, name: name,
+    )
+    brief = RoleBrief(
+        "agent_1",
+        Episode("e", "", "s", {}, ("agent_1",)),
+        HouseholdReference("e", goals=goals),
+        world,
+        Toolkit({}),
+    )
+    partner = Partner(brief)
+    partner.knowledge.viewed_rooms.add("hall")
+    partner.knowledge.objects["table_1"] = Whereabouts("", "", "hall", table_seen)
+    space = ActionSpace([Action("go_explore", (each,)) for each in ("attic", "hall")])
+
+    def act(holding: tuple[str, ...]) -> Decision | Rejection:
+        hands = tuple(HeldObject(name, (), ()) for name in holding)
+        return partner.act(
+            HouseholdObservation("agent_1", "attic", 0.0, hands, (), (), (), ()), space
+        )
+
+    # With a free hand it searches for the rest.
+    assert act(held) == Decision(Action("go_explore", ("attic",)))
+    partner.knowledge.viewed_rooms.add("attic")
+    assert act(("mug_1", "mug_2", "pen_1")) == Decision(following)
 
 
 def test_silent_partners_say_nothing() -> None:

@@ -537,11 +537,14 @@ class Partner:
                     return action
                 elif not self._blocked:
                     self._give_up(name)
-        bring = self._bring(status, holding)
+        hands_full = len(holding) >= self._hand_count
         is_missing = any(status.missing_counts)
         # Bring if the hands are full or nothing more is to be found.
-        if bring is not None and (len(holding) >= self._hand_count or not is_missing):
-            return bring
+        # Called only where its action is returned, as it queues what follows that action.
+        if hands_full or not is_missing:
+            bring = self._bring(status, holding)
+            if bring is not None:
+                return bring
         # Goal places of held objects that the actor knows from messages alone
         unseen_goals = (
             self._wants[status.want_of[name]].places
@@ -555,10 +558,13 @@ class Partner:
             search = self._search(space, retry)
             if search is not None:
                 return search
-        return bring or self._finish(status)
+        return self._bring(status, holding) or self._finish(status)
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
-        """Return the next action that brings a held object to its place."""
+        """Return the next action that brings a held object to its place.
+
+        The action must be carried out: what follows it is queued.
+        """
         # The last object taken is put down first, as ``go_put`` takes it.
         for name in reversed(holding):
             place = status.destination(name)

@@ -13,7 +13,7 @@ from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import run
-from wayword.viewer.library import Rows, select
+from wayword.viewer.library import Library, Rows, select
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,26 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(played, tmp_path / "run"))
+
+
+def test_each_run_is_listed_once_and_names_are_unique(
+    played: Path, tmp_path: Path
+) -> None:
+    def listed(*given: str) -> dict[str, str]:
+        """The runs by name, each as its path below the temporary folder."""
+        runs = Library([tmp_path / each for each in given]).runs()
+        return {each.name: str(each.path.relative_to(tmp_path)) for each in runs}
+
+    for name in ("a/run", "a/inner/run", "b/run"):
+        shutil.copytree(played, tmp_path / name)
+    both = {"inner/run": "a/inner/run", "run": "a/run"}
+    assert listed("a", "a") == both, "a folder given twice"
+    assert listed("a", "a/inner", "a/run") == both, "folders inside a given one"
+    inner_first = {"run": "a/inner/run", "a/run": "a/run"}
+    assert listed("a/inner", "a") == inner_first, "the inner folder first"
+    assert listed("a", "b") == {**both, "b/run": "b/run"}, "runs of one name"
+    given_runs = {"run": "a/run", "b/run": "b/run", "inner/run": "a/inner/run"}
+    assert listed("a/run", "b/run", "a/inner/run") == given_runs, "given runs"
 
 
 def rows(folder: Path) -> Rows:

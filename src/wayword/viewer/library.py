@@ -295,32 +295,32 @@ class Library:
     def runs(self) -> list[NamedRun]:
         """Return every run folder that exists now, with a unique name.
 
-        The name is the path below the given folder; where two given folders have the
-        same, the folder's name is put before it.
+        The name is the path below the given folder, of a given run the name of its
+        folder. Where two are the same, the name of the folder above is put before it.
         """
         names: dict[str, Path] = {}
+        listed = set[Path]()
         for top in self.given:
-            for folder, inner, _ in os.walk(top):  # links out of it are not followed
+            above = top.parent if is_run(top) else top
+            # ``os.walk`` follows no links.
+            for folder, subfolders, _ in os.walk(top):
                 path = Path(folder)
-                inside = path.relative_to(top)
-                # In place, which steers the walk: hidden folders are not entered,
-                # and names come in order.
-                visible = [each for each in inner if not each.startswith(".")]
-                inner[:] = sorted(visible)
-                if is_run(path):
-                    if path == top:
-                        name = top.name
-                    else:
-                        name = str(inside)
+                found_run = is_run(path)
+                # Given folders may overlap.
+                if found_run and path not in listed:
+                    name = str(path.relative_to(above))
                     if name in names:
-                        name = f"{top.name}/{inside}"
-                    while name in names and names[name] != path:
+                        name = f"{above.name}/{name}"
+                    while name in names:
                         name += "'"
                     names[name] = path
-                # Folders inside a run are its own; deeper ones than this are no
-                # place for runs.
-                if is_run(path) or len(inside.parts) == _DEEPEST:
-                    inner.clear()
+                    listed.add(path)
+                # Do not search inside a run, or below ``_DEEPEST``.
+                if found_run or len(path.relative_to(top).parts) == _DEEPEST:
+                    subfolders.clear()
+                # Changed in place: ``os.walk`` then enters only these, in this order.
+                visible = [each for each in subfolders if not each.startswith(".")]
+                subfolders[:] = sorted(visible)
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,19 @@ def test_false_alarms_come_as_often_as_stated() -> None:
     detector = SimulatedDetector(Quality(false_alarms=0.2))
     empty = [detector.detect(view(x=float(n))) for n in range(600)]
     assert sum(map(bool, empty)) / 600 == pytest.approx(0.2, abs=0.05)
+
+
+def test_two_looks_in_one_direction_have_the_same_false_alarm() -> None:
+    detector = SimulatedDetector(Quality(false_alarms=0.5))
+    alarms = 0
+    for x in range(20):
+        north = [
+            detector.detect(replace(view(x=x), heading=heading))
+            for heading in (359.6, 0.0, 0.2)
+        ]
+        assert north[0] == north[1] == north[2], x
+        alarms += len(north[0])
+    assert 0 < alarms < 20
 
 
 def test_captions_name_the_largest_objects_once() -> None:

@@ -162,9 +162,9 @@ class SimulatedDetector(Perceiver):
         self.caveats = (caveat,)
 
     def detect(self, view: View) -> list[Detection]:
-        """Return the objects that the detector notices in a view, nearest first, with false alarms.
+        """Return the objects that the detector notices in a view, by the distance of their centers.
 
-        A false alarm has no distance.
+        A false alarm has no distance and comes first.
         """
         quality = self.quality
         detections = []
@@ -189,7 +189,7 @@ class SimulatedDetector(Perceiver):
                 )
         # False alarms depend on place and heading.
         # The heading in whole degrees: two looks in one direction fail in the same way.
-        key = (*_cell(view), f"{view.heading:.0f}")
+        key = (*_cell(view), f"{round(view.heading) % 360}")
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view

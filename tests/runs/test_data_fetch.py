@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
+import socket
+import ssl
 import tarfile
 import zipfile
+from http.client import HTTPResponse
 from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import OpenerDirector
 
 import pytest
 from typer.testing import CliRunner
@@ -137,6 +144,62 @@ def test_a_server_that_is_away_and_a_full_disk_are_one_line(
     with serving(Site()) as site, pytest.raises(UsageError, match="free some space"):
         fetched(site, tmp_path)
     assert names(tmp_path) == []
+
+
+NETWORK_ERRORS = (
+    ssl.SSLError("record layer failure"),
+    OSError(errno.EHOSTUNREACH, "No route to host"),
+    OSError(errno.ENETUNREACH, "Network is unreachable"),
+    ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+)
+
+
+@pytest.mark.parametrize("step", ["open", "read"])
+@pytest.mark.parametrize("error", NETWORK_ERRORS)
+def test_an_error_of_the_network_is_none_of_the_disk(
+    error: OSError, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner: Any = {"open": OpenerDirector, "read": HTTPResponse}[step]
+    works = getattr(owner, step)
+    errors = [error]
+
+    def failing(*args: Any, **options: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return works(*args, **options)
+
+    monkeypatch.setattr(owner, step, failing)
+    with serving(Site()) as site:
+        assert fetched(site, tmp_path, tries=2).read_bytes() == CONTENT
+        errors.append(error)
+        with pytest.raises(UsageError, match="the connection was cut at"):
+            fetched(site, tmp_path, tries=1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "requests"),
+    [
+        (OSError(errno.EHOSTUNREACH, "No route to host"), 3),
+        (OSError(errno.ENETUNREACH, "Network is unreachable"), 3),
+        (socket.gaierror(socket.EAI_AGAIN, "Temporary failure"), 3),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), 3),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), 1),
+        (ssl.SSLCertVerificationError("self-signed certificate"), 1),
+    ],
+)
+def test_a_host_out_of_reach_gets_another_request_if_that_may_help(
+    reason: OSError, requests: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = []
+
+    def unreachable(*args: Any, **options: Any) -> None:
+        addresses.append(args)
+        raise URLError(reason)
+
+    monkeypatch.setattr(OpenerDirector, "open", unreachable)
+    with pytest.raises(UsageError, match=r"cannot be reached \(.*HTTPS_PROXY"):
+        fetched(Site(address="https://example.org/a.json"), tmp_path, tries=3)
+    assert len(addresses) == requests
 
 
 # Archives.

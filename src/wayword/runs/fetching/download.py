@@ -6,10 +6,12 @@ later call asks for the rest. Proxies are those of the environment (``HTTPS_PROX
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import re
 import shutil
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -45,6 +47,8 @@ LARGEST_FILE = 20e9
 RESUME = "run the same command again to resume"
 BROKEN = (TimeoutError, ConnectionError, HTTPException)
 """A connection that ended early; another try may succeed."""
+AWAY = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, socket.EAI_AGAIN)
+"""Errors of a network that may be back for another try."""
 
 
 class RefusedError(UsageError):
@@ -53,6 +57,15 @@ class RefusedError(UsageError):
 
 class CutError(Exception):
     """The connection ended before the file did."""
+
+
+class UnreachableError(CutError):
+    """No connection was made; ``may_pass``: another try may succeed."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(str(reason))
+        error_number = getattr(reason, "errno", None)
+        self.may_pass = isinstance(reason, BROKEN) or error_number in AWAY
 
 
 @dataclass(frozen=True)
@@ -93,28 +106,37 @@ def download(
     """Download a file to ``path``, whose folder exists, and verify size and checksum.
 
     Raises ``RefusedError`` if the server refuses this file or sends a web page. Raises
-    ``UsageError`` with the remedy if it cuts the connection ``tries`` times or sends other content
-    than the published one, or the disk is full.
+    ``UsageError`` with the remedy if
+
+    - the server cannot be reached, or the connection is cut ``tries`` times,
+    - the content is not the published one,
+    - the file cannot be written, or the disk is full.
     """
     transfer = _Transfer(address, path, expected, report)
     for attempt in range(1, tries + 1):
         try:
             transfer.receive()
             break
-        # Before OSError, of which a broken connection is a kind.
-        except (CutError, *BROKEN) as error:
+        except UnreachableError as error:
+            if attempt == tries or not error.may_pass:
+                raise UsageError(
+                    f"{address}: cannot be reached ({error}); check the connection, set "
+                    "HTTPS_PROXY, or name a mirror with --mirror"
+                ) from None
+        except CutError as error:
             if attempt == tries:
                 raise UsageError(
                     f"{address}: the connection was cut at {transfer.amounts()} ({error}); {RESUME}"
                 ) from None
-            time.sleep(pause * 2 ** (attempt - 1))
+        # Of the disk: errors of the network have become a ``CutError``.
         except OSError as error:
             remedy = remedy_of(error, "check the folder's permissions")
             problem = error.strerror or error
             raise UsageError(
                 f"{transfer.partial}: cannot be written: {problem}; {remedy}, then {RESUME}"
             ) from None
-    # Only verified content gets the name; until then it can be resumed.
+        time.sleep(pause * 2 ** (attempt - 1))
+    # Only verified content gets the final name; ``verify`` deletes wrong content.
     transfer.verify()
     transfer.partial.replace(path)
     transfer.note.unlink(missing_ok=True)
@@ -158,8 +180,8 @@ class _Transfer:
         )
 
     def receive(self) -> None:
-        """Receive what is missing. Raises ``CutError`` or ``OSError``; ``UsageError`` if the server
-        refuses."""
+        """Receive what is missing. Raises ``CutError`` for an error of the network, ``OSError`` for
+        one of the disk, and ``UsageError`` if the server refuses."""
         start = self._received()
         earlier = self._read_note()
         # Without a note nothing says which file the bytes belong to, and without a version or a
@@ -215,7 +237,8 @@ class _Transfer:
             )
 
     def _open(self, start: int) -> HTTPResponse:
-        """Ask for the content from byte ``start``. Raises ``UsageError`` if the server refuses."""
+        """Ask for the content from byte ``start``. Raises ``CutError``, or ``UsageError`` if the
+        server refuses."""
         # Compressed transfer would make byte numbers meaningless.
         headers = {"User-Agent": "wayword", "Accept-Encoding": "identity"}
         if start:
@@ -241,17 +264,15 @@ class _Transfer:
                 "source that `wayword data list --published` names, or name a mirror with --mirror"
             ) from None
         except URLError as error:
-            if isinstance(error.reason, BROKEN):
-                raise CutError(str(error.reason)) from None
-            raise UsageError(
-                f"{self.address}: cannot be reached ({error.reason}); check the connection, set "
-                "HTTPS_PROXY, or name a mirror with --mirror"
-            ) from None
+            raise UnreachableError(error.reason) from None
+        # ``urllib`` wraps errors of the request, but not those of the reply.
+        except (OSError, HTTPException) as error:
+            raise CutError(str(error)) from None
 
     def _copy(self, response: HTTPResponse, file: BinaryIO, start: int) -> None:
         """Append the response to a file, reporting progress. Raises ``UsageError`` for a page."""
         received = start
-        while block := response.read(CHUNK_BYTES):
+        while block := _block(response):
             if not received and block.lstrip()[:20].lower().startswith(PAGE_STARTS):
                 self._refuse("a web page")
             file.write(block)
@@ -300,6 +321,14 @@ class _Transfer:
         """Delete the partial file and its note."""
         self.partial.unlink(missing_ok=True)
         self.note.unlink(missing_ok=True)
+
+
+def _block(response: HTTPResponse) -> bytes:
+    """Return the next bytes of a response, none at its end. Raises ``CutError``."""
+    try:
+        return response.read(CHUNK_BYTES)
+    except (OSError, HTTPException) as error:
+        raise CutError(str(error)) from None
 
 
 def _identity(response: HTTPResponse, total: int) -> JsonObject:

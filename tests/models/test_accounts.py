@@ -8,6 +8,7 @@ from contextvars import Context, copy_context
 
 import pytest
 
+from wayword.core.action import STOP, Decision, Rejection
 from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware import budget
@@ -681,3 +682,24 @@ def test_an_answer_from_the_cache_is_free() -> None:
         0.0,
         0,
     )
+
+
+def test_a_turn_was_rejected_if_its_answer_was_even_where_a_fallback_was_played() -> (
+    None
+):
+    refused = Rejection("unknown", "no such exit")
+    turns = (
+        (Decision(STOP), False),
+        (refused, True),
+        (Decision(STOP, fallback_for=refused), True),
+        (Decision(STOP), False),
+        (None, False),
+    )
+    account = Account()
+    episode = started_episode(account)
+    meter = episode[EPISODE]
+    for number, (decision, rejected) in enumerate(turns, 1):
+        episode.run(account.stepped, decision)
+        assert (meter.turns, meter.rejected) == (number, rejected)
+    account.stepped(refused)  # outside of an episode
+    assert meter.turns == len(turns)

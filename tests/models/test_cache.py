@@ -458,3 +458,20 @@ def test_a_claim_holds_while_its_process_may_run_and_for_a_limited_time(
 )
 def test_only_answers_that_say_something_are_kept(answer: Any, is_kept: bool) -> None:
     assert _is_cacheable(answer) == is_kept
+
+
+def test_the_first_readable_answer_of_a_call_stays(tmp_path: Path) -> None:
+    """Processes that share a file have read it, and the next run must get the same."""
+    one = AnswerCache(tmp_path / "c.db")
+    other = AnswerCache(tmp_path / "c.db")
+    for value in ({"texts": ["left"]}, ["left"], "left", 1, False):
+        key = choice_key("x", [repr(value)])
+        one.put(key, value)
+        for cache, later in ((other, "right"), (one, ["right"]), (one, value)):
+            cache.put(key, later)
+            assert one.get(key) == other.get(key) == value
+        one._db.execute("UPDATE answers SET value = '{' WHERE key = ?", (key,))
+        other.put(key, "mended")
+        assert one.get(key) == "mended"
+        one.drop(key)
+        assert other.get(key) is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Sampling
+from wayword.core.model import Sampling, user
 from wayword.models.parts.decoding import (
     close_schema,
     continued,
@@ -15,6 +15,8 @@ from wayword.models.parts.decoding import (
     llamacpp_form,
     longest,
 )
+from wayword.models.servers.profile import Profile
+from wayword.models.servers.requests import ServerSettings, request
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:
@@ -64,6 +66,23 @@ def test_no_choices_is_an_error() -> None:
 
 def test_the_longest_choice_fits_even_at_a_byte_a_token() -> None:
     assert longest(["go", "größer"]) == len("größer".encode()) + 1
+
+
+@pytest.mark.parametrize("limit", [1, 7, 8, 9, 500])
+@pytest.mark.parametrize("choices", [None, ("go", "größer")])
+@pytest.mark.parametrize("thinking", [0, 300])
+def test_a_request_has_room_for_its_own_limit_and_for_the_longest_choice(
+    limit: int, choices: tuple[str, ...] | None, thinking: int
+) -> None:
+    room = max(limit, longest(choices or [""]))
+    sent = request(
+        "m",
+        [user("Where to?")],
+        Sampling(max_tokens=limit, choices=choices),
+        ServerSettings(thinking=thinking),
+        Profile(),
+    )
+    assert sent.limit == sent.body["max_tokens"] == room + thinking
 
 
 @pytest.mark.parametrize(

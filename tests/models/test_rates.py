@@ -268,3 +268,28 @@ def test_an_outage_is_measured_from_its_own_first_failure(
         assert isinstance(ask_model(model), Completion)
     clock.now += gap
     assert isinstance(ask_model(model), Completion)
+
+
+@pytest.mark.parametrize(
+    ("requested", "waits"),
+    [
+        ([None, None, None], [1.0, 2.0, 4.0]),
+        ([20.0, 20.0, 20.0], [20.5, 20.5, 20.5]),
+        ([20.0, None, None], [20.5, 2.0, 4.0]),
+        ([20.0, None, 5.0], [20.5, 2.0, 5.5]),
+        ([None, 5.0, 20.0], [1.0, 5.5, 20.5]),
+        ([0.0, 20.0, 0.0], [0.5, 20.5, 0.5]),
+    ],
+)
+def test_each_wait_of_an_outage_is_that_of_the_last_failure(
+    clock: Any, requested: list[float | None], waits: list[float]
+) -> None:
+    failures = [
+        ModelError("503", retryable=True, away=True, retry_after=each)
+        for each in requested
+    ]
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), trip=1)
+    model = RetryingModel(Failing(None, *failures, None), policy)
+    for _ in range(2):
+        assert isinstance(ask_model(model), Completion)
+    assert clock.slept == waits

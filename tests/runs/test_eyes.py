@@ -25,7 +25,7 @@ from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
-from wayword.runs.verify import verify
+from wayword.runs.verify import _shows, verify
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.episode import Links, episode_page
@@ -145,6 +145,30 @@ def test_the_record_keeps_hashes_and_verify_draws_again(tmp_path: Path) -> None:
     name = episodes[1]["episode"]
     found = dict(verify(RunFolder.read(path)))
     assert found[name] == "step 3: the pictures differ"
+
+
+@pytest.mark.parametrize(
+    ("hashes", "is_shown"),
+    [
+        ("cd", True),
+        ("acd", True),
+        ("abcd", True),
+        ("aacd", True),
+        ("cdcd", False),  # shown now, and not before
+        ("xcd", False),  # never shown
+        ("axcd", False),
+        ("dc", False),
+        ("abdc", False),
+        ("abc", False),
+        ("d", False),
+        ("ab", False),
+        ("", False),
+    ],
+)
+def test_a_prompt_holds_pictures_of_earlier_steps_and_then_those_of_now(
+    hashes: str, is_shown: bool
+) -> None:
+    assert _shows(list(hashes), list("cd"), set("ab")) == is_shown
 
 
 def test_a_run_with_pictures_repeats_its_answers_without_a_model(

@@ -17,7 +17,8 @@ from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, add_session
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
-from wayword.runs.reports import by_length, compare, score, table
+from wayword.runs.reports import by_length, compare, pooled, rows_of, score, table
+from wayword.worlds.objectnav.world import ObjectNavReference
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -185,6 +186,59 @@ def test_lengths_are_rows_of_their_own_or_quarters_of_the_split(
         assert ranges == [(length, length) for length in distinct]
     else:
         assert len(ranges) == 4
+
+
+def test_metres_are_grouped_by_the_nearest_whole_one(tmp_path: Path) -> None:
+    metres = {"a": 2.4, "b": 2.6, "c": 3.4, "d": 3.6, "e": 3.97}
+    with RunFolder.open(tmp_path, {"identity": {}, "family": "objectnav"}) as folder:
+        for name in metres:
+            folder.append(EpisodeRecord(name, {"sr": 1.0}, Trajectory(name, {})))
+    tasks = [
+        Task(
+            Episode(name, "Find it.", "flat", {}),
+            ObjectNavReference(name, frozenset(), shortest=length),
+        )
+        for name, length in metres.items()
+    ]
+    rows = by_length(RunFolder.read(tmp_path), tasks)
+    assert {label: row.n for label, row in rows.items()} == {
+        "length 2": 1,
+        "length 3": 2,
+        "length 4": 2,
+    }
+
+
+def test_a_row_has_every_setting_by_its_name_on_the_command_line(
+    tmp_path: Path,
+) -> None:
+    """Runs that differ in one of them would look the same."""
+    chosen = {"seed": 0, "max_steps": 9, "shuffle": 0, "shard": "1/2", "remember": "x"}
+    identity = {
+        "agent": "act",
+        "dataset": "ma_household:test",
+        "models": {},
+        "data_checksum": "",
+        "settings": {"shots": 0, "detector_seed": 4},
+        "actors": {"helper": {"agent": "act", "settings": {"shots": 2}}},
+        "dataset_settings": {"rooms": 3},
+        **chosen,
+    }
+    config = {"identity": identity, "family": "household", "episodes_in_split": 9}
+    with RunFolder.open(tmp_path / "run", config) as folder:
+        folder.append(EpisodeRecord("e", {"sr": 1.0}, Trajectory("e", {})))
+    (row,) = rows_of([tmp_path / "run"])
+    groups = {"shots": 0, "actors.helper.shots": 2, "dataset.rooms": 3}
+    expected = {**groups, **chosen, "detector_seed": 4}
+    assert row.settings == {key: str(value) for key, value in expected.items()}
+    both = pooled([RunFolder.read(tmp_path / "run")] * 2).settings
+    assert expected.keys() - both.keys() == {"seed", "detector_seed"}
+    unset = {
+        key: "" if isinstance(value, str) else None for key, value in chosen.items()
+    }
+    config["identity"] = {**identity, **unset}
+    with RunFolder.open(tmp_path / "unset", config):
+        pass
+    assert rows_of([tmp_path / "unset"])[0].settings.keys().isdisjoint(chosen)
 
 
 @pytest.mark.parametrize("finished", [3, 4, 5])

@@ -14,13 +14,20 @@ import pytest
 from typer.testing import CliRunner
 
 from wayword.cli.app import app
+from wayword.core.blocking import blocking
 from wayword.core.errors import ModelError, RecordingError, UsageError
+from wayword.core.model import Prompt, Sampling
+from wayword.models.scripted import ScriptedModel
+from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.retelling import (
     FILE,
+    Move,
     Retelling,
     Retold,
+    Teller,
+    Walk,
     read_points,
     read_retold,
     retell,
@@ -102,6 +109,26 @@ def test_the_instruction_is_written_without_thoughts(tmp_path: Path) -> None:
     assert prompts
     assert all("place 3" in prompt for prompt in prompts), folder
     assert all(THOUGHT not in prompt for prompt in prompts)
+
+
+def test_thoughts_are_in_the_prompt_of_the_drawing_alone() -> None:
+    thoughts = [f"thought {number}" for number in range(3)]
+    moves = [Move("left", "north", 1.0, "a hall", each) for each in thoughts[:2]]
+    places = ((0.0, 0.0), (0.0, 1.0), (0.0, 2.0))
+    walk = Walk("east", "a kitchen", tuple(moves), thoughts[2], places)
+    prompts: list[str] = []
+
+    def answer(prompt: Prompt, _: Sampling) -> str:
+        prompts.append("".join(str(message.content) for message in prompt))
+        return "Go on."
+
+    (task, *_) = open_dataset(Plan("retell", "houses")).tasks
+    blocking(Teller(ScriptedModel(answers=answer)).retell(task, walk))
+    instruction, drawing = prompts
+    assert [each for each in thoughts if each in instruction] == []
+    assert [each for each in thoughts if each in drawing] == thoughts
+    for prompt in prompts:
+        assert all(word in prompt for word in ("east", "a kitchen", "north", "a hall"))
 
 
 def test_errors_are_means_over_places_without_the_start() -> None:
@@ -188,6 +215,25 @@ def test_earlier_walks_are_kept_and_the_rest_is_added(tmp_path: Path) -> None:
     assert instructions("Go on.", [first]) == {first: "Go on."}
     assert instructions("Go back.") == {first: "Go on.", second: "Go back."}
     assert instructions("Turn.", [first]) == {first: "Turn.", second: "Go back."}
+
+
+def test_walks_that_another_model_has_retold_are_retold(tmp_path: Path) -> None:
+    first, second = walk_ids(walks(tmp_path))
+
+    def retold_by(name: str, episodes: Sequence[str] = ()) -> dict[str, str]:
+        answers = tmp_path / f"{name}.jsonl"
+        answers.write_text(f'"By {name}."\n"No drawing."\n')
+        model = f"scripted:{answers}"
+        plan = Retelling(tmp_path / "run", model, {"repeat": True}, episodes)
+        retold, _ = retell(plan, lambda each: None)
+        content = json.loads((tmp_path / "run" / FILE).read_text())
+        assert content["model"] == model
+        return {each.episode: each.instruction for each in retold}
+
+    assert retold_by("one", [first]) == {first: "By one."}
+    assert retold_by("two", [second]) == {second: "By two."}
+    assert retold_by("two") == {first: "By two.", second: "By two."}
+    assert retold_by("one") == {first: "By one.", second: "By one."}
 
 
 def walk_ids(folder: Path) -> list[str]:

@@ -216,3 +216,22 @@ def test_what_is_kept_while_a_body_turns_is_looked_at_again_once_anything_moves(
             )
             shown.add(tuple(fresh.entities))
     assert len(shown) > 6
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_who_stands_still_sees_every_other_body_where_it_is_now(count: int) -> None:
+    poses = [(2.0, 0.4, 0.0), (1.6, 1.2, 90.0), (2.6, 1.2, 270.0)]
+    world = start(room_with(), *poses[:count])
+
+    def distances() -> dict[str, float]:
+        view = world.observe("agent_1")
+        return {other.name: other.distance for other in view.others}
+
+    for number in range(2, count + 1):
+        name = f"agent_{number}"
+        for _ in range(2):  # along both axes
+            before = distances()
+            assert act(world, "move_ahead", name).ok
+            moved = {each for each in before if distances()[each] != before[each]}
+            assert moved == {name}
+            act(world, "turn_left", name)

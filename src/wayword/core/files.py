@@ -341,10 +341,11 @@ def parsed(text: bytes | str) -> Any:
     """Parse JSON. NaN and Infinity, which are not valid JSON, raise ``ValueError``."""
     from pydantic_core import from_json
 
-    # Twice as fast as ``json``, with the same values. What it refuses is parsed again: for the
-    # error, or because ``json`` alone reads UTF-16, unpaired surrogates and deep nesting.
+    # As fast as ``json`` or faster, with the same values; texts that repeat, such as ids of places,
+    # are shared. What it refuses is parsed again: for the error, or because ``json`` alone reads
+    # UTF-16, unpaired surrogates and deep nesting.
     with suppress(ValueError, TypeError):
-        return from_json(text, allow_inf_nan=False, cache_strings="keys")
+        return from_json(text, allow_inf_nan=False, cache_strings="all")
     return paired(text, json.loads(text, parse_constant=_reject_constant))
 
 

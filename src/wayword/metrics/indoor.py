@@ -11,7 +11,7 @@ in the scorers of the HAMT family and NavGPT's release.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, groupby, pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions, paths
 from wayword.metrics.paths import Alignment, Paths
-from wayword.metrics.scoring import Pair, Standing, walked_places
+from wayword.metrics.scoring import Pair, Standing, walked_places, without_repeats
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import ObjectReference
@@ -233,8 +233,8 @@ def _align_one(
 ) -> Alignment | None:
     """Measure one walk, as a run scores its episodes; None if a place is not in the graph."""
     try:
-        path = [graph.index[name] for name, _ in groupby(walk)]
-        reference = [graph.index[name] for name, _ in groupby(gold)]
+        path = [graph.index[name] for name in without_repeats(walk)]
+        reference = [graph.index[name] for name in without_repeats(gold)]
     except KeyError:
         return None
     return paths.align_one(graph.distances, path, reference)

@@ -29,7 +29,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,13 @@ from wayword.core.files import parse_at, parsed, read_bytes, read_json_lines
 from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.scoring import Pair, PlaceScorer, WalkScorer, scorer
+from wayword.metrics.scoring import (
+    Pair,
+    PlaceScorer,
+    WalkScorer,
+    scorer,
+    without_repeats,
+)
 from wayword.worlds.indoor.world import ObjectReference
 
 NAMES = (
@@ -83,7 +88,7 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
-Walk = list[str] | Trajectory
+Walk = Sequence[str] | Trajectory
 """The places of a walk; a trajectory where actions were replayed or an object is sought."""
 
 
@@ -111,7 +116,7 @@ class Predictions:
         """Every task with its walk as a trajectory."""
         pairs: list[Pair] = []
         for task, walk in zip(self.tasks, self.walks, strict=True):
-            if isinstance(walk, list):
+            if not isinstance(walk, Trajectory):
                 walk = trajectory_from_places(task.episode.id, walk, self.place)
             pairs.append((task, walk))
         return pairs
@@ -119,7 +124,7 @@ class Predictions:
     def score(self, dataset: Dataset) -> list[dict[str, float]]:
         """Return family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
         by = scorer(dataset.family)
-        walks = [walk for walk in self.walks if isinstance(walk, list)]
+        walks = [walk for walk in self.walks if not isinstance(walk, Trajectory)]
         # Making steps of a walk takes longer than scoring it.
         if isinstance(by, WalkScorer) and len(walks) == len(self.walks):
             scores = by.score_walks(dataset, self.tasks, walks)
@@ -259,17 +264,30 @@ def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, An
             yield f"record {number}", record
 
 
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of a record that may hold its walk and its id, the surest first, and its scene."""
+
+    walks: list[str]
+    ids: list[str]
+    scenes: list[str]
+
+
 # A file's records have the same fields, which are compared once.
 @lru_cache(maxsize=1000)
-def _walk_fields(names: tuple[str, ...]) -> list[str]:
-    """Return those of a record's fields that may hold its walk, the surest first."""
-    return [*filter(PREDICTED.fullmatch, names), *filter(names.__contains__, SOURCES)]
+def _fields_of(names: tuple[str, ...]) -> _Fields:
+    """Return the fields of a record that has fields of these names."""
+    return _Fields(
+        [*filter(PREDICTED.fullmatch, names), *filter(names.__contains__, SOURCES)],
+        [*filter(names.__contains__, NAMES)],
+        [*filter(names.__contains__, SCAN_KEYS)],
+    )
 
 
-def _walk_field(record: JsonObject) -> str:
+def _walk_field(record: JsonObject, fields: _Fields) -> str:
     """Return the field with a record's walk; empty if it has none."""
     source = ""
-    for source in _walk_fields(tuple(record)):
+    for source in fields.walks:
         if record[source] is not None:
             break
     return source
@@ -317,13 +335,14 @@ class _Reader:
         become a walk without repeats. Raises ``DataError`` for a record without a walk or with one
         in metres, of an unknown or repeated episode, or with a place outside the scene.
         """
-        source = _walk_field(record)
+        fields = _fields_of(tuple(record))
+        source = _walk_field(record, fields)
         value = record.get(source)
         # Most files have poses, which are the fastest to read; other forms are read further below.
         places = _pose_places(value)
         if not places:
             self._refuse_positions(where, value)
-        task = self._task(where, record)
+        task = self._task(where, record, fields)
         name = task.episode.id
         if name in self._used:
             problem = f"repeats episode {name!r} of {self._used[name]}"
@@ -358,7 +377,7 @@ class _Reader:
         except KeyError as error:
             problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
             raise self._error(where, source, problem) from None
-        walk = [place for place, _ in groupby(places)]  # turning in place is no move
+        walk = without_repeats(places)
         if isinstance(task.reference, ObjectReference):
             return task, self._search(where, record, task, walk), illegal
         return task, walk, illegal
@@ -383,18 +402,19 @@ class _Reader:
                 remedy = "write the field 'actions', such as move_ahead and rotate[-30]"
             raise DataError(self._path, where, problem, remedy)
 
-    def _task(self, where: str, record: dict[str, Any]) -> Task:
+    def _task(self, where: str, record: dict[str, Any], fields: _Fields) -> Task:
         """Return the task that a record is about, by its id or that of its path.
 
         Raises ``DataError`` if it names none, or names another scene.
         """
-        given = [name for name in NAMES if name in record]
-        if not given:
+        if not fields.ids:
             problem = f"has none of the fields {', '.join(NAMES)}"
             raise DataError(self._path, where, problem)
+        name = fields.ids[0]
         # A record may also have a running number: the first name that is an episode's counts.
-        known = (name for name in given if str(record[name]) in self._by_id)
-        name = next(known, given[0])
+        if len(fields.ids) > 1:
+            known = (name for name in fields.ids if str(record[name]) in self._by_id)
+            name = next(known, name)
         value = record[name]
         if type(value) not in (str, int) or value == "":
             raise self._error(where, name, f"is not an id: {_short(value)}")
@@ -409,8 +429,8 @@ class _Reader:
             raise self._error(where, name, problem, remedy)
         # A wrong scene means that ids are of another split.
         scene = task.episode.scene
-        for key in SCAN_KEYS:
-            scan = record.get(key, scene)
+        for key in fields.scenes:
+            scan = record[key]
             if scan != scene:
                 problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
                 raise self._error(where, key, problem)
@@ -448,7 +468,7 @@ class _Reader:
         return {*listed, *space.open_verbs, *in_forms}
 
     def _search(
-        self, where: str, record: dict[str, Any], task: Task, walk: list[str]
+        self, where: str, record: dict[str, Any], task: Task, walk: Sequence[str]
     ) -> Trajectory:
         """Return a walk to an object, with a stop that names it if the record does."""
         key = self._dataset.family.place

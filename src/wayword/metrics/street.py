@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,12 @@ from wayword.core.geometry import Floats
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
-from wayword.metrics.scoring import EpisodeScorer, Standing, walked_places
+from wayword.metrics.scoring import (
+    EpisodeScorer,
+    Standing,
+    walked_places,
+    without_repeats,
+)
 from wayword.worlds.street.graph import StreetGraph
 
 METRICS = definitions.STREET
@@ -110,8 +115,7 @@ class StreetScorer(EpisodeScorer):
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Return the number of moves that follow no link, and of a wrong start."""
         graph = _graph(dataset, task)
-        # Repeats are turns in place, not moves.
-        walk = [graph.index[place] for place, _ in groupby(places)]
+        walk = [graph.index[place] for place in without_repeats(places)]
         gaps = sum(not _is_linked(graph, *move) for move in pairwise(walk))
         return gaps + int(places[0] != task.episode.start["panorama"])
 
@@ -207,7 +211,7 @@ def _indices(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]
     """Return the numbers of panoramas, repeats merged. Raises ``DataError`` for an unknown one."""
     index = graph.index
     try:
-        return [index[place] for place, _ in groupby(places)]
+        return [index[place] for place in without_repeats(places)]
     except KeyError as error:
         problem = f"{error.args[0]!r} is not in this street graph"
         raise DataError(graph.name, f"episode {task.episode.id}", problem) from None

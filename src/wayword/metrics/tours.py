@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from wayword.core.episode import PathReference
 from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, Scores, compare
 from wayword.metrics.paths import warp
-from wayword.metrics.scoring import Pair, walked_places
+from wayword.metrics.scoring import Pair, walked_places, without_repeats
 from wayword.worlds.indoor import SUCCESS_METRES
 
 Tour = tuple[str, int]
@@ -128,9 +128,7 @@ def tour_ndtw(dataset: Any, pairs: Sequence[Pair]) -> float:
         if not isinstance(task.reference, PathReference):
             return math.nan
         graph = dataset.graph(task.episode.scene)
-        walk = [
-            place for place, _ in groupby(walked_places(task, trajectory, "viewpoint"))
-        ]
+        walk = without_repeats(walked_places(task, trajectory, "viewpoint"))
         rows = [graph.index[place] for place in walk]
         columns = [graph.index[place] for place in task.reference.path]
         metres = graph.distances[np.ix_(rows, columns)]

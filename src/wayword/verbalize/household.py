@@ -245,13 +245,16 @@ def _door_state(door: SeenDoor) -> str:
 
 def _door_text(door: SeenDoor, room: str) -> str:
     """Return a door as seen from a room: its state, the room beyond and its distance."""
-    notes = [_door_state(door)]
-    # The room that the actor is in goes without saying.
-    beyond = [definite_room(other) for other in door.rooms if other != room]
-    if beyond:
-        notes.append(f"to {' and '.join(beyond)}")
-    notes.append(f"{door.distance:.1f} m")
+    notes = [_door_state(door), *_beyond(door.rooms, room), f"{door.distance:.1f} m"]
     return _with_notes(door.name, notes)
+
+
+@lru_cache(maxsize=1_000)  # doors in view are described at every step
+def _beyond(rooms: tuple[str, ...], room: str) -> tuple[str, ...]:
+    """Return where a door between ``rooms`` leads from one of them: ``to the kitchen``."""
+    # The room that the actor is in goes without saying.
+    beyond = [definite_room(other) for other in rooms if other != room]
+    return (f"to {' and '.join(beyond)}",) if beyond else ()
 
 
 def _explored(names: Sequence[str], places: Mapping[str, tuple[str, str]]) -> str:
@@ -423,7 +426,7 @@ def spoken_room(room: str) -> str:
     return room.replace("_", " ")
 
 
-@lru_cache(maxsize=1_000)  # doors in view are described at every step
+@lru_cache(maxsize=1_000)  # in every description
 def definite_room(room: str) -> str:
     """Return a room's name with its article: ``the living room``, but ``bedroom 2``."""
     words = spoken_room(room)

@@ -46,13 +46,14 @@ class ObjectNames:
     def assign(self, objects: Iterable[int]) -> None:
         """Name every unnamed object, in the given order: that order decides the numbers."""
         # Empty names are unnamed, so they must not be looked up.
+        of = self.of
         for i in objects:
-            if not self.of[i]:
+            if not of[i]:
                 kind = self._types[i]
                 # Numbers count within a type, as a person would: mug_1, mug_2, table_1.
                 number = self._counts[kind] = self._counts.get(kind, 0) + 1
-                self.of[i] = f"{kind}_{number}"
-                self.index[self.of[i]] = i
+                of[i] = f"{kind}_{number}"
+                self.index[of[i]] = i
                 self.order.append(i)
 
     def forget(self, length: int) -> None:
@@ -272,7 +273,7 @@ class House:
                 me.view = self._with_furniture(me)
             if me.view.entities:
                 me.names.assign(me.view.entities)
-                visible = np.array(me.view.entities)
+                visible = me.view.indices
                 # What it sees now replaces what it remembers.
                 me.discovered[visible] = True
                 me.last_x[visible] = entities.x[visible]
@@ -380,36 +381,40 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     of the heading, rounded to 0.1, and distances metres, rounded to 0.01.
     """
     entities = house.entities
+    object_count = entities.objects
+    first_actor = entities.first_actor
     names = me.names.of
     view = me.view
     side_angle = me.body.view_angle / 6  # half of the middle third
     objects: list[SeenObject] = []
     doors: list[SeenDoor] = []
     others: list[SeenActor] = []
-    inside = entities.inside[view.entities].tolist() if view.entities else []
+    inside = entities.inside[view.indices].tolist()
     # A holder outside of the view is not named: the actor need not know it.
     visible = set(view.entities)
     # Nearest first, then by index: the order of a description never depends on a hash.
     rows = sorted(zip(view.distance, view.entities, view.bearing, inside, strict=True))
     for metres, i, bearing, holder in rows:
         side: Direction = "left" if bearing < 0 else "right"
-        if abs(bearing) <= side_angle:
+        if -side_angle <= bearing <= side_angle:
             side = "middle"
         # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
         # 3600 tenths of a degree make the argument of int() positive.
         bearing = (int(bearing * 10 + 3600.5) - 3600) / 10
         metres = int(metres * 100 + 0.5) / 100
-        if i < entities.objects and holder >= entities.first_actor:
-            # Another actor has picked it up since this actor stopped looking.
-            continue
-        if i < entities.objects:
+        if i < object_count:
+            if holder >= first_actor:
+                # Another actor has picked it up since this actor stopped looking.
+                continue
             preposition = ""
             container = ""
             if holder in visible:
                 preposition = entities.specs[holder].receptacle
                 container = names[holder]
             # A spot is an offset from the furniture, so it needs one in view.
-            spot = house.spot(i) if container else None
+            spot = None
+            if container and house.has_spots:
+                spot = house.spot(i)
             objects.append(
                 SeenObject(
                     names[i],
@@ -422,8 +427,8 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
                     spot,
                 )
             )
-        elif i < entities.first_actor:
-            rooms = house.layout.scene.doors[i - entities.objects].rooms
+        elif i < first_actor:
+            rooms = house.layout.scene.doors[i - object_count].rooms
             doors.append(
                 SeenDoor(names[i], side, bearing, metres, bool(entities.open[i]), rooms)
             )

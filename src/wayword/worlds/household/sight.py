@@ -13,7 +13,7 @@ project's own: the paper requires "unblocked by walls" without giving a method.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,22 @@ from wayword.worlds.household.layout import CELL_SIZE, HALF_DIAGONAL, Layout, Pa
 from wayword.worlds.household.verbs import Body
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class VisibleEntities:
     """The view of a body: indices of ``entities`` in scene order, with two values for each.
 
     ``bearing`` is relative to the heading (degrees, right positive), ``distance`` is to
     the nearest point (metres). Contents of a receptacle have those of the receptacle.
+    ``indices`` are the ``entities`` as an array, to index those of :class:`Entities`.
     """
 
     entities: list[int]
     bearing: list[float]
     distance: list[float]
+    indices: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.indices = np.array(self.entities, dtype=np.intp)
 
 
 EMPTY_VIEW = VisibleEntities([], [], [])
@@ -69,7 +74,8 @@ class VisiblePoints:
     ``slot`` (P,) gives the nearby object of each point; ``lines`` (2, P) leads there from the eye,
     and ``min_ahead`` (P,) is the forward distance required to be within the view angle. Nearest
     points of boxes come before centers, so that a visible center determines the bearing.
-    ``distance`` is to the nearest point of each nearby object, metres.
+    ``distance`` is to the nearest point of each nearby object, metres, and ``entities`` are the
+    indices of these objects.
     """
 
     cache_key: tuple[object, ...]
@@ -78,6 +84,7 @@ class VisiblePoints:
     lines: Floats
     min_ahead: Floats
     distance: list[float]
+    entities: list[int]
 
 
 class Sight:
@@ -130,7 +137,7 @@ class Sight:
             return EMPTY_VIEW
         near = points.near
         distance = points.distance
-        entities = points.near.entities.tolist()
+        entities = points.entities
         rows = [(entities[c], turn, distance[c]) for c, turn in bearing_of.items()]
         # Exposed contents are seen with the receptacle that encloses them.
         enclosed = zip(near.enclosed, near.slot, strict=True)
@@ -195,6 +202,7 @@ class Sight:
             aims[:, chosen],
             edge * away[chosen] - SLACK,
             away[count:].tolist(),
+            near.entities.tolist(),
         )
         self._points[me] = points
         return points

@@ -171,18 +171,19 @@ HIGH_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "high")
 SPEECH = tuple(name for name, verb in VERBS.items() if verb.level == "speech")
 
 
+_ARGUMENT_COUNTS: dict[str, tuple[int, ...]] = {
+    name: (len(verb.slots),) for name, verb in VERBS.items()
+}
+# A spot on the receptacle is one argument more.
+_ARGUMENT_COUNTS |= {"put": (2, 3), "go_put": (1, 2)}
+
+
 def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
     """True if the verb exists and takes that many arguments, none of them empty."""
     # A stop may carry an answer, which is the only optional argument besides spots.
     if name == "stop":
         return len(arguments) <= 1
-    verb = VERBS.get(name)
-    if verb is None or not all(arguments):
-        return False
-    # A spot on the receptacle is one argument more.
-    return len(arguments) - len(verb.slots) in (
-        (0, 1) if name in ("put", "go_put") else (0,)
-    )
+    return len(arguments) in _ARGUMENT_COUNTS.get(name, ()) and all(arguments)
 
 
 _OFFSET = r"[0-9]+(\.[0-9]+)? m (east|west|north|south)"

@@ -425,9 +425,11 @@ class HouseholdWorld(World):
     def done(self, actor: str) -> bool:
         """True once the actor has stopped; for one without hands, once all others have."""
         me = self._actor(actor)
+        if me.stopped:
+            return True
         actors = self.house.actors
-        if me.stopped or len(actors) == 1 or not HAND_VERBS.isdisjoint(me.body.actions):
-            return me.stopped
+        if len(actors) == 1 or not HAND_VERBS.isdisjoint(me.body.actions):
+            return False
         # A body without hands has nothing left to do once all other actors have stopped.
         return all(other.stopped for other in actors.values() if other is not me)
 

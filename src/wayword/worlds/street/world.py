@@ -57,6 +57,11 @@ class StreetObservation(Observation):
         return len(self.angles)
 
 
+Outcome = tuple[moves.State, Feedback, bool, bool]
+"""What an action does in a state: the next state, the feedback, and True if the actor has moved,
+and if it has stopped."""
+
+
 class StreetWorld(Walkable):
     """A walk by one actor. Actions: forward, left, right, turn_around, stop; all are always legal.
 
@@ -81,9 +86,7 @@ class StreetWorld(Walkable):
         self.dead_ends = dead_ends
         self.graph = navigator.graph
         # Shared by all of the navigator's worlds that have the same rule for dead ends.
-        self._outcomes: dict[
-            str, dict[moves.State, tuple[moves.State, Feedback, bool, bool]]
-        ]
+        self._outcomes: dict[str, dict[moves.State, Outcome]]
         self._outcomes = navigator.outcomes.setdefault(
             dead_ends,
             {word: {} for word in moves.WORDS},
@@ -135,31 +138,35 @@ class StreetWorld(Walkable):
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action, or the one that replaces it. Raises ``ValueError`` for
         an action that is not on the menu."""
-        word = action.name
-        state = self._state
-        # Answers are checked against the menu before: either case is an error of the
-        # caller.
-        try:
-            outcomes = self._outcomes[word]
-        except KeyError:
-            raise ValueError(f"{action} is not on the menu") from None
+        # Answers are checked against the menu before: other actions are errors of the caller.
         if action.arguments:
             raise ValueError(f"{action} is not on the menu")
         # An outcome depends on nothing but state, action and the rule for dead ends, so
         # all episodes on a graph fill and read the same tables.
-        if state not in outcomes:
-            executed, after = self.navigator.execute(state, word, self.dead_ends)
-            panoramas = self.navigator.panoramas
-            moved = panoramas[after] != panoramas[state]
-            stops = executed == "stop"
-            feedback = _feedback(word, executed, moved)
-            outcomes[state] = (after, feedback, moved, stops)
-        self._state, feedback, self._changed, stops = outcomes[state]
+        try:
+            outcome = self._outcomes[action.name][self._state]
+        except KeyError:
+            outcome = self._add_outcome(action)
+        self._state, feedback, self._changed, stops = outcome
         self._steps += 1
         # An action replaced by a stop ends the episode like the word itself.
         if stops:
             self._stopped = True
         return feedback
+
+    def _add_outcome(self, action: Action) -> Outcome:
+        """Compute what an action does here, and add it to the tables of all episodes."""
+        word = action.name
+        state = self._state
+        if word not in self._outcomes:
+            raise ValueError(f"{action} is not on the menu")
+        executed, after = self.navigator.execute(state, word, self.dead_ends)
+        panoramas = self.navigator.panoramas
+        moved = panoramas[after] != panoramas[state]
+        feedback = _feedback(word, executed, moved)
+        outcome = after, feedback, moved, executed == "stop"
+        self._outcomes[word][state] = outcome
+        return outcome
 
     def done(self, actor: str) -> bool:
         """True once a stop was carried out, by choice or at a dead end."""

@@ -5,12 +5,13 @@ lines. It is a list of records, JSON lines, or an object that maps ids to record
 (``{"6918": {...}}``), also inside ``instances`` (VELMA's release), the split's name or another name
 of ``LISTS``.
 
-* The id is ``instr_id`` (R2R), ``id``, ``episode_id``, ``instruction_id`` (RxR) or ``path_id``
-  (the path's first instruction), Touchdown's ``route_id`` or CVDN's ``inst_idx``; ``scan`` is
-  checked if present.
+* The id is ``instr_id`` (R2R), ``instruction_id`` (RxR), Touchdown's ``route_id``, CVDN's
+  ``inst_idx``, ``episode_id`` or ``id``, or ``path_id`` (the path's first instruction). Of several,
+  the first that is an episode's counts; ``scan`` is checked if present.
 * The walk is a field that says so, such as ``pred_path`` or ``agent_pano_path`` (``PREDICTED``),
   else ``trajectory``, ``path``, ``route_panoids`` or another name of ``PLACES``, which may also
-  hold the reference; or ``actions``, which are replayed in the dataset's world. A place is
+  hold the reference; or ``actions``, which are replayed in the dataset's world. If this walk is
+  the reference and an unknown field holds another one, the record is refused. A place is
   ``"viewpoint"``, ``{"viewpoint": ...}`` or ``["viewpoint", heading, elevation]`` (headings are
   not scored); nested lists and objects with a ``path`` (SOON) are flattened in order.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
@@ -29,6 +30,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +55,21 @@ NAMES = (
     *("instr_id", "id", "episode_id", "instruction_id", "route_id", "inst_idx"),
     "path_id",
 )
+RUNNING = ("episode_id", "id")
+"""Names of an id or of a running number: others count first."""
+IN_ORDER = (*(name for name in NAMES if name not in RUNNING), *RUNNING)
 PREDICTED = re.compile(
     r"(?:pred|predicted|prediction|agent|generated)_(?:route_)?"
     r"(?:path|route|traj|trajectory|panos|panoids|pano_ids|pano_path|viewpoints)",
     re.IGNORECASE,
 )
 """Names of the walk that cannot be the reference's."""
+REFERENCE = re.compile(
+    r"(?:.*[\W_])?(?:gt|gold|ref|reference|ground|truth|teacher|expert|shortest)"
+    r"(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""Names of walks that are no prediction."""
 PLACES = (
     *("trajectory", "traj", "viewpoints", "panoids", "pano_ids", "pano_path", "path"),
     "route_panoids",
@@ -266,21 +277,32 @@ def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, An
 
 @dataclass(frozen=True)
 class _Fields:
-    """The fields of a record that may hold its walk and its id, the surest first, and its scene."""
+    """The fields of a record that may hold its walk and its id, the surest first, and its scene.
+
+    ``others`` may hold another walk, where none of ``walks`` is surely the prediction.
+    """
 
     walks: list[str]
     ids: list[str]
     scenes: list[str]
+    others: list[str]
 
 
 # A file's records have the same fields, which are compared once.
 @lru_cache(maxsize=1000)
 def _fields_of(names: tuple[str, ...]) -> _Fields:
     """Return the fields of a record that has fields of these names."""
+    predicted = [*filter(PREDICTED.fullmatch, names)]
+    walks = [*predicted, *filter(names.__contains__, SOURCES)]
+    others = []
+    if not predicted:
+        known = {*walks[:1], *NAMES, *SCAN_KEYS}
+        others = [name for name in names if name not in known]
     return _Fields(
-        [*filter(PREDICTED.fullmatch, names), *filter(names.__contains__, SOURCES)],
-        [*filter(names.__contains__, NAMES)],
+        walks,
+        [*filter(names.__contains__, IN_ORDER)],
         [*filter(names.__contains__, SCAN_KEYS)],
+        [name for name in others if not REFERENCE.fullmatch(name)],
     )
 
 
@@ -378,6 +400,8 @@ class _Reader:
             problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
             raise self._error(where, source, problem) from None
         walk = without_repeats(places)
+        if fields.others and [*walk] == [*getattr(task.reference, "path", ())]:
+            self._check_only_walk(where, source, record, fields, walk)
         if isinstance(task.reference, ObjectReference):
             return task, self._search(where, record, task, walk), illegal
         return task, walk, illegal
@@ -402,6 +426,29 @@ class _Reader:
                 remedy = "write the field 'actions', such as move_ahead and rotate[-30]"
             raise DataError(self._path, where, problem, remedy)
 
+    def _check_only_walk(
+        self,
+        where: str,
+        source: str,
+        record: JsonObject,
+        fields: _Fields,
+        walk: Sequence[str],
+    ) -> None:
+        """Raise ``DataError`` if a record holds another walk next to this one, the reference."""
+        for name in fields.others:
+            value = record[name]
+            if not isinstance(value, list) or not value:
+                continue
+            try:
+                other = without_repeats(_listed_places(self._path, "", value))
+            except DataError:
+                continue
+            # A list of candidates or visited places may begin elsewhere.
+            if other[0] == walk[0] and [*other] != [*walk]:
+                problem = f"is the reference, and {name!r} holds another walk"
+                remedy = "name the prediction 'pred_path', or leave out the reference"
+                raise self._error(where, source, problem, remedy)
+
     def _task(self, where: str, record: dict[str, Any], fields: _Fields) -> Task:
         """Return the task that a record is about, by its id or that of its path.
 
@@ -413,12 +460,19 @@ class _Reader:
         name = fields.ids[0]
         # A record may also have a running number: the first name that is an episode's counts.
         if len(fields.ids) > 1:
-            known = (name for name in fields.ids if str(record[name]) in self._by_id)
+            # Ids of paths and of instructions are both numbers in RxR.
+            known = (
+                name
+                for name in fields.ids
+                if name != "path_id" and str(record[name]) in self._by_id
+            )
             name = next(known, name)
         value = record[name]
         if type(value) not in (str, int) or value == "":
             raise self._error(where, name, f"is not an id: {_short(value)}")
-        task = self._by_id.get(str(value)) or self._by_path.get(str(value))
+        task = self._by_path.get(str(value))
+        if name != "path_id":
+            task = self._by_id.get(str(value), task)
         if task is None:
             hint = ""
             if len(self._by_id) < 50:  # among thousands, a similar id is no help
@@ -510,10 +564,11 @@ def _pose_places(items: Any) -> list[str]:
 
 def _listed_places(path: Path, at: str, items: Sequence[Any]) -> list[str]:
     """Return the places of a path whose items have any form."""
-    places: list[str] = []
-    for number, item in enumerate(items):
-        places += _places(path, at, number, item)
-    return places
+    parts = [_places(path, at, *item) for item in enumerate(items)]
+    starts = {part[0] for part in parts}
+    if len(parts) > 1 and len(starts) == 1 and min(map(len, parts)) > 1:
+        raise DataError(path, at, f"holds {len(parts)} walks from one start; keep one")
+    return [*chain.from_iterable(parts)]
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import read_text
 from wayword.core.geometry import Floats
 from wayword.core.visible import single_line, spaced
 from wayword.runs import reports
@@ -31,7 +32,6 @@ STEPS = (
     "step",
     "steps",
     "global_step",
-    "time/total_timesteps",
     "total_timesteps",
     "timesteps",
     "num_timesteps",
@@ -39,23 +39,28 @@ STEPS = (
     "iteration",
     "epoch",
 )
-"""Columns that count training steps, the first of a file that has any."""
-VALUES = (
-    "success",
-    "success_rate",
-    "rollout/success_rate",
-    "eval/mean_reward",
-    "reward",
-    "rollout/ep_rew_mean",
-    "episodic_return",
-    "return",
-    "r",
-    "eval_loss",
-    "loss",
-)
-"""Columns that are drawn without ``--metric``, the first of a file that has any."""
+"""Columns that count training steps, the first of a file that has any: ``Step``, ``_step`` and
+``train/step`` are ``step``."""
+VALUES = {
+    "success": "success",
+    "success_rate": "success",
+    "rollout/success_rate": "success",
+    "eval/mean_reward": "reward",
+    "reward": "reward",
+    "rollout/ep_rew_mean": "reward",
+    "episodic_return": "reward",
+    "return": "reward",
+    "r": "reward",
+    "eval_loss": "loss",
+    "loss": "loss",
+}
+"""Columns that are drawn without ``--metric``, the first of a file that has any, and what each
+measures."""
 LOGS = ("trainer_state.json", "progress.csv", "monitor.csv")
 """Files that are looked for in a folder."""
+SAME_NAMES = {"trainer_state", "progress", "monitor", "metrics", "log"}
+"""Names of files, without their endings, that trainers give to every log: its folder's counts."""
+SEED = re.compile(r"[-_/.]?seed[-_=]?\d+")
 _BINS = 25
 """Points of a curve: of more, each point is the mean of consecutive ones, as the caption says."""
 
@@ -63,8 +68,9 @@ _BINS = 25
 class TrainingLog(NamedTuple):
     """Steps (points,) and values (points,) of a training log.
 
-    ``series`` is the log's name without a seed, which several logs may share;
-    ``metric`` and ``counts`` are the names of the columns of values and of steps.
+    ``series`` is the log's path without a seed, which several logs may share; ``metric`` and
+    ``counts`` are the names of the columns of values and of steps, and ``replaced`` the number of
+    rows that a resumed training wrote again.
     """
 
     series: str
@@ -72,6 +78,7 @@ class TrainingLog(NamedTuple):
     values: Floats
     metric: str
     counts: str
+    replaced: int
 
 
 def draw_curves(request: FigureRequest) -> Drawing:
@@ -84,10 +91,11 @@ def draw_curves(request: FigureRequest) -> Drawing:
     if all(is_run(path) for path in _expanded(request.runs)):
         return _draw_checkpoints(request)
     logs = [_read(path, request.metric) for path in request.runs]
+    _check_comparable(logs)
     series: dict[str, list[TrainingLog]] = {}
     for log in logs:
         series.setdefault(log.series, []).append(log)
-    names = request.names(list(series))
+    names = request.names(_labels(list(series)))
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
     binned = 1
     for number, seeds in enumerate(series.values()):
@@ -124,10 +132,41 @@ def draw_curves(request: FigureRequest) -> Drawing:
     caption = f"{_sentence(logs[0].metric)} during training."
     if binned > 1:
         caption += f" Points are means of up to {binned:,} consecutive values."
+    if replaced := sum(log.replaced for log in logs):
+        caption += (
+            f" Left out: {replaced:,} points before a resume from an earlier step."
+        )
     most = max(len(seeds) for seeds in series.values())
     if most > 1:
         caption += f" Thin lines: single seeds ({most}); thick lines: their mean."
     return Drawing(figure, caption)
+
+
+def _check_comparable(logs: Sequence[TrainingLog]) -> None:
+    """Raise ``UsageError`` for logs whose axes differ: rewards and losses, or steps and epochs."""
+    axes: dict[tuple[str, str], TrainingLog] = {}
+    for log in logs:
+        # Timesteps are steps.
+        counts = "step" if "step" in log.counts.lower() else log.counts
+        axes.setdefault((VALUES.get(log.metric, log.metric), counts), log)
+    if len(axes) > 1:
+        columns = [
+            f"{log.metric} by {log.counts} in {log.series}" for log in axes.values()
+        ]
+        raise UsageError(
+            f"these logs do not share their axes: {', '.join(columns)}; choose a column of all "
+            "with --metric, or draw a figure of each"
+        )
+
+
+def _labels(paths: Sequence[str]) -> list[str]:
+    """Return as many of the last parts of each path as tell all apart."""
+    parts = [path.split("/") for path in paths]
+    for count in range(1, max(map(len, parts)) + 1):
+        labels = ["/".join(each[-count:]).rstrip("_").strip("-/. ") for each in parts]
+        if len(set(labels)) == len(labels):
+            break
+    return [label or "training" for label in labels]
 
 
 def _expanded(paths: Sequence[Path]) -> list[Path]:
@@ -147,11 +186,19 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
     The number is the training step, the rest of the name the series. Raises ``UsageError`` for a
     name without a number.
     """
-    rows = reports.pooled_rows(request.runs, request.cluster, request.data)
+    # Trainings in folders of their own give their checkpoints the same names.
+    folders: dict[Path, list[Path]] = {}
+    for run in reports.run_folders(request.runs):
+        folders.setdefault(run.parent, []).append(run)
+    located = []
+    for folder, runs in folders.items():
+        pooled = reports.pooled_rows(runs, request.cluster, request.data)
+        located += [(folder, row) for row in pooled]
+    rows = [row for _, row in located]
     charts.require_rows(rows)
     metric = charts.metric_of(rows, request.metric)
     series: dict[str, list[tuple[float, Any]]] = {}
-    for row in rows:
+    for folder, row in located:
         numbered = re.fullmatch(r"(.*?)[-_=.]?(\d+)", row.name)
         if numbered is None:
             raise UsageError(
@@ -160,8 +207,9 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
             )
         name, step = numbered.groups()
         value = row.values[metric.key].times(charts.scale_of(metric))
-        series.setdefault(name, []).append((float(step), value))
-    names = request.names(list(series))
+        key = (folder / name).as_posix()
+        series.setdefault(key, []).append((float(step), value))
+    names = request.names(_labels(list(series)))
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
     for number, points in enumerate(series.values()):
         points.sort(key=lambda point: point[0])
@@ -187,10 +235,11 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     for row in rows:
         columns.update(dict.fromkeys(row))
     # Without a column that counts, lines are steps.
-    counts = next((key for key in STEPS if key in columns), "")
+    plain = {_plain(key): key for key in reversed(columns)}
+    counts = next((plain[key] for key in STEPS if key in plain), "")
     metric = wanted or next((key for key in VALUES if key in columns), "")
     if metric not in columns:
-        options = [key for key in columns if key not in STEPS]
+        options = [key for key in columns if _plain(key) not in STEPS]
         problem = "no known column of results"
         if wanted:
             problem = f"no column {metric!r}"
@@ -205,15 +254,36 @@ def _read(path: Path, wanted: str) -> TrainingLog:
             values.append(value)
     if None in steps or not values:
         raise DataError(file, f"column {counts!r}", "has no number in some row")
+    at = np.array(steps, float)
+    numbers = np.array(values)
+    if (np.diff(at) < 0).all():  # the newest first
+        at = at[::-1]
+        numbers = numbers[::-1]
+    # A training that resumed from an earlier step writes those after it again.
+    session = np.cumsum(np.diff(at, prepend=at[0]) < 0)
+    starts = at[np.unique(session, return_index=True)[1]]
+    ends = np.append(np.minimum.accumulate(starts[::-1])[::-1], np.inf)
+    kept = at < ends[session + 1]
+    # Episodes that end at the same step are one point, their mean.
+    unique, which = np.unique(at[kept], return_inverse=True)
+    means = np.bincount(which, numbers[kept]) / np.bincount(which)
     # Logs that differ in their seeds alone are one curve.
-    series = re.sub(r"[-_/.]?seed[-_=]?\d+", "", _title(path))
+    name = path
+    if path.is_file():
+        name = path.parent if path.stem in SAME_NAMES else path.with_suffix("")
     return TrainingLog(
-        series=series.strip("-_/ ") or "training",
-        steps=np.array(steps, float),
-        values=np.array(values),
+        series=SEED.sub("", name.as_posix()),
+        steps=unique,
+        values=means,
         metric=metric,
         counts=counts or "line",
+        replaced=int((~kept).sum()),
     )
+
+
+def _plain(column: str) -> str:
+    """Return a column's name as in ``STEPS``: ``global_step`` for ``train/Global Step``."""
+    return column.rpartition("/")[2].strip("_ ").lower().replace(" ", "_")
 
 
 def _file_of(path: Path) -> Path:
@@ -224,7 +294,8 @@ def _file_of(path: Path) -> Path:
         files = [path / name, *path.glob(f"checkpoint-*/{name}")]
         present = [file for file in files if file.is_file()]
         if present:
-            return max(present, key=lambda file: file.stat().st_mtime)
+            # Logs of checkpoints repeat the earlier ones'. A copy has other times of change.
+            return max(present, key=lambda file: file.stat().st_size)
     raise UsageError(
         f"{path}: neither a run folder nor a training log (CSV, JSON Lines, {LOGS[0]})"
     )
@@ -233,13 +304,17 @@ def _file_of(path: Path) -> Path:
 def _rows_of(file: Path) -> list[JsonObject]:
     """Return the lines of a log as mappings. Raises ``DataError`` for another file."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
         if file.name == LOGS[0]:
             return list(json.loads(text)["log_history"])
         if file.suffix == ".csv":
             # A monitor file of Stable-Baselines3 starts with a comment.
             lines = [line for line in text.splitlines() if not line.startswith("#")]
-            return list(csv.DictReader(lines))
+            header = lines[0] if lines else ""
+            delimiter = max(",;\t", key=header.count)
+            if delimiter != ",":  # the comma is in the numbers
+                lines = [line.replace(",", ".") for line in lines]
+            return list(csv.DictReader(lines, delimiter=delimiter, restkey=""))
         lines = [line for line in text.splitlines() if line.strip()]
         rows = [json.loads(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -250,17 +325,11 @@ def _rows_of(file: Path) -> list[JsonObject]:
     return rows
 
 
-def _title(path: Path) -> str:
-    """Return a log's name: its folder's, if all trainers give the file the same name."""
-    if path.name in (*LOGS, "metrics.jsonl", "log.jsonl", "log.csv"):
-        return path.parent.name
-    return path.stem
-
-
 def _number(value: Any) -> float | None:
     """Return a finite number; None for anything else that a log may contain."""
+    truth = {"True": 1.0, "False": 0.0}
     try:
-        number = float(value)
+        number = float(truth.get(value, value))
     except (TypeError, ValueError):
         return None
     if not np.isfinite(number):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,22 +39,21 @@ class FigureRequest:
         ``given`` has a name for each series. Raises ``UsageError`` unless there is a
         label for each series or none.
         """
-        if self.labels:
-            if len(self.labels) != len(given):
-                series = ", ".join(given)
-                raise UsageError(
-                    f"--label: {len(self.labels)} given, and the figure has {len(given)} series "
-                    f"({series}); repeat --label for each, in this order"
-                )
-            return list(self.labels)
-        names: list[str] = []
-        for name in given:
+        if self.labels and len(self.labels) != len(given):
+            series = ", ".join(given)
+            raise UsageError(
+                f"--label: {len(self.labels)} given, and the figure has {len(given)} series "
+                f"({series}); repeat --label for each, in this order"
+            )
+        names = list(self.labels)
+        for number, name in enumerate(given[len(names) :]):
             # Runs of the same agent get a number, in the given order.
-            repeats = given[: len(names)].count(name)
+            repeats = given[:number].count(name)
             if repeats:
                 name = f"{name} ({repeats + 1})"
             names.append(name)
-        return names
+        # Matplotlib leaves names that begin with an underscore out of legends.
+        return [re.sub("^_", " _", name) for name in names]
 
 
 class Drawing(NamedTuple):

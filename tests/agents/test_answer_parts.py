@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from wayword.agents.answers import (
     LONGEST,
     LONGEST_THOUGHT,
     REJECTED_LENGTH,
+    AnswerForm,
+    Field,
     Reply,
     fields,
     items,
     one_line,
     replies,
 )
+from wayword.agents.legal import Refusal, pick
 from wayword.core.model import Completion, Sampling, Usage
 
 NAMES = ("thought", "action", "action_input")
@@ -161,3 +166,44 @@ def test_a_thought_is_kept_on_one_line_up_to_its_limit() -> None:
         LONGEST_THOUGHT,
         "abc",
     )
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "objects"])
+@pytest.mark.parametrize(
+    "nothing", ["none", "None.", "nothing", "N/A", "null", "", "None (no input)", "-"]
+)
+def test_entries_of_a_list_that_say_nothing_are_left_out(
+    nothing: str, form: str
+) -> None:
+    """In whatever form a model writes a list, and wherever they are in it."""
+    answers = AnswerForm(Field("Thought"), Field("Actions", many=True))
+    for before, after in (((), ()), (("Turn left.",), ()), ((), ("Stop.",))):
+        entries = [*before, nothing, *after]
+        listed = "\n".join(f"{n}. {each}" for n, each in enumerate(entries, 1))
+        text = {
+            "lines": f"Thought: on\nActions:\n{listed}",
+            "list": json.dumps({"thought": "on", "actions": entries}),
+            "objects": json.dumps({"thought": "on", "actions": "\n".join(entries)}),
+        }[form]
+        filled = answers.read(text)
+        assert filled == {"thought": "on", "actions": [*before, *after]}, text
+
+
+@pytest.mark.parametrize("anywhere", [True, False])
+@pytest.mark.parametrize(
+    ("names", "unclear"),
+    [
+        (("a1", "A1"), "a-1"),
+        (("Table", "table", "TABLE"), "tAbLe"),
+        (("the exit", "exit"), "an exit"),
+        (("coffee table", "coffee-table", "coffee_table"), "Coffee Table"),
+        (("north", "North"), "NORTH"),
+    ],
+)
+def test_names_are_distinguished_by_their_spelling_alone(
+    names: tuple[str, ...], unclear: str, anywhere: bool
+) -> None:
+    for name in names:
+        for text in (name, f"{name}.", f'"{name}"', f"1. {name}", f"{name}\nGo on."):
+            assert pick(text, names, anywhere) == name, text
+    assert isinstance(pick(unclear, names, anywhere), Refusal)

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from helpers import honest_player as honest
+from helpers.playing import Scripted
+from helpers.small_flat import SmallFlat
 from wayword.agents.strategies.agents import Act
 from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import HISTORY_DROPPED
 from wayword.datasets.household import Household
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.metrics.household import score_state
@@ -47,3 +50,28 @@ def test_changes_are_enough_and_shorter(kind: Any, script: Any) -> None:
     assert solved_by_changes >= solved >= EPISODES - 1
     # The full views are grouped by furniture, too.
     assert fewer <= 0.7 * characters, fewer / characters
+
+
+@pytest.mark.parametrize("context", [1_300, 1_500, 100_000])
+def test_what_is_in_view_is_described_in_the_prompt_though_old_steps_were_dropped(
+    context: int,
+) -> None:
+    """Of one who turns in a room, and has seen all of it after a few steps."""
+    dataset = SmallFlat()
+    model = Scripted(["Action: turn_left"])
+    settings = Act.Settings(decoding="free", context=context, view="changes")
+    setup = Setup(
+        dataset,
+        lambda toolkit, actor: Act(settings, toolkit),
+        {"main": model},
+        max_steps=24,
+    )
+    ended = asyncio.run(rollout(dataset.tasks[0], setup))
+    assert bool(ended.noted(HISTORY_DROPPED)) == (context < 2_000)
+    shown = [prompt.partition("<user>")[2] for prompt in model.prompts]
+    for number, (step, prompt) in enumerate(zip(ended.steps, shown, strict=True), 1):
+        view: Any = step.observation
+        names = [each.name for each in (*view.objects, *view.doors)]
+        assert [name for name in names if name not in prompt] == [], number
+    repeated = sum("nothing new" in prompt.rpartition("<user>")[2] for prompt in shown)
+    assert repeated, "and is not described at each step"

@@ -19,15 +19,18 @@ from wayword.agents.strategies.plan_search import (
     PlanSearchSettings,
     TreeNode,
 )
-from wayword.core.action import Decision, Rejection
+from wayword.core.action import Action, Decision, Rejection
+from wayword.core.agent import Toolkit
 from wayword.core.model import Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.metrics.household import score_state
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
+from wayword.verbalize.household import verbalizer
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -219,3 +222,20 @@ def test_the_best_mean_is_expanded_first_and_of_equals_the_rarer(
     assert priority(1.8, 2) > priority(2.4, 4), "0.9 and 0.6 on average"
     assert (priority(0.5, 1) > priority(1.5, 3)) == (exploration > 0)
     assert priority(9.0, 1, is_closed=True) < priority(0.0, 1)
+
+
+@pytest.mark.parametrize("status", ["ok", "blocked"])
+@pytest.mark.parametrize(("details", "is_kept"), [({}, True), ({"by": "a cat"}, False)])
+@pytest.mark.parametrize("expected", ["ok", "blocked"])
+def test_a_path_is_followed_while_the_world_reacts_as_its_copy_did(
+    expected: str, details: dict[str, str], is_kept: bool, status: str
+) -> None:
+    """Whether the action succeeded or not, and down to the details."""
+    agent = PlanSearch(PlanSearchSettings(), Toolkit({"main": scripted("")}))
+    agent._verbalizer = verbalizer
+    agent._path = [TreeNode(cast("Any", None))]
+    usual = {"action": "move_ahead", "distance": 0.25, "by": "a wall"}
+    agent._expected = Feedback(expected, usual)
+    given = Feedback(status, {**usual, **details})
+    agent.on_feedback(Decision(Action("move_ahead")), given)
+    assert bool(agent._path) == (is_kept and status == expected)

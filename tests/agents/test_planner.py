@@ -16,9 +16,11 @@ from helpers.golden import check_golden
 from helpers.playing import flat as flat_text
 from helpers.sampling import LONG
 from helpers.small_flat import SmallFlat, flat
+from helpers.two_in_a_flat import TwoInAFlat
 from wayword.agents.strategies.planner import PlannerAgent, PlannerSettings, SceneGraph
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
+from wayword.core.agent import Agent
 from wayword.core.episode import Episode
 from wayword.core.model import Completion, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
@@ -339,6 +341,44 @@ def planner(**settings: Any) -> PlannerAgent:
         models={}, eyes=None, max_steps=9, needs_stop=True, note=lambda *_, **__: None
     )
     return PlannerAgent(PlannerSettings(**settings), toolkit)  # type: ignore[arg-type]
+
+
+class Messenger(Agent):
+    """Says something at its second turn, or nothing, and waits."""
+
+    families = frozenset({"household"})
+
+    def __init__(self, message: str) -> None:
+        self.turns = 0
+        self.message = message
+
+    async def act(self, observation: Any, space: Any) -> Decision:
+        self.turns += 1
+        if self.turns == 2 and self.message:
+            return Decision(Action("chat", (self.message,)))
+        return Decision(Action("wait"))
+
+
+@pytest.mark.parametrize("replan", [True, False])
+@pytest.mark.parametrize("says", [True, False])
+def test_a_message_makes_a_plan_obsolete(says: bool, replan: bool) -> None:
+    dataset = TwoInAFlat()
+    model = PlanPlayer("\n".join(f"{n}. turn_left" for n in range(1, 7)))
+    settings = PlannerSettings(decoding="free", replan=replan)
+
+    def built(toolkit: Any, actor: str) -> Agent:
+        if actor == "ann":
+            return PlannerAgent(settings, toolkit)
+        return Messenger("Leave the apple." if says else "")
+
+    setup = Setup(dataset, built, {"main": model}, max_steps=5)
+    played = asyncio.run(rollout(dataset.tasks[0], setup))
+    assert played.ended != "failed", played.error
+    is_new = says and replan
+    taken = [str(action) for action in played.actions("ann")]
+    assert taken == ["turn_left"] * 5, "of the old plan or of the new one"
+    assert len(model.said) == 1 + is_new
+    assert ("Leave the apple." in model.shown[-1]) == is_new
 
 
 GRAB = Decision(Action("go_grab", ("mug_1",)))

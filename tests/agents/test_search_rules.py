@@ -28,6 +28,7 @@ from wayword.agents.search.lgx import (
     quarter_captions,
 )
 from wayword.agents.search.searcher import (
+    APPROACHES,
     MOST_AIM_TURNS,
     MOST_MISSES,
     REACH,
@@ -114,6 +115,35 @@ def test_an_approach_remembers_the_nearest_sighting(distances: Sequence[float]) 
         approach.step(view(), floor(), TargetSighting((0.0, 0.0), 0.0, distance))
     assert approach.nearest_sighting is not None
     assert approach.nearest_sighting.distance == min(distances)
+
+
+@pytest.mark.parametrize(
+    "distances",
+    [(3.0, 2.0, None, 4.0), (2.0, 3.0, 2.5, None), (None, None, 3.0, 3.5), (None,) * 4],
+)
+def test_of_several_approaches_the_nearest_sighting_is_accepted_in_the_end(
+    distances: Sequence[float | None],
+) -> None:
+    """The stop rule gives up so many objects; the agent returns to the one it saw best."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+    agent.view = view()
+    agent._sighting = lambda _: None  # type: ignore[method-assign]
+    agent.costmap = floor()
+    seen = [each for each in distances if each is not None]
+    for number, distance in enumerate(distances, 1):
+        sighting = distance and TargetSighting((0.0, 0.0), 0.0, distance)
+        approach = SimpleNamespace(step=lambda *_: None, nearest_sighting=sighting)
+        agent._approach = approach  # type: ignore[assignment]
+        agent._approach_count = number
+        decision = agent._stop_at_target()
+        goes_back = number == APPROACHES and bool(seen)
+        assert (decision is not None) == goes_back
+    nearest = agent._nearest_sighting
+    assert (nearest and nearest.distance) == (min(seen) if seen else None)
+    if seen:
+        assert isinstance(agent._approach, Return)
+        assert agent._approach.goal is nearest
 
 
 @pytest.mark.parametrize("distance", [REACH - 0.01, REACH, REACH + 0.01])

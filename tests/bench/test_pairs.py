@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wayword.bench import ladders, page, sight
-from wayword.bench.outcomes import cost, dollars_text, results
+from wayword.bench.outcomes import cost, dollars_text, results, unpriced
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
 
@@ -153,3 +153,21 @@ def test_the_cost_of_episodes_is_of_prompts_and_answers() -> None:
         {"cost": 0.5},
     ]
     assert cost(scores) == {"tokens": 127, "dollars": 0.75}
+
+
+def test_only_episodes_with_calls_and_without_a_cost_have_no_known_price(
+    tmp_path: Path,
+) -> None:
+    scored: dict[str, dict[str, float]] = {
+        "no model": {},
+        "no call": {"calls": 0},
+        "priced": {"calls": 3, "cost": 0.2},
+        "cached": {"calls": 3, "cost": 0.0},
+        "unknown": {"calls": 3},
+        "other": {"calls": 1},
+    }
+    with RunFolder.open(tmp_path, {"identity": {}, "family": "indoor"}) as folder:
+        for name, scores in scored.items():
+            folder.append(EpisodeRecord(name, dict(scores), Trajectory(name, {})))
+            folder.fail(f"{name} failed", "no connection")
+    assert unpriced(tmp_path) == len({"unknown", "other"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import deque
 from typing import Any
 
@@ -52,3 +54,32 @@ def test_answers_of_one_are_not_those_of_the_other(
     assert len(player.answers) == 3
     again = onlooker.clone()
     assert again.answers == answers
+
+
+def draws(env: Environment, count: int = 5) -> list[str]:
+    """The episodes of the next resets."""
+    return [env.reset()[1]["episode"] for _ in range(count)]
+
+
+COPIES = {
+    "clone": Environment.clone,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("chosen", ["order", "number", "batch", "seed"])
+def test_a_copy_goes_on_to_the_same_episodes(kind: str, chosen: str) -> None:
+    env = make("houses", settings={"houses": 1, "episodes": 7})
+    if chosen == "batch":  # the second of three environments
+        env.partition(1, 3)
+    first = {"number": {"episode": 4}, "seed": {"seed": 5}}.get(chosen, {})
+    env.reset(**first)
+    env.step("nonsense")
+    other = COPIES[kind](env)
+    expected = draws(env)
+    assert draws(other) == expected
+    if chosen == "batch":
+        ids = [task.episode.id for task in env.tasks]
+        assert expected == [ids[(1 + 3 * n) % 7] for n in range(1, 6)]

@@ -95,15 +95,20 @@ def test_clusters_widen_the_interval_and_raise_the_p_value() -> None:
     assert honest.p > naive.p
 
 
-def test_a_metric_that_an_episode_lacks_is_compared_on_the_others() -> None:
-    first = {"1": {"sr": 0.0, "cost": 1.0}, "2": {"sr": 0.0}}
+@pytest.mark.parametrize("lacks", ["first", "second", "both"])
+def test_a_metric_that_an_episode_lacks_is_compared_on_the_others(lacks: str) -> None:
+    first = {"1": {"sr": 0.0, "cost": 1.0}, "2": {"sr": 0.0, "cost": 7.0}}
     second = {"1": {"sr": 1.0, "cost": 2.0}, "2": {"sr": 1.0, "cost": 9.0}}
+    for name, run in (("first", first), ("second", second)):
+        if lacks in (name, "both"):
+            del run["2"]["cost"]
     lines = {
         line.metric.key: line
         for line in compare("a", first, "b", second, family="indoor").lines
     }
     assert (lines["sr"].n, lines["cost"].n) == (2, 1)
     assert (lines["cost"].first, lines["cost"].second) == (1.0, 2.0)
+    assert lines["cost"].difference.mean == 1.0
 
 
 def test_two_endless_errors_are_a_tie() -> None:

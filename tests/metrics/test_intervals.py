@@ -170,11 +170,16 @@ def test_holm_corrects_p_values_and_names_the_level_of_their_intervals() -> None
     assert levels == pytest.approx([0.05 / 3, 0.05 / 2, 0.05])
 
 
-def test_the_detectable_difference_is_found_in_four_of_five_samples() -> None:
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.002])
+def test_the_detectable_difference_is_found_in_four_of_five_samples(
+    alpha: float,
+) -> None:
+    """At the corrected level of several tests, too: the spread of samples stays the same."""
     rng = np.random.default_rng(4)
     pilot = estimate(rng.normal(0, 1, 200), ANY)
-    gap = pilot.detectable()
-    shown = [estimate(rng.normal(gap, 1, 200), ANY).p < 0.05 for _ in range(100)]
+    gap = pilot.detectable(alpha)
+    assert gap - pilot.interval(alpha).half == pytest.approx(0.84 / 200**0.5, rel=0.2)
+    shown = [estimate(rng.normal(gap, 1, 200), ANY).p < alpha for _ in range(100)]
     assert 0.65 <= np.mean(shown) <= 0.95
 
 

@@ -165,3 +165,28 @@ def test_metrics_without_room_are_listed() -> None:
         == "Hidden columns (terminal too narrow): SPL. See --wide."
     )
     assert math.isnan(Interval(0.5).low)
+
+
+@pytest.mark.parametrize(
+    ("scored", "failed", "clusters"),
+    [
+        ("aab", "", 2),
+        ("aab", "c", 2),
+        ("aab", "bcd", 2),
+        ("abc", "aa", 3),
+        ("a", "b", 1),
+    ],
+)
+def test_the_units_of_a_row_are_those_of_its_scored_episodes(
+    scored: str, failed: str, clusters: int
+) -> None:
+    """Its means and intervals are over these alone."""
+    row = summarize(
+        "r",
+        [{"tc": 1.0}] * len(scored),
+        family="street",
+        of=20,
+        failed=len(failed),
+        clusters=scored + failed,
+    )
+    assert (row.n, row.failed, row.clusters) == (len(scored), len(failed), clusters)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.records import records, rewrite
 from helpers.two_in_a_flat import named
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
@@ -18,11 +20,13 @@ from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampl
 from wayword.core.registry import load
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Feedback
 from wayword.runs.export import Card, Export, export
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
+from wayword.worlds.household.world import HouseholdWorld
 
 HOMES = "household:generated_train"
 SMALL = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}}
@@ -240,9 +244,6 @@ def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -
 def test_an_episode_that_goes_otherwise_now_is_left_out(
     gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wayword.core.world import Feedback
-    from wayword.worlds.household.world import HouseholdWorld
-
     step = HouseholdWorld.step
 
     def otherwise(self: HouseholdWorld, actor: str, action: Any) -> Feedback:
@@ -255,6 +256,66 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
     card = export([gold], tmp_path / "train.jsonl", Export())
     assert dict(card.omitted) == {"with other feedback when replayed": 2}
     assert (tmp_path / "train.jsonl").read_text() == ""
+
+
+@pytest.mark.parametrize("recorded", ["ok", "blocked", "too_far"])
+@pytest.mark.parametrize("replayed", ["ok", "blocked", "too_far"])
+def test_an_episode_is_left_out_if_an_action_has_another_status_now(
+    gold: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recorded: str,
+    replayed: str,
+) -> None:
+    """Also where it fails for another reason: later steps were decided by the one it had."""
+    changed = records(shutil.copytree(gold, tmp_path / "gold"))
+    for record in changed:
+        for each in record["trajectory"]["steps"]:
+            if each["decision"]["action"] == "move_ahead":
+                each["feedback"]["status"] = recorded
+    rewrite(tmp_path / "gold", changed)
+    step = HouseholdWorld.step
+    details = {"by": "a cat", "object": "cat_1", "distance": 3.0, "reach": 1.5}
+
+    def otherwise(self: HouseholdWorld, actor: str, action: Any) -> Feedback:
+        done = step(self, actor, action)
+        if action.name == "move_ahead" and replayed != "ok":
+            return Feedback(replayed, details)
+        return done
+
+    monkeypatch.setattr(HouseholdWorld, "step", otherwise)
+    card = export([tmp_path / "gold"], tmp_path / "train.jsonl", Export())
+    left_out = {} if recorded == replayed else {"with other feedback when replayed": 2}
+    assert dict(card.omitted) == left_out
+
+
+@pytest.mark.parametrize(
+    "agent", ["act", "react", "react_emmem", "reflexion", "reflexion_emmem"]
+)
+@pytest.mark.parametrize("thoughts", [True, False])
+def test_what_answers_lack_is_reported_and_nothing_else(
+    gold: Path, tmp_path: Path, agent: str, thoughts: bool
+) -> None:
+    cls: Any = load("agent", agent)
+    recipe = cls(cls.Settings(), Toolkit())._recipe
+    requested = set()
+    for section in recipe.sections:
+        requested |= {f"{section.key}.{name}" for name, _ in section.parts}
+        if not section.parts:
+            requested.add(section.key)
+    out = tmp_path / "train.jsonl"
+    card = export([gold], out, Export(agent, thoughts=thoughts))
+    given = set()
+    for line in lines(out):
+        for message in line["messages"]:
+            if message["role"] == "assistant":
+                answer = json.loads(message["content"])
+                given |= {key for key in answer if not isinstance(answer[key], dict)}
+                given |= {f"state.{key}" for key in answer.get("state", ())}
+    assert {*card.missing_fields} == requested - given
+    assert any("answers lack" in line for line in card.notices) == bool(
+        requested - given
+    )
 
 
 def test_an_empty_export_names_the_option_that_keeps_failures() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -213,3 +215,32 @@ def test_an_object_that_was_taken_is_described_again_where_it_is_put() -> None:
     changes(world.observe("agent"), known)
     act(world, "put mug_1 table_1")
     assert "on table_1: mug_1" in changes(world.observe("agent"), known)
+
+
+SEEN = SeenObject("mug_1", "left", -20.0, 1.5, "on", "desk_1", ("dirty",), (0.2, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_new"),
+    [
+        ({}, False),
+        ({"direction": "right", "bearing": 5.0, "distance": 0.5}, False),
+        ({"attributes": ("dirty", "filled")}, True),
+        ({"attributes": ()}, True),
+        ({"preposition": "in"}, True),
+        ({"container": "desk_2"}, True),
+        ({"spot": (0.2, 0.3)}, True),
+        ({"spot": (-0.2, 0.1)}, True),
+        ({"spot": None}, True),
+        # Its furniture is out of sight: taken to be still there.
+        ({"preposition": "", "container": ""}, False),
+    ],
+)
+def test_an_object_is_described_again_once_anything_but_the_point_of_view_changed(
+    changed: dict[str, Any], is_new: bool
+) -> None:
+    known = KnownObjects()
+    assert known.notice(SEEN)
+    assert not known.notice(SEEN)
+    assert known.notice(replace(SEEN, **changed)) == is_new
+    assert not known.notice(replace(SEEN, **changed)), "described once"

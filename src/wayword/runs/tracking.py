@@ -38,6 +38,10 @@ class Tracker:
     run of that id is resumed, if there is one. The first error is reported as a notice and ends
     tracking, not the run. Values that are not finite are left out."""
 
+    is_replaced = False
+    """True if a resumed run starts empty: the parts of one of W&B that is offline replace each
+    other when they are synced."""
+
     def __init__(
         self,
         spec: str,
@@ -61,6 +65,9 @@ class Tracker:
         if run_id:
             options["resume"] = "allow"
         # A resumed run may have other settings, which are then the newer ones.
+        if kind == "wandb":
+            # A program may have a run of its own open, whose metrics are not these.
+            options["reinit"] = "create_new"
         if run_id and kind == "wandb":
             options |= {"id": run_id, "allow_val_change": True}
         elif run_id:
@@ -76,6 +83,7 @@ class Tracker:
             # W&B never gives the ID of a deleted run again.
             opened = self._library.init(**options | {"id": f"{run_id}-2"})
         self._library = opened or self._library
+        self.is_replaced = getattr(opened, "offline", False) is True
 
     def _open_mlflow(
         self,
@@ -137,9 +145,9 @@ class Tracker:
 
 class Means:
     """A progress callback that logs each episode's scores and their means so far. ``finished`` are
-    the scores of episodes that ended in earlier sessions, ``dropped`` is the number of records that
-    were removed since. The step counts finished episodes, and those that were dropped: trackers
-    drop what comes at an earlier step."""
+    the scores of episodes that ended in earlier sessions, which are logged only in a tracker that
+    lacks them; ``dropped`` is the number of records that were removed since. The step counts
+    finished episodes, and those that were dropped: trackers drop what comes at an earlier step."""
 
     def __init__(
         self,
@@ -153,7 +161,10 @@ class Means:
         self._finished = 0
         self._dropped = dropped
         for scores in finished:
-            self._add(scores)
+            if tracker.is_replaced:
+                self(0, 0, scores)
+            else:
+                self._add(scores)
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
         """Log a finished episode; ignore other reports of progress."""

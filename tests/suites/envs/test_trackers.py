@@ -12,10 +12,10 @@ from wayword.runs import Plan, run
 from wayword.runs.tracking import tracked
 
 
-def tracked_run(kind: str, folder: Path) -> None:
-    """Two episodes that a tracker is told of, and no complaint."""
+def tracked_run(kind: str, folder: Path, limit: int = 2) -> None:
+    """Episodes that a tracker is told of, and no complaint."""
     complaints: list[str] = []
-    plan = Plan("oracle", "houses", limit=2, out=folder / "first", concurrency=1)
+    plan = Plan("oracle", "houses", limit=limit, out=folder / "first", concurrency=1)
     with tracked(f"{kind}:walks", plan, None, complaints.append) as progress:
         assert run(plan, on_progress=progress).outcome.complete
     assert complaints == []
@@ -40,6 +40,25 @@ def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     wandb.teardown()  # ends the service that writes the file, as the end of a process does
     (kept,) = tmp_path.rglob("run-*.wandb")
     assert b"mean/sr" in kept.read_bytes()
+
+
+def test_wandb_offline_writes_a_resumed_run_whole_next_to_an_open_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    own = wandb.init(project="own")
+    tracked_run("wandb", tmp_path)
+    tracked_run("wandb", tmp_path, limit=4)
+    own.log({"loss": 1.0})  # it is still open
+    own.finish()
+    wandb.teardown()
+    files = [path for path in tmp_path.rglob("run-*.wandb") if own.id not in path.name]
+    counts = sorted(path.read_bytes().count(b"mean/sr") for path in files)
+    assert counts[1] == 2 * counts[0] > 0
+    (kept,) = tmp_path.rglob(f"run-{own.id}.wandb")
+    assert b"mean/sr" not in kept.read_bytes()
 
 
 def test_trackio_keeps_a_database(

@@ -116,6 +116,11 @@ MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
 # Wait for a frame that measured something: a camera starts with black frames.
 UNMEASURED_SECONDS = 2.0
+# Age of a frame at most, by its stamp and the pose's, beyond ``settle``: an older one may show what
+# was seen during the motion. Lasers and compression take some of it.
+MOST_LAG = 0.3
+# Seconds: a larger difference is one of clocks, as of sensors that count from their own start.
+OTHER_CLOCK = 60.0
 
 Message = JsonObject
 # x, y (metres), and the heading in degrees clockwise from y
@@ -208,6 +213,19 @@ def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
 
 class NothingMeasured(DataError):
     """Raised for a frame without a single distance: covered, too near, or in sunlight."""
+
+
+class OldFrame(DataError):
+    """Raised for a frame from before the robot stood still."""
+
+
+def stamp_of(message: Message, topic: str) -> float:
+    """Return the time of a message in seconds, by its sender's clock; 0 if it has none."""
+    with naming_field(topic, "header.stamp"):
+        stamp = (message.get("header") or {}).get("stamp") or {}
+        # ROS 1 has other names.
+        seconds = stamp.get("sec", stamp.get("secs", 0))
+        return float(seconds + 1e-9 * stamp.get("nanosec", stamp.get("nsecs", 0)))
 
 
 def number_or_nan(value: Json) -> float:
@@ -402,7 +420,12 @@ class Transforms:
     """The latest transforms between frames, from ``/tf`` and ``/tf_static``."""
 
     def __init__(self) -> None:
-        self._parents: dict[str, tuple[str, list[float], list[float], float]] = {}
+        # Frame -> its parent, shift, rotation, time received and stamp
+        self._parents: dict[
+            str, tuple[str, list[float], list[float], float, float]
+        ] = {}
+        self.stamp = 0.0
+        """Stamp of the last place: that of the oldest transform; infinite if all are fixed."""
 
     def add(self, message: Message, topic: str) -> None:
         """Add the transforms of a ``TFMessage``; those on ``tf_static`` never expire. As in tf2,
@@ -420,6 +443,7 @@ class Transforms:
                     [number_or_nan(shift[axis]) for axis in "xyz"],
                     [number_or_nan(turn[axis]) for axis in "xyzw"],
                     received,
+                    stamp_of(each, topic),
                 )
                 length = math.hypot(*entry[2])
                 is_finite = math.isfinite(length + sum(entry[1]))
@@ -436,18 +460,22 @@ class Transforms:
         point = np.zeros(3)
         turn = Rotation.identity()
         child = body
+        stamps = [math.inf]
         # Not more steps than transforms: a cycle in the tree must not loop forever.
         for _ in range(len(self._parents) + 1):
             if child == frame:
+                self.stamp = min(stamps)
                 x_axis = turn.apply((1.0, 0.0, 0.0))
                 yaw = math.degrees(math.atan2(x_axis[1], x_axis[0]))
                 # Yaw is counterclockwise from east, a heading clockwise from north.
                 return float(point[0]), float(point[1]), round(absolute(90.0 - yaw), 6)
             if child not in self._parents:
                 return None
-            child, shift, quaternion, received = self._parents[child]
+            child, shift, quaternion, received, stamp = self._parents[child]
             if received < after:
                 return None
+            if received < math.inf:
+                stamps.append(stamp)
             rotation = Rotation.from_quat(quaternion)
             point = rotation.apply(point) + shift
             turn = rotation * turn
@@ -558,6 +586,7 @@ class RosBase:
         self.link = link or Link(settings.url, token, settings.patience, settings.plain)
         self._place = (0.0, 0.0, 0.0)
         self._frame = "odom"
+        self._stamp = 0.0  # of the pose
         self._transforms = Transforms()
         self._halted = ""
         self._full_charge = 1
@@ -886,28 +915,32 @@ class RosBase:
 
             self.link.wait(missing, s.answer)
             self._frame = s.map_frame
+            self._stamp = self._transforms.stamp
             return
         # A localizer publishes its pose only while the robot moves, and once to a new subscriber.
         after = -math.inf if s.pose_from == "pose_with_covariance" else now
         message = self.link.latest({s.odometry: after}, s.answer)[s.odometry]
         self._place = parse_place(message, s.odometry)
+        self._stamp = stamp_of(message, s.odometry)
         self._frame = parse_frame(message) or self._frame
         check_axes(self._frame, s.odometry)
 
     def _read_view(self) -> View:
-        """Return a view with depth. Raises ``NothingMeasured`` if frame after frame has none."""
+        """Return a view with depth. Raises ``NothingMeasured`` if frame after frame has none, and
+        ``OldFrame`` if all come late."""
         deadline = time.monotonic() + UNMEASURED_SECONDS
         while True:
             try:
                 return self._read_next_view()
-            except NothingMeasured:
+            except (NothingMeasured, OldFrame):
                 if time.monotonic() > deadline:
                     raise
 
     def _read_next_view(self) -> View:
         """Return a view from messages received from now on, except a map, which may be older.
 
-        Raises ``NothingMeasured`` for a frame without depth, ``DataError`` for a message with a
+        Raises ``NothingMeasured`` for a frame without depth, ``OldFrame`` for one from before the
+        robot stood still, ``DataError`` for a message with a
         wrong field or a map in another frame than the poses, ``LinkLost``, and ``TimeoutError`` for
         a silent topic.
         """
@@ -918,6 +951,12 @@ class RosBase:
             after[s.costmap] = -math.inf
         latest = self.link.latest(after, s.answer)
         self._locate(now)
+        for topic in filter(None, (s.depth, s.image)):
+            lag = self._stamp - stamp_of(latest[topic], topic)
+            if s.settle + MOST_LAG < lag < OTHER_CLOCK:
+                problem = f"is {lag:.1f} s older than the pose"
+                remedy = "set dataset.settle above it, or synchronize the clocks"
+                raise OldFrame(topic, "field 'header.stamp'", problem, remedy)
         scan = latest[s.depth]
         image = b""
         floor = None

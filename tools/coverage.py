@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from wayword.bench.comparison import ranks
 from wayword.bench.horizon import Attempt, horizon, mean_success
-from wayword.bench.ladders import ranks
 from wayword.core import registry
 from wayword.core.geometry import Floats
 from wayword.core.metric import Kind, Metric

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wayword.bench import checksums, ladders
+from wayword.bench import checksums, ladders, outcomes
 from wayword.bench.horizon import Attempt, horizon
 from wayword.bench.ladders import Track
 from wayword.core.action import STOP, Action, ActionSpace, Decision
@@ -113,7 +113,7 @@ def policy_attempts(
             task = dataset.tasks[number]
             for name in names:
                 won = solves(name, dataset, task, track, random.Random(number))
-                place = ladders.place(task.episode.id)
+                place = outcomes.place(task.episode.id)
                 attempts[name].append(Attempt(level, place, task.episode.id, won))
         solved = {
             name: sum(each.success for each in tried if each.level == level)

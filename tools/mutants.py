@@ -539,7 +539,7 @@ MUTANTS = (
            "for part in range(1, 4)}", "runs/test_reports.py"),
     Mutant("runs/verify.py", "if tried >= of:",
            "if tried > of:", "runs/test_records.py"),
-    Mutant("bench/ladders.py", "                if name in clean_wins:\n",
+    Mutant("bench/scorecard.py", "                if name in clean_wins:\n",
            "                if clean_wins.setdefault(name, False) or True:\n",
            "bench/test_pairs.py"),
     Mutant("bench/horizon.py", "Interval(min(max(value, low), high), low, high)",
@@ -640,7 +640,7 @@ MUTANTS = (
            '"ratio": ("", "%"),\n    "metres": ("", " cm")', "meta/test_units.py"),
     Mutant("verbalize/objectnav.py", "abs(bearing) < 5", "abs(bearing) <= 5",
            "meta/test_units.py"),
-    Mutant("bench/ladders.py", "{value:z.{digits}f}%", "{value:z.{digits}f}",
+    Mutant("bench/card_text.py", "{value:z.{digits}f}%", "{value:z.{digits}f}",
            "meta/test_units.py"),
     # Single lines without a test before.
     Mutant("agents/team/partner.py",

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 import wayword.bench
 from helpers.in_a_browser import CHROMIUM, listen, wrong
-from wayword.bench import ladders, page
+from wayword.bench import ladders, page, scorecard
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
@@ -67,7 +67,7 @@ def test_rows_are_sorted_and_filtered_under_the_policy(
 def test_published_cards_are_of_their_version_and_name_their_commit() -> None:
     version = {track.name: track for track in ladders.open_bench("2026").tracks}
     for path in CARDS.glob("*/card.json"):
-        card = ladders.read_card(path)
+        card = scorecard.read_card(path)
         is_quick = path.parent.name == "smollm2"
         assert (card["bench"], card["quick"], card["private"]) == (
             "2026",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from helpers.looping import for_each
 from helpers.records import records, rewrite
-from wayword.bench import ladders
+from wayword.bench import ladders, scorecard
 from wayword.bench.verify import check_card
 from wayword.cli.app import app
 from wayword.runs.plan import Plan
@@ -51,7 +51,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def card_of(folder: Path) -> dict[str, Any]:
-    return ladders.read_stored(folder / ladders.CARD)
+    return scorecard.read_stored(folder / ladders.CARD)
 
 
 def reason_of(folder: Path, *salts: str) -> str:
@@ -60,11 +60,11 @@ def reason_of(folder: Path, *salts: str) -> str:
 
 def recomputed(folder: Path) -> None:
     """Write the card that the changed runs give."""
-    ladders.write_card(folder, ladders.read_card(folder))
+    scorecard.write_card(folder, scorecard.read_card(folder))
 
 
 def changed(folder: Path, **fields: Any) -> None:
-    ladders.write_card(folder, {**card_of(folder), **fields})
+    scorecard.write_card(folder, {**card_of(folder), **fields})
 
 
 def identity_changed(run: Path, **fields: Any) -> None:
@@ -246,14 +246,14 @@ def full_bench(folder: Path) -> None:
 def longer_levels(folder: Path) -> None:
     card = card_of(folder)
     card["tracks"]["follow"]["lengths"] = [40, 80, 160]
-    ladders.write_card(folder, card)
+    scorecard.write_card(folder, card)
     recomputed(folder)
 
 
 def other_unit(folder: Path) -> None:
     card = card_of(folder)
     card["tracks"]["follow"]["unit"] = "miles"
-    ladders.write_card(folder, card)
+    scorecard.write_card(folder, card)
     recomputed(folder)
 
 
@@ -264,7 +264,7 @@ def success_up(folder: Path) -> None:
 def horizon_up(folder: Path) -> None:
     card = card_of(folder)
     card["tracks"]["follow"]["h50"] = ["> 64", "> 64", "> 64"]
-    ladders.write_card(folder, card)
+    scorecard.write_card(folder, card)
 
 
 def tokens_down(folder: Path) -> None:
@@ -274,7 +274,7 @@ def tokens_down(folder: Path) -> None:
 def no_robust_loss(folder: Path) -> None:
     card = card_of(folder)
     card["robust"][0]["loss"] = [-1.0, -1.0, -1.0]
-    ladders.write_card(folder, card)
+    scorecard.write_card(folder, card)
 
 
 def more_episodes(folder: Path) -> None:
@@ -308,7 +308,7 @@ def failure_instead_of_an_episode(folder: Path) -> None:
 
 
 def _plan(level: str, folder: Path) -> Plan:
-    entry = ladders.recorded_entry(folder, card_of(folder))
+    entry = scorecard.recorded_entry(folder, card_of(folder))
     plans = dict(entry.plans(entry.chosen()[0]))
     return plans[int(level.rpartition("/")[2])]
 
@@ -392,13 +392,15 @@ def test_a_failed_episode_counts_as_tried_and_lost(
     rewrite(
         run, [{"episode": name, "reason": "out of memory"}] * 2, "failures.jsonl.gz"
     )
-    track = ladders.recorded_entry(copy, card_of(copy)).chosen()[0]
+    track = scorecard.recorded_entry(copy, card_of(copy)).chosen()[0]
     outcomes = {
-        name: won for level, name, won, _ in ladders.outcomes(copy, track) if not level
+        name: won
+        for level, name, won, _ in scorecard.outcomes(copy, track)
+        if not level
     }
     assert len(outcomes) == len(others) + 1
     assert outcomes[name] is False
-    level = ladders.read_card(copy)["tracks"]["follow"]["levels"][0]
+    level = scorecard.read_card(copy)["tracks"]["follow"]["levels"][0]
     assert level["episodes"] == len(others) + 1
 
 
@@ -414,7 +416,7 @@ def test_a_card_counts_the_cost_of_its_levels_and_of_perturbed_runs(
         for row in rows:
             row["scores"] |= {"prompt_tokens": 5, "completion_tokens": 2, "cost": 1.0}
         rewrite(copy / run, rows)
-        card = ladders.read_card(copy)
+        card = scorecard.read_card(copy)
         return card["tokens"], card["dollars"]
 
     assert total(LEVELS[0]) == (8 * 7, 8.0)

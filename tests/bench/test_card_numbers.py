@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wayword.bench
-from wayword.bench import ladders
+from wayword.bench import scorecard
 from wayword.core.errors import WaywordError
 
 CARDS = sorted((Path(wayword.bench.__file__).parent / "cards").glob("*/card.json"))
@@ -46,5 +46,5 @@ def test_true_passes_for_no_number_of_a_card(tmp_path: Path) -> None:
             file = tmp_path / "card.json"
             file.write_text(json.dumps(changed), encoding="utf-8")
             with pytest.raises(WaywordError):
-                ladders.read_stored(file)
+                scorecard.read_stored(file)
     assert len(kinds) > 20

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wayword.bench import checksums, outcomes
+from wayword.bench import card_text, checksums, comparison, outcomes, scorecard
 from wayword.bench import ladders as bench
 from wayword.cli import bench as command
 from wayword.cli.app import app
@@ -39,9 +39,9 @@ def without_cards(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(
         outcomes, "results", lambda path, track: iter([("town1_0", True, {})])
     )
-    monkeypatch.setattr(bench, "make_card", lambda *_: {})
-    monkeypatch.setattr(bench, "write_card", lambda *_: folder)
-    monkeypatch.setattr(bench, "render", lambda *_: "")
+    monkeypatch.setattr(scorecard, "make_card", lambda *_: {})
+    monkeypatch.setattr(scorecard, "write_card", lambda *_: folder)
+    monkeypatch.setattr(card_text, "render", lambda *_: "")
     monkeypatch.setattr("wayword.bench.page.write_card_page", lambda *_: folder)
 
 
@@ -67,7 +67,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_the_expert_is_beyond_every_ladder_and_chance_below(
     played: dict[str, Path],
 ) -> None:
-    gold, chance = (bench.read_card(folder) for folder in played.values())
+    gold, chance = (scorecard.read_card(folder) for folder in played.values())
     assert gold["success"] is None, "a total needs all tracks"
     assert [row["success"] for row in gold["tracks"].values()] == [
         [1.0, 0.6306, 1.0]
@@ -81,7 +81,7 @@ def test_the_expert_is_beyond_every_ladder_and_chance_below(
     } == {1.0}
     assert chance["tracks"]["street"]["success"][0] < 0.25
     assert chance["tracks"]["street"]["h50"][0] == "< 8"
-    assert "street (actions): H50 below the ladder" in bench.render(chance)
+    assert "street (actions): H50 below the ladder" in card_text.render(chance)
 
 
 def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) -> None:
@@ -100,7 +100,7 @@ def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) ->
 
 
 def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
-    total, follow, street = bench.compare_cards(played["random"], played["gold"])
+    total, follow, street = comparison.compare_cards(played["random"], played["gold"])
     assert (total.track, total.shared) == ("all tracks", 16)
     assert total.p < 0.01
     assert (follow.track, street.track, street.shared) == ("follow", "street", 16)
@@ -113,10 +113,10 @@ def test_tracks_that_a_card_lacks_are_not_compared(
     played: dict[str, Path], tmp_path: Path
 ) -> None:
     shutil.copytree(played["gold"], tmp_path / "gold")
-    card = bench.read_card(tmp_path / "gold")
+    card = scorecard.read_card(tmp_path / "gold")
     del card["tracks"]["follow"]  # as if the last command had named street alone
-    bench.write_card(tmp_path / "gold", card)
-    (street,) = bench.compare_cards(played["random"], tmp_path / "gold")
+    scorecard.write_card(tmp_path / "gold", card)
+    (street,) = comparison.compare_cards(played["random"], tmp_path / "gold")
     assert street.track == "street"
     assert "follow" not in wayword(
         "compare", str(played["random"]), str(tmp_path / "gold")
@@ -128,20 +128,20 @@ def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(
 ) -> None:
     track = replace(STREET, lengths=(4, 8, 16), floor=())
     monkeypatch.setattr(
-        bench, "open_bench", lambda _: replace(VERSION, tracks=(track,))
+        scorecard, "open_bench", lambda _: replace(VERSION, tracks=(track,))
     )
     rows: list[tuple[int, str, bool, dict[str, float]]] = [
         (0, f"town{n}_0", n < 6, {"tc": 1.0} if n < 6 else {}) for n in range(8)
     ]
     rows += [(1, f"town{n}_1", False, {}) for n in range(8)]
-    monkeypatch.setattr(bench, "outcomes", lambda folder, track: iter(rows))
+    monkeypatch.setattr(scorecard, "outcomes", lambda folder, track: iter(rows))
     header = bench.Contender(VERSION, "random", tracks=("street",)).header()
-    card = bench.make_card(tmp_path, header)
+    card = scorecard.make_card(tmp_path, header)
     levels = card["tracks"]["street"]["levels"]
     assert [level["solved"] for level in levels] == [6, 0, 0]
     assert [level["episodes"] for level in levels] == [8, 8, 0]
     assert card["success"][0] == card["tracks"]["street"]["success"][0] == 0.25
-    assert "not played" in bench.render(card)
+    assert "not played" in card_text.render(card)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(UsageError, match="draws other episodes"):
         bench.check_level(replace(FOLLOW, checksums={length: ["0" * 12]}), length, plan)
     with pytest.raises(UsageError, match="has no card"):
-        bench.read_card(Path("nowhere"))
+        scorecard.read_card(Path("nowhere"))
     for setting in ("dataset.houses=3", "perturb.typos=0.1"):
         with pytest.raises(UsageError, match="episodes are fixed"):
             wayword("--agent", "random", "--set", setting)
@@ -250,16 +250,18 @@ def test_a_loss_is_paired_by_episode(
 ) -> None:
     won = {"032": [True] * 6 + [False] * 2, "street": [True] * 2 + [False] * 6}
     monkeypatch.setattr(
-        bench, "is_run", lambda path: "typos" in path.parts or path.name == "032"
+        scorecard, "is_run", lambda path: "typos" in path.parts or path.name == "032"
     )
     monkeypatch.setattr(
-        bench,
+        scorecard,
         "results",
         lambda path, track: iter(
             [(f"town{n}_0", w, {}) for n, w in enumerate(won[path.name])]
         ),
     )
-    (row,) = bench.robustness(tmp_path, replace(VERSION, tracks=(STREET,)), quick=False)
+    (row,) = scorecard.robustness(
+        tmp_path, replace(VERSION, tracks=(STREET,)), quick=False
+    )
     assert (row["kind"], row["clean"], row["perturbed"]) == ("typos", 0.75, 0.25)
     assert row["loss"][0] == 0.5
     assert -0.2 < row["loss"][1] < 0.5 < row["loss"][2]
@@ -341,13 +343,13 @@ def test_ranks_count_the_players_that_are_significantly_better() -> None:
         return {f"p{n}_{k}": float(n < wins) for n in range(16) for k in range(4)}
 
     players = [player(2), player(15), player(16), player(3)]
-    assert bench.ranks(players, bench.place) == [3, 1, 1, 3]
-    assert bench.ranks([player(2), {"elsewhere_0": 1.0}], bench.place) == [1, 1]
+    assert comparison.ranks(players, outcomes.place) == [3, 1, 1, 3]
+    assert comparison.ranks([player(2), {"elsewhere_0": 1.0}], outcomes.place) == [1, 1]
 
 
 def test_a_quick_comparison_says_what_it_cannot_show(played: dict[str, Path]) -> None:
-    text = bench.render_comparison(played["random"], played["gold"])
+    text = comparison.render_comparison(played["random"], played["gold"])
     assert "too few places" not in text  # two tracks of eight places: 2 * 2 / 2**8
-    assert bench.clearest_p(8, 7) > 0.05 > bench.clearest_p(16, 7)
+    assert comparison.clearest_p(8, 7) > 0.05 > comparison.clearest_p(16, 7)
     assert "a quick run can show at best, with a win in every place: p on one" in text
     assert "a difference needs 6 places without a loss" in text

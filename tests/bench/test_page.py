@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wayword.bench import ladders, page
+from wayword.bench import ladders, page, scorecard
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
@@ -51,7 +51,7 @@ def test_a_card_page_has_a_curve_and_links_to_lost_episodes(cards: Path) -> None
 
 
 def test_a_page_runs_its_own_script_alone_and_escapes_texts(cards: Path) -> None:
-    card = ladders.read_card(cards / "gold")
+    card = scorecard.read_card(cards / "gold")
     text = page._card_page({**card, "model": "<script>alert(1)</script>"}, {})
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)" in text
@@ -62,7 +62,7 @@ def test_a_page_runs_its_own_script_alone_and_escapes_texts(cards: Path) -> None
 
 
 def test_a_curve_is_drawn_over_log_length(cards: Path) -> None:
-    track = ladders.read_card(cards / "gold")["tracks"]["follow"]
+    track = scorecard.read_card(cards / "gold")["tracks"]["follow"]
     drawn = page.curve(track)
     places = [x for x, _ in drawn.marks]
     assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.11)
@@ -92,7 +92,7 @@ def test_a_rank_within_a_track_is_of_cards_that_verify(
 ) -> None:
     rows: list[dict[str, Any]] = []
     for name, doubt in (("random", ""), ("gold", unverified)):
-        card = ladders.read_card(cards / name)
+        card = scorecard.read_card(cards / name)
         row = {"card": card, "folder": cards / name, "cells": page._cells(card)}
         rows.append({**row, "unverified": doubt, "rank": 0})
     page._rank(rows)
@@ -139,8 +139,8 @@ def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None
     follow = tmp_path / "gold" / "follow"
     shutil.rmtree(follow / "016")
     shutil.copytree(follow / "004", follow / "016")
-    card = ladders.make_card(tmp_path / "gold", ladders.read_card(cards / "gold"))
-    ladders.write_card(tmp_path / "gold", card)
+    card = scorecard.make_card(tmp_path / "gold", scorecard.read_card(cards / "gold"))
+    scorecard.write_card(tmp_path / "gold", card)
     reason = page.check_card(tmp_path / "gold", card).reason
     assert reason.startswith(
         "follow/016 is not the version's: 'dataset_settings.length'"
@@ -165,7 +165,7 @@ def test_a_changed_recording_does_not_verify(
 ) -> None:
     found = [("house_1", "step 2: other pose")]
     monkeypatch.setattr("wayword.bench.verify.verify", lambda *_: found)
-    card = ladders.read_card(cards / "gold")
+    card = scorecard.read_card(cards / "gold")
     reason = page.check_card(cards / "gold", card).reason
     assert reason == "follow/004, episode house_1: step 2: other pose"
 
@@ -174,7 +174,7 @@ def test_a_card_is_of_the_published_schema(cards: Path) -> None:
     text = Path("docs/bench.md").read_text(encoding="utf-8")
     (schema,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     defined = json.loads(schema)
-    card = ladders.read_card(cards / "random")
+    card = scorecard.read_card(cards / "random")
     track = card["tracks"]["follow"]
     parts = {"track": track, "level": track["levels"][0]}
     for name, value in {"card": card, **parts}.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.bench import ladders, page, sight
+from wayword.bench import comparison, ladders, page, scorecard, sight
 from wayword.bench.outcomes import cost, dollars_text, results, unpriced
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
@@ -33,7 +33,7 @@ def test_only_episodes_of_both_runs_are_compared(
     played(tmp_path / TRACK.name / f"{TRACK.middle:03d}", dict.fromkeys(clean, True))
     path = tmp_path / ladders.ROBUST / KIND / TRACK.name
     played(path, dict.fromkeys(perturbed, False))
-    rows = ladders.robustness(tmp_path, BENCH, quick=True)
+    rows = scorecard.robustness(tmp_path, BENCH, quick=True)
     pairs = len({*clean} & {*perturbed})
     assert [row["episodes"] for row in rows] == [pairs] * bool(pairs)
     for row in rows:
@@ -82,7 +82,7 @@ def test_a_cards_day_is_that_of_the_last_run_of_a_level(tmp_path: Path) -> None:
         RunFolder.open(tmp_path / "track" / f"{number:03d}", started).close()
     later = {"identity": {}, "started": "2027-01-01T10:00:00"}
     RunFolder.open(tmp_path / ladders.ROBUST / KIND / "track", later).close()
-    assert ladders._date(tmp_path) == "2026-02-01"
+    assert scorecard._date(tmp_path) == "2026-02-01"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_rank_counts_the_players_that_are_significantly_better(better: int) ->
     names = [f"p{n}_0" for n in range(20)]
     players = [dict.fromkeys(names, 0.0) for _ in range(3)]
     players[better] = dict.fromkeys(names, 1.0)
-    ranks = ladders.ranks(players, lambda name: name)
+    ranks = comparison.ranks(players, lambda name: name)
     assert ranks == [1 if n == better else 2 for n in range(3)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wayword.bench import ladders, page
+from wayword.bench import card_text, ladders, page, scorecard
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.viewer.play import Games, PlayTable
@@ -60,10 +60,10 @@ def test_each_place_is_played_once_and_the_card_marks_a_person(
     assert third.note.startswith(GRID.format(2)), "one that was left is offered again"
     assert stopped(third).game.episode != first.game.episode
 
-    card = ladders.make_card(tmp_path, entry.header())
+    card = scorecard.make_card(tmp_path, entry.header())
     level = card["tracks"]["grid"]["levels"][0]
     assert (level["episodes"], level["solved"]) == (2, 0)
-    text = ladders.render(card)
+    text = card_text.render(card)
     assert "human (a person) on bench 2026.2, quick" in text
     assert " s a step" in text
     assert "4 not played yet" in text, "the ladder has not ended"

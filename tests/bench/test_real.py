@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from helpers.records import records, rewrite
 from helpers.small_scan import write_scan
-from wayword.bench import ladders, page, real
+from wayword.bench import card_text, comparison, ladders, page, real, scorecard
 from wayword.bench.verify import Verified
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
@@ -71,7 +71,7 @@ def test_the_headline_is_the_same_with_and_without_published_data(
 ) -> None:
     for name in ("gold", "forward"):
         without = played[f"{name} card"]
-        card = ladders.read_card(played[name])
+        card = scorecard.read_card(played[name])
         assert "real" not in without
         assert {key: value for key, value in card.items() if key != "real"} == without
         lines = played[f"{name} alone"].splitlines()
@@ -81,7 +81,7 @@ def test_the_headline_is_the_same_with_and_without_published_data(
 def test_a_row_has_the_split_that_is_there_its_numbers_and_what_is_missing(
     played: dict[str, Any],
 ) -> None:
-    (row,) = ladders.read_card(played["gold"])["real"]
+    (row,) = scorecard.read_card(played["gold"])["real"]
     assert row["dataset"] == "r2r:val_seen"
     assert row["named"] == "r2r:val_unseen"
     assert row["missing"] == [
@@ -114,7 +114,7 @@ def test_a_row_is_of_the_published_schema(played: dict[str, Any]) -> None:
     text = Path("docs/bench.md").read_text(encoding="utf-8")
     (schema,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     form = json.loads(schema)["$defs"]["sample"]
-    (row,) = ladders.read_card(played["gold"])["real"]
+    (row,) = scorecard.read_card(played["gold"])["real"]
     assert set(form["required"]) < set(row) == set(form["properties"])
 
 
@@ -150,18 +150,18 @@ def test_a_sample_played_on_a_later_day_leaves_the_date(
     played: dict[str, Any], tmp_path: Path
 ) -> None:
     shutil.copytree(played["gold"], tmp_path / "gold")
-    before = ladders.read_card(tmp_path / "gold")["date"]
+    before = scorecard.read_card(tmp_path / "gold")["date"]
     for run, day in (("real/r2r-val_seen", "2999-01-02"), ("follow/008", "2998-01-02")):
         file = tmp_path / "gold" / run / "run.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), "started": day}))
         expected = before if run.startswith("real") else day
-        assert ladders.read_card(tmp_path / "gold")["date"] == expected
+        assert scorecard.read_card(tmp_path / "gold")["date"] == expected
 
 
 def test_published_data_are_compared(played: dict[str, Any]) -> None:
-    (row,) = ladders.compare_real(played["forward"], played["gold"])
+    (row,) = comparison.compare_real(played["forward"], played["gold"])
     assert (row.track, row.shared) == ("r2r:val_seen", 3)
-    tracks = ladders.compare_cards(played["forward"], played["gold"])
+    tracks = comparison.compare_cards(played["forward"], played["gold"])
     assert [each.track for each in tracks] == ["follow"]
     text = wayword("compare", str(played["forward"]), str(played["gold"]))
     assert "published data:\nr2r:val_seen: success" in text
@@ -176,13 +176,14 @@ def test_splits_and_tracks_are_corrected_apart(monkeypatch: pytest.MonkeyPatch) 
         "tracks": {"follow": {}, "street": {}},
         "real": [{"dataset": "r2r:val_seen", "episodes": 6}],
     }
-    monkeypatch.setattr(ladders, "read_card", lambda _: card)
-    monkeypatch.setattr(ladders, "is_run", lambda _: True)
-    monkeypatch.setattr(ladders, "results", results)
-    (split,) = ladders.compare_real(Path("first"), Path("second"))
+    monkeypatch.setattr(comparison, "read_card", lambda _: card)
+    for module in (comparison, scorecard):
+        monkeypatch.setattr(module, "is_run", lambda _: True)
+        monkeypatch.setattr(module, "results", results)
+    (split,) = comparison.compare_real(Path("first"), Path("second"))
     assert split.p < 0.1  # three tests in one family would triple it
     assert split.holm == split.p
-    total, *tracks = ladders.compare_cards(Path("first"), Path("second"))
+    total, *tracks = comparison.compare_cards(Path("first"), Path("second"))
     assert total.holm == total.p, "the primary comparison is not corrected"
     for track in tracks:
         assert track.holm == pytest.approx(2 * track.p)
@@ -193,17 +194,17 @@ def test_runs_on_published_data_verify_if_they_are_of_the_sample(
 ) -> None:
     folder = played["gold"]
     data = played["data"]
-    card = ladders.read_card(folder)
+    card = scorecard.read_card(folder)
     assert page.check_card(folder, card, data) == Verified()
     lost = tmp_path / "lost"
     shutil.copytree(folder, lost)
     run = real.sample_folder(lost, "r2r:val_seen")
     rewrite(run, records(run)[1:])
-    ladders.write_card(lost, ladders.read_card(lost))
-    found = page.check_card(lost, ladders.read_card(lost), data)
+    scorecard.write_card(lost, scorecard.read_card(lost))
+    found = page.check_card(lost, scorecard.read_card(lost), data)
     assert found.reason.startswith("real/r2r-val_seen: episode")
     other = replace(VERSION, seed=VERSION.seed + 1)
-    monkeypatch.setattr(ladders, "open_bench", lambda *_: other)
+    monkeypatch.setattr(scorecard, "open_bench", lambda *_: other)
     found = page.check_card(folder, card, data)
     assert "is not the version's: 'dataset_settings.seed'" in found.reason
 
@@ -233,16 +234,16 @@ def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
     played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladders, "QUICK_REAL", 3)
-    card = ladders.read_card(played["gold"])
-    assert ", 3 episodes (1 paths)" in ladders.render(card)
+    card = scorecard.read_card(played["gold"])
+    assert ", 3 episodes (1 paths)" in card_text.render(card)
     assert '<td class="n" data-label="episodes">3</td>' in page._card_page(card, {})
     shutil.copytree(played["gold"], tmp_path / "gold")
     run = real.sample_folder(tmp_path / "gold", "r2r:val_seen")
     records = run / "episodes.jsonl.gz"
     *_, last = codec.read_members(records)
     records.write_bytes(records.read_bytes()[: last.at])  # a lost episode is deleted
-    card = ladders.read_card(tmp_path / "gold")
-    assert ", 2 of 3 episodes (1 paths)" in ladders.render(card)
+    card = scorecard.read_card(tmp_path / "gold")
+    assert ", 2 of 3 episodes (1 paths)" in card_text.render(card)
     assert '<td class="n bad" data-label="episodes">2 of 3</td>' in page._card_page(
         card, {}
     )
@@ -256,7 +257,7 @@ def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     assert nothing is None
     (row,) = real.real_rows(tmp_path, [R2R], [head], 200)
     assert (row["dataset"], row["episodes"]) == ("", 0)
-    assert ladders.real_line(row).startswith("r2r:val_unseen: not played, missing: ")
+    assert card_text.real_line(row).startswith("r2r:val_unseen: not played, missing: ")
     plan = replace(plan, data=played["data"])
     with pytest.raises(
         UsageError, match=r"r2r:val_seen: these files hold other episodes"

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.loopback import chat, serving
-from wayword.bench import ladders, sight
+from wayword.bench import ladders, scorecard, sight
 from wayword.bench.verify import check_card
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
@@ -95,7 +95,7 @@ def test_all_conditions_play_the_same_episodes_in_one_command(
     assert {row["episodes"] for row in card["sight"]} == {2}
     assert "do not show that the model looks" in output
     assert "do not show that the model looks" in (tmp_path / "card.html").read_text()
-    assert ladders.read_card(tmp_path) == card
+    assert scorecard.read_card(tmp_path) == card
     assert check_card(tmp_path, card).reason == ""
     ids = set()
     for condition in sight.CONDITIONS:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wayword.agents.discussnav.directions import side_text
-from wayword.bench.ladders import percents
+from wayword.bench.card_text import percents
 from wayword.bench.outcomes import dollars_text
 from wayword.core.metric import Kind, Metric
 from wayword.metrics import table

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from wayword.bench import ladders
+from wayword.bench import card_text, comparison, ladders, scorecard
 from wayword.bench.outcomes import dollars_text, place
 from wayword.bench.sight import verdict
 from wayword.bench.verify import UNPROVEN, check_card
@@ -117,10 +117,10 @@ def _card_page(
         "card_page.html",
         "cards",
         card=card,
-        title=ladders.title(card),
-        person=ladders.person_note(card),
-        why_unplayed=ladders.why_unplayed,
-        effort=ladders.effort_text(card),
+        title=card_text.title(card),
+        person=card_text.person_note(card),
+        why_unplayed=card_text.why_unplayed,
+        effort=card_text.effort_text(card),
         curves={name: curve(track) for name, track in card["tracks"].items()},
         links=links,
         unverified=unverified,
@@ -132,11 +132,11 @@ def _card_page(
             "left": LEFT,
             "foot": FOOT,
         },
-        estimate=lambda triple: " ".join(ladders.estimate(triple)),
-        percents=lambda triple: " ".join(ladders.percents(triple)),
+        estimate=lambda triple: " ".join(card_text.horizon_texts(triple)),
+        percents=lambda triple: " ".join(card_text.percents(triple)),
         verdict=verdict,
         real=card.get("real", ()),
-        sample_count=ladders.sample_count,
+        sample_count=card_text.sample_count,
     )
 
 
@@ -164,7 +164,7 @@ def write_board(
         try:
             # A card of another person may be damaged in any way.
             with reading(str(path), "remove it"):
-                card = ladders.read_stored(path)
+                card = scorecard.read_stored(path)
                 found = check_card(
                     path.parent,
                     card,
@@ -213,7 +213,7 @@ def write_board(
         versions=versions,
         unreadable=unreadable,
         unproven=UNPROVEN,
-        percents=ladders.percents,
+        percents=card_text.percents,
         dollars=dollars_text,
     )
     path.write_text(text, encoding="utf-8")
@@ -250,18 +250,18 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
             playing = [n for n, row in enumerate(members) if track.name in row["cells"]]
             players = []
             for number in playing:
-                played = list(ladders.outcomes(members[number]["folder"], track))
+                played = list(scorecard.outcomes(members[number]["folder"], track))
                 players.append({name: float(won) for _, name, won, _ in played})
-                totals[number] |= ladders.place_totals(track, played)
+                totals[number] |= comparison.place_totals(track, played)
             for number, rank in zip(
                 playing,
-                ladders.ranks(players, place),
+                comparison.ranks(players, place),
                 strict=True,
             ):
                 members[number]["cells"][track.name]["rank"] = rank
         # Only cards with all tracks have a total.
         complete = [n for n, row in enumerate(members) if row["card"]["success"]]
-        ranks = ladders.ranks([totals[number] for number in complete], str)
+        ranks = comparison.ranks([totals[number] for number in complete], str)
         for number, rank in zip(complete, ranks, strict=True):
             members[number]["rank"] = rank
 
@@ -273,18 +273,18 @@ def _cells(card: JsonObject) -> dict[str, dict[str, Any]]:
     """
     cells = {}
     for name, row in card["tracks"].items():
-        value, ends = ladders.estimate(row["h50"])
+        value, ends = card_text.horizon_texts(row["h50"])
         low, _, high = ends.strip("[]").partition(", ")
         text = f"{value} {ends}"
         # Below the ladder the value is its shortest length, as an end of the interval is.
-        if value == ladders.BELOW:
+        if value == card_text.BELOW:
             text = f"{row['h50'][0]} {ends}"
         # Beyond the ladder, both ends say the same: one is enough.
         if low == high:
             text = low
         cells[name] = {
             "h50": text,
-            "success": " ".join(ladders.percents(row["success"])),
+            "success": " ".join(card_text.percents(row["success"])),
             "order": _order(row["h50"][0]),
             "rank": 0,
         }

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wayword.bench import ladders
+from wayword.bench import ladders, scorecard
 from wayword.bench.outcomes import results
 from wayword.bench.real import REAL, absence
 from wayword.bench.sight import SIGHT
@@ -68,7 +68,7 @@ class _Check:
 
     def run(self) -> None:
         """Raise ``Unverified`` for the first problem."""
-        if not ladders.level_runs(self.folder):
+        if not scorecard.level_runs(self.folder):
             raise Unverified("its runs are not here")
         entry = self._entry()
         # The agent may be a file of another name here.
@@ -77,7 +77,7 @@ class _Check:
             if key != "wayword" and self._of_header(key) != value:
                 raise Unverified(f"its {key} is not the version's or the player's")
         # Computed again from the runs.
-        computed = dict(ladders.read_card(self.folder))
+        computed = dict(scorecard.read_card(self.folder))
         if "unpriced" not in self.card:  # a card from before this field
             computed.pop("unpriced", None)
         if computed != self.card:
@@ -90,7 +90,7 @@ class _Check:
             if "sight" in self.card:
                 for condition, plan in entry.sight_plans(track, data=self.data):
                     self._check(f"{SIGHT}/{condition}/{track.name}", plan)
-        samples = ladders.recorded_samples(entry, self.card, self.data)
+        samples = scorecard.recorded_samples(entry, self.card, self.data)
         for path, plan in samples.items():
             # What cannot be checked is said, and no reason against the card.
             if absence(plan):
@@ -102,7 +102,7 @@ class _Check:
         """Return a field of the card as its header has it."""
         value = self.card.get(key)
         if key == "tracks":
-            value = ladders.track_heads(self.card)
+            value = scorecard.track_heads(self.card)
         return value
 
     def _entry(self) -> ladders.Contender:
@@ -116,9 +116,9 @@ class _Check:
         # A setting of the data would change the tasks.
         if groups := sorted(set(RESERVED) & set(card["settings"]) - _CHOICES):
             raise Unverified(f"its settings have the group {groups[0]!r}")
-        entry = ladders.recorded_entry(self.folder, card)
+        entry = scorecard.recorded_entry(self.folder, card)
         # All runs of a card are of one player, so the first one shows it (see ``_SAME``).
-        identity = RecordedRun(ladders.level_runs(self.folder)[0]).config["identity"]
+        identity = RecordedRun(scorecard.level_runs(self.folder)[0]).config["identity"]
         checksum = str(identity.get("agent_checksum") or "")
         # A file is run only if the user trusts it.
         agent = trusted_part(

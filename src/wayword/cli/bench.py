@@ -111,7 +111,7 @@ def play(
     """
     if context.invoked_subcommand:
         return
-    from wayword.bench import ladders, page
+    from wayword.bench import card_text, ladders, page, scorecard
     from wayword.core import registry
     from wayword.core.errors import UsageError
     from wayword.runs.opening import shared_datasets, takes_a_person
@@ -183,10 +183,10 @@ def play(
             asyncio.run(player.play(climbs, samples, options if robust else None, seen))
         complete = player.complete
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
-    card = ladders.make_card(entry.folder, header)
-    ladders.write_card(entry.folder, card)
+    card = scorecard.make_card(entry.folder, header)
+    scorecard.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
-    show.echo(f"{ladders.render(card)}\n\n{path}")
+    show.echo(f"{card_text.render(card)}\n\n{path}")
     # A script can tell an incomplete card by the exit code.
     if not complete:
         raise typer.Exit(1)
@@ -450,9 +450,9 @@ def show_card(
     Args:
         format_: Output format.
     """
-    from wayword.bench import ladders
+    from wayword.bench import card_text, scorecard
 
-    show.echo(ladders.render(ladders.read_card(folder), format_))
+    show.echo(card_text.render(scorecard.read_card(folder), format_))
 
 
 @app.command("board")
@@ -498,6 +498,6 @@ def compare_cards(
     Args:
         format_: Output format.
     """
-    from wayword.bench import ladders
+    from wayword.bench import comparison
 
-    show.echo(ladders.render_comparison(first, second, format_))
+    show.echo(comparison.render_comparison(first, second, format_))

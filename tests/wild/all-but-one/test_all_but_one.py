@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.bench.ladders import percents
+from wayword.bench.card_text import percents
 from wayword.core.metric import Metric
 from wayword.metrics.summary import summarize
 from wayword.metrics.table import number, render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wayword.bench.ladders import ranks
+from wayword.bench.comparison import ranks
 
 SOLVED = (396, 396, 394, 388, 387, 384, 384, 382)
 """Questions that the first eight of SWE-bench Verified solved, of 500."""

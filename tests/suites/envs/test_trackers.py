@@ -42,23 +42,25 @@ def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert b"mean/sr" in kept.read_bytes()
 
 
-def test_wandb_offline_writes_a_resumed_run_whole_next_to_an_open_one(
+def test_wandb_offline_completes_a_resumed_run_next_to_an_open_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
-    own = wandb.init(project="own")
+    user_run = wandb.init(project="training")
     tracked_run("wandb", tmp_path)
     tracked_run("wandb", tmp_path, limit=4)
-    own.log({"loss": 1.0})  # it is still open
-    own.finish()
+    user_run.log({"loss": 1.0})  # it is still open
+    user_run.finish()
     wandb.teardown()
-    files = [path for path in tmp_path.rglob("run-*.wandb") if own.id not in path.name]
+    files = [
+        path for path in tmp_path.rglob("run-*.wandb") if user_run.id not in path.name
+    ]
     counts = sorted(path.read_bytes().count(b"mean/sr") for path in files)
     assert counts[1] == 2 * counts[0] > 0
-    (kept,) = tmp_path.rglob(f"run-{own.id}.wandb")
-    assert b"mean/sr" not in kept.read_bytes()
+    (user_file,) = tmp_path.rglob(f"run-{user_run.id}.wandb")
+    assert b"mean/sr" not in user_file.read_bytes()
 
 
 def test_trackio_keeps_a_database(

@@ -48,21 +48,21 @@ def session(out: Path, limit: int) -> None:
         run(plan, on_progress=progress)
 
 
-def test_the_programs_own_run_stays_its_own(
+def test_an_open_run_of_the_program_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Library()
     monkeypatch.setitem(sys.modules, "wandb", library)  # type: ignore[arg-type]
-    own = library.init()
+    user_run = library.init()
     session(tmp_path / "r", 2)
-    assert (own.logged, own.finished) == ([], False)
-    (_, ours) = library.runs
-    assert [step for step, _ in ours.logged] == [1, 2]
-    assert ours.finished
+    assert (user_run.logged, user_run.finished) == ([], False)
+    (_, new) = library.runs
+    assert [step for step, _ in new.logged] == [1, 2]
+    assert new.finished
 
 
 @pytest.mark.parametrize(("offline", "steps"), [(True, [1, 2, 3, 4]), (False, [3, 4])])
-def test_the_last_part_of_an_offline_run_is_whole(
+def test_the_last_part_of_an_offline_run_is_complete(
     offline: bool, steps: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Library(offline)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import parse_qs
 
 from helpers.loopback import Server
 from wayword.models.scripted import smallest
@@ -89,6 +90,7 @@ class _Provider:
     expired = "expired"
     failed = "failed"
     batches = "/v1/batches"
+    after = "after"
     files = ("output_file_id", "error_file_id")
 
     def __init__(self, books: Books) -> None:
@@ -98,7 +100,7 @@ class _Provider:
     def handle(
         self, method: str, route: str, body: bytes, headers: Mapping[str, str]
     ) -> bytes:
-        route, _, _ = route.partition("?")
+        route, _, query = route.partition("?")
         if method == "POST" and route == "/v1/files":
             return self._upload(body, headers)
         if method == "POST" and route == self.batches:
@@ -106,13 +108,26 @@ class _Provider:
         if route == self.batches:
             for job in self.books.jobs.values():
                 job["looks"] += 1
-            listed = [self._shown(job) for job in self.books.jobs.values()]
-            return json.dumps({"object": "list", "data": listed}).encode()
+            return json.dumps(self._list(parse_qs(query))).encode()
         if match := re.fullmatch(r"/v1/files/([\w-]+)/content", route):
             return self._content(match[1])
         if match := re.fullmatch(rf"{self.batches}/([\w-]+)", route):
             return self._look(match[1])
         raise _Rule(f"no such route: {method} {route}")
+
+    def _newest_first(self) -> list[Any]:
+        """All batches, as they are shown."""
+        return [self._shown(job) for job in reversed(self.books.jobs.values())]
+
+    def _list(self, query: Mapping[str, list[str]]) -> Any:
+        """A page of batches, after the one with an ID."""
+        jobs = self._newest_first()
+        if after := query.get(self.after):
+            names = [job["id"] for job in jobs]
+            jobs = jobs[names.index(after[0]) + 1 :]
+        size = int(query["limit"][0])
+        page = {"object": "list", "data": jobs[:size], "has_more": len(jobs) > size}
+        return {**page, "last_id": jobs[:size][-1]["id"] if jobs else None}
 
     def _look(self, name: str) -> bytes:
         """A batch as it is shown. Raises ``_Gone``."""
@@ -269,6 +284,13 @@ class _Mistral(_Provider):
     batches = "/v1/batch/jobs"
     files = ("output_file", "error_file")
 
+    def _list(self, query: Mapping[str, list[str]]) -> Any:
+        """A page of batches, by its number from 0."""
+        jobs = self._newest_first()
+        size = int(query["page_size"][0])
+        start = size * int(query.get("page", ["0"])[0])
+        return {"data": jobs[start : start + size], "total": len(jobs)}
+
     def _lines(self, made: Mapping[str, Any]) -> list[dict[str, Any]]:
         assert made["model"]
         assert made["endpoint"] == "/v1/chat/completions"
@@ -284,6 +306,7 @@ _MESSAGE_FIELDS = {
 
 class _Anthropic(_Provider):
     batches = "/v1/messages/batches"
+    after = "after_id"
 
     def handle(
         self, method: str, route: str, body: bytes, headers: Mapping[str, str]
@@ -355,14 +378,24 @@ class _Gemini(_Provider):
     ) -> bytes:
         assert headers["x-goog-api-key"] == KEY
         assert "authorization" not in headers
-        route, _, _ = route.partition("?")
+        route, _, query = route.partition("?")
         if route == "/v1beta/batches":
-            listed = [self._shown(job) for job in self.books.jobs.values()]
-            return json.dumps({"operations": listed}).encode()
+            return json.dumps(self._list(parse_qs(query))).encode()
         if match := re.fullmatch(r"/v1beta/(batches/[\w-]+)", route):
             return self._look(match[1])
         assert (method, route) == ("POST", self.batches)
         return self._make(json.loads(body))
+
+    def _list(self, query: Mapping[str, list[str]]) -> Any:
+        """A page of batches; its token may have any signs."""
+        jobs = self._newest_first()
+        token = query.get("pageToken", [""])[0]
+        start = int(token.rstrip("/+=&") or 0)
+        end = start + int(query["pageSize"][0])
+        page = {"operations": jobs[start:end]}
+        if end < len(jobs):
+            page["nextPageToken"] = f"{end}/+=&"
+        return page
 
     def _id(self, kind: str) -> str:
         return f"batches/{super()._id(kind)}"

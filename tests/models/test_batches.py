@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import warnings
@@ -23,7 +24,9 @@ from wayword.models.middleware.rate import RetryPolicy
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import opening
 from wayword.models.parts.opening import Options, wrap
-from wayword.models.servers import batches
+from wayword.models.servers import batch_forms, batches
+from wayword.models.servers.batch_anthropic import AnthropicForm
+from wayword.models.servers.batch_forms import OpenAIForm
 from wayword.models.servers.requests import ServerSettings
 from wayword.runs import Plan, run
 from wayword.runs.config import billed
@@ -101,6 +104,68 @@ def test_a_batch_whose_id_was_lost_is_found(form: str) -> None:
     assert len(answers) == 3
     assert books.batches == [3], "it is not made twice"
     assert account.dollars == pytest.approx(books.dollars)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_lost_batch_is_found_behind_newer_ones(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_forms, "PAGE", 2)
+
+    def others(method: str, route: str) -> None:
+        """Other runs send batches of the same size while the connection breaks."""
+        if books.lose and books.jobs:
+            (job,) = books.jobs.values()
+            books.files["results"] = b""
+            other = {**job, "metadata": {}, "name": "other", "results": "results"}
+            for n in range(5):
+                books.jobs[f"x{n}"] = {**other, "id": f"x{n}"}
+
+    with batching(form, lose=1) as books:
+        books.on_request = others
+        answers = ask(opened(books), 3)
+    assert [answer.text for answer in answers] == ["forward"] * 3
+    assert books.batches == [3], "it is not made twice"
+
+
+def test_a_batch_of_another_run_that_works_keeps_none_from_its_own() -> None:
+    ended = {"processing_status": "ended", "request_counts": {"succeeded": 1}}
+    working = {"processing_status": "in_progress", "request_counts": {"processing": 1}}
+    read = []
+
+    class Provider:
+        own = "a-2"
+
+        async def exchange(self, method: str, route: str, *_: Any) -> bytes:
+            if "?" in route:
+                jobs = [{"id": "working", **working}, {"id": "ended", **ended}]
+                return json.dumps({"data": jobs}).encode()
+            read.append(route)
+            line = {"custom_id": self.own, "result": {"type": "expired"}}
+            return json.dumps(line).encode()
+
+    provider: Any = Provider()
+    form = AnthropicForm()
+    for _ in range(3):
+        with pytest.raises(ModelError, match="has not ended") as raised:
+            asyncio.run(form.find(provider, "b", ["a-1"], []))
+        assert raised.value.retryable
+    assert len(read) == 1, "results of another batch are read once"
+    assert asyncio.run(form.find(provider, "b", ["a-2"], [])) == "ended"
+
+
+def test_a_list_without_end_is_given_up() -> None:
+    routes = []
+
+    class Provider:
+        async def exchange(self, method: str, route: str, *_: Any) -> bytes:
+            routes.append(route)
+            return json.dumps({"data": [{"id": "a&b"}], "has_more": True}).encode()
+
+    provider: Any = Provider()
+    assert asyncio.run(OpenAIForm().find(provider, "b", ["a-1"], [])) is None
+    assert len(routes) == batch_forms.MOST_PAGES
+    assert routes[1] == "/batches?limit=100&after=a%26b"
 
 
 def test_a_provider_that_is_away_is_waited_for_while_its_batch_works() -> None:

@@ -38,6 +38,11 @@ class AnthropicForm(OpenAIForm):
     most = 100_000
     route = "/messages/batches"
     state = "processing_status"
+    after = "after_id"
+
+    def __init__(self) -> None:
+        # First requests that were looked for, and batches without them, whose results are long.
+        self._other_batches: set[tuple[str, str]] = set()
 
     def headers(self, key: str) -> dict[str, str]:
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
@@ -58,26 +63,36 @@ class AnthropicForm(OpenAIForm):
         names: Sequence[str],
         known: Sequence[str],
     ) -> str | None:
-        """Return the ID of a batch whose name was lost with the session that sent it.
+        """Return the ID of the batch with these requests, where the reply with its ID was lost.
 
-        None if it was not made. Raises a ``ModelError`` that can be repeated while a
-        batch that may be this one has not ended.
+        None if it was not made. ``batch`` is unused, as batches have no name of ours: a lost one is
+        known by the custom IDs of its results, which can be read once it has ended.
+
+        Raises a retryable ``ModelError`` if it is not found while a batch of equal size has not
+        ended, so that the caller asks again. That batch may be another run's, which is waited for
+        nonetheless: to send the requests again would cost as much as the lost batch.
         """
-        # Batches have no names of ours: a lost one is known by the custom IDs of its results, which
-        # can be read once it has ended.
-        listed = await read_json(server, "GET", f"{self.route}?limit=100")
-        for job in as_list(field(listed, "data")):
+        may_be_working = False
+        async for job in self.jobs(server):
             counts = mapping(job, "request_counts").values()
+            pair = (names[0], id_of(job))
             if id_of(job) in known or sum(counts) != len(names):
                 continue
+            if pair in self._other_batches:
+                continue
             if self.state_of(job) != "ended":
-                problem = "a batch that may be this run's has not ended"
-                raise ModelError(problem, retryable=True, away=True)
-            # Results of older batches are gone after a month.
+                may_be_working = True
+                continue
+            # Results are gone 29 days after their batch was made.
             with suppress(Missing):
                 results = await self.results(server, job)
+                # Custom IDs hash content and episode, so one identifies the batch.
                 if names[0] in [each.name for each in results]:
                     return id_of(job)
+            self._other_batches.add(pair)
+        if may_be_working:
+            problem = "a batch that may be this run's has not ended"
+            raise ModelError(problem, retryable=True)
         return None
 
     async def results(self, server: BatchServer, job: Json) -> list[Result]:

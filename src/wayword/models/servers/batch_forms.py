@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
@@ -31,6 +32,10 @@ NOT_PROCESSED = 0
 LOST = -1
 """Status of a request that may have been processed and billed, and whose result is gone."""
 _PASSING = frozenset({"no credit", "wrong key", "wrong address", "overloaded"})
+PAGE = 100
+"""Batches of a page of a list: the most that all four providers allow."""
+MOST_PAGES = 10
+"""Pages in which a lost batch is looked for: lists are newest first, and may have no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,12 @@ class OpenAIForm:
     route = "/batches"
     files = ("output_file_id", "error_file_id")
     state = "status"
+    # Names of the fields of a list, and of a batch's metadata that has our name.
+    id = "id"
+    own_name = "wayword"
+    listed = "data"
+    page_size = "limit"
+    after = "after"
 
     def headers(self, key: str) -> dict[str, str]:
         """Return headers with the key, if it is not the bearer's."""
@@ -98,11 +109,33 @@ class OpenAIForm:
     ) -> str | None:
         """Return the ID of a batch with our name, None if it was not made. ``names`` are the custom
         IDs of its requests, ``known`` the IDs of other batches."""
-        listed = await read_json(server, "GET", f"{self.route}?limit=100")
-        for job in as_list(field(listed, "data")):
-            if mapping(job, "metadata").get("wayword") == batch:
-                return id_of(job)
+        async for job in self.jobs(server):
+            if mapping(job, "metadata").get(self.own_name) == batch:
+                return id_of(job, self.id)
         return None
+
+    async def jobs(self, server: BatchServer) -> AsyncIterator[Json]:
+        """Yield the batches of the provider, page by page, at most ``MOST_PAGES``."""
+        cursor = ""
+        for number in range(1, MOST_PAGES + 1):
+            route = f"{self.list_route()}?{self.page_size}={PAGE}{cursor}"
+            page = await read_json(server, "GET", route)
+            jobs = as_list(field(page, self.listed))
+            for job in jobs:
+                yield job
+            following = self.next_page(page, jobs, number)
+            if not jobs or not following:
+                return
+            cursor = f"&{self.after}={quote(following, safe='')}"
+
+    def list_route(self) -> str:
+        """Return the route of the list of batches."""
+        return self.route
+
+    def next_page(self, page: Json, jobs: Sequence[Json], number: int) -> str:
+        """Return the cursor of the page after this one, empty after the last; ``number`` pages were
+        read."""
+        return id_of(jobs[-1]) if jobs and field(page, "has_more") else ""
 
     async def poll(self, server: BatchServer, job_id: str) -> Json | None:
         """Return the provider's record of a batch that has ended, else None. Raises ``Missing`` for
@@ -206,6 +239,8 @@ class MistralForm(OpenAIForm):
 
     route = "/batch/jobs"
     files = ("output_file", "error_file")
+    page_size = "page_size"
+    after = "page"
 
     def job(self, batch: str, file: str, endpoint: str, model: str) -> Json:
         return {
@@ -215,6 +250,10 @@ class MistralForm(OpenAIForm):
             "timeout_hours": 24,
             "metadata": {"wayword": batch},
         }
+
+    def next_page(self, page: Json, jobs: Sequence[Json], number: int) -> str:
+        # Pages have numbers from 0, so the next one has that of the pages read.
+        return str(number) if len(jobs) == PAGE else ""
 
 
 async def read_json(
@@ -234,9 +273,9 @@ async def read_json(
         raise ModelError(problem, retryable=True, away=True) from None
 
 
-def id_of(job: Json) -> str:
+def id_of(job: Json, key: str = "id") -> str:
     """Return the ID of a batch or file. Raises ``ModelError`` if there is none."""
-    job_id = field(job, "id")
+    job_id = field(job, key)
     if not isinstance(job_id, str) or not job_id:
         raise ModelError(f"the server's reply about a batch has no id: {job!r:.120}")
     return job_id

@@ -20,6 +20,7 @@ from wayword.models.servers.batch_forms import (
     call_of,
     conversation,
     declared,
+    id_of,
     limit_of,
     picture_of,
     read_json,
@@ -32,6 +33,11 @@ class GeminiForm(OpenAIForm):
 
     # Inline requests may have 20 MB; files may have more, by an interface of their own.
     most_bytes = 15_000_000
+    id = "name"
+    own_name = "displayName"
+    listed = "operations"
+    page_size = "pageSize"
+    after = "pageToken"
 
     def headers(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}
@@ -48,22 +54,13 @@ class GeminiForm(OpenAIForm):
         inline = {"requests": {"requests": rows}}
         made = {"batch": {"display_name": batch, "input_config": inline}}
         route = f"../models/{model}:batchGenerateContent"
-        job = await read_json(server, "POST", route, made)
-        return str(field(job, "name"))
+        return id_of(await read_json(server, "POST", route, made), self.id)
 
-    async def find(
-        self,
-        server: BatchServer,
-        batch: str,
-        names: Sequence[str],
-        known: Sequence[str],
-    ) -> str | None:
-        """Return the name of the batch that is displayed as ``batch``; None if it was not made."""
-        listed = await read_json(server, "GET", "../batches?pageSize=100")
-        for job in as_list(field(listed, "operations")):
-            if mapping(job, "metadata").get("displayName") == batch:
-                return str(field(job, "name"))
-        return None
+    def list_route(self) -> str:
+        return "../batches"
+
+    def next_page(self, page: Json, jobs: Sequence[Json], number: int) -> str:
+        return str(field(page, "nextPageToken") or "")
 
     def job_route(self, job_id: str) -> str:
         return f"../{job_id}"

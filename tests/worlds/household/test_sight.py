@@ -51,6 +51,19 @@ def test_a_body_that_looks_around_sees_the_furniture_until_it_acts() -> None:
     )  # and it can be named from then on
 
 
+def test_a_body_that_looks_around_is_shown_no_bowl_behind_it() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
+    table = house.furniture("table", 2, 1, 1.0, 0.6, 0.8, receptacle="on", name="table")
+    house.item("bowl", parent=table, name="bowl", receptacle="in")
+    house.furniture("shelf", 2, 4, 1.0, 0.3, 0.8, receptacle="on", name="shelf")
+    scene = house.build()
+    around = Body(view_distance=0.5, looks_around=True)
+    assert seen(start(scene, (2.0, 2.5, 0.0), body=around)) == {"table", "shelf"}
+    toward_it = start(scene, (2.0, 2.5, 180.0), body=Body(view_distance=3.0))
+    assert {"table", "bowl"} <= seen(toward_it)
+
+
 def test_one_sees_through_an_open_door_and_not_through_a_closed_one() -> None:
     through = start(flat(), (3.0, 1.5, 90.0))
     closed = start(flat(shut=True), (3.0, 1.5, 90.0))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.geometry import Bools, Floats, Point, box_distance, relative
-from wayword.worlds.household.entities import INSET, Entities
+from wayword.worlds.household.entities import FLOOR, INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
     Answerer,
@@ -281,21 +281,27 @@ class House:
                 me.last_box[visible] = entities.anchor[visible]
 
     def _with_furniture(self, me: Actor) -> VisibleEntities:
-        """Return an actor's view with all furniture of its room; what is in it is not added."""
+        """Return an actor's view with all furniture of its room; what is in it is not added.
+
+        Used until the first action of a body that ``looks_around``, as LangSuitE's agents with
+        skills see all furniture of their room.
+        """
         entities = self.entities
         # Entity -> its bearing (degrees) and distance (metres).
         directions = zip(me.view.bearing, me.view.distance, strict=True)
         rows = dict(zip(me.view.entities, directions, strict=True))
         for i in range(entities.objects):
-            # Furniture that stands free: not inside another piece.
-            is_furniture = entities.is_receptacle(i) and entities.is_root[i]
-            x, y = entities.point(i)
             # A seen piece keeps the bearing and distance of its visible part.
-            if i in rows or not is_furniture:
+            if i in rows:
                 continue
+            # Furniture stands on the floor: a bowl on the table is a receptacle, too.
+            if not entities.is_receptacle(i) or entities.inside[i] != FLOOR:
+                continue
+            x, y = entities.point(i)
             if self.layout.room_at(x, y) == me.room:
-                heading = math.degrees(math.atan2(x - me.x, y - me.y))
-                rows[i] = (relative(heading, me.heading), self.distance(me, i))
+                # The bearing to its center, the distance to its nearest point.
+                direction = math.degrees(math.atan2(x - me.x, y - me.y))
+                rows[i] = (relative(direction, me.heading), self.distance(me, i))
         listed = sorted(rows)
         return VisibleEntities(
             listed,

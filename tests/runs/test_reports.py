@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,21 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
     assert compare([runs / "oracle"] * 2, "json", ["sr"]).notices == ()
     with pytest.raises(UsageError, match="at least two runs, got 1"):
         compare([runs / "seeds"])
+
+
+def test_all_seeds_of_a_side_know_the_clusters(tmp_path: Path) -> None:
+    settings = {"dataset": {"houses": 2, "episodes": 12}}
+    # The first seed was stopped early, so the second alone has some episodes.
+    for seed, limit in enumerate((2, 12)):
+        plan = Plan("random", "houses", "", settings, seed=seed, limit=limit)
+        run(replace(plan, out=tmp_path / "seeds" / f"{seed}"))
+    run(Plan("oracle", "houses", "", settings, out=tmp_path / "oracle"))
+    sides = [tmp_path / "seeds", tmp_path / "oracle"]
+    counts = []
+    for first, second in (sides, sides[::-1]):
+        text = compare([first, second], "json", cluster="scene").text
+        counts.append(json.loads(text)["clusters"])
+    assert counts == [2, 2]
 
 
 def test_latex_marks_what_is_significantly_best(runs: Path) -> None:

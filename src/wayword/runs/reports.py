@@ -455,7 +455,7 @@ def _compared(
         _only(right, keys, columns),
         family=one["family"],
         metrics=metrics,
-        clusters=first[0].owners,
+        clusters=_owners(first),
         unit=first[0].unit,
         primary=configs.success_of(one),
     )

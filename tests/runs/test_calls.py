@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from helpers.docs_pages import PAGES, blocks
+from helpers.records import records, rewrite
 from wayword.cli.app import app
 from wayword.core.action import Rejection
 from wayword.core.errors import RecordingError, UsageError
@@ -107,6 +109,24 @@ def test_filters_thoughts_and_refusals(runs: list[Path], tmp_path: Path) -> None
         UsageError, match="calls has no setting 'last'; did you mean 'least'"
     ):
         export_calls(runs, tmp_path / "last", {"last": 1})
+
+
+def test_calls_before_the_first_step_need_no_start(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs[0], folder)
+    recorded = records(folder)
+    trajectory = recorded[0]["trajectory"]
+    trajectory["opening_calls"] = trajectory["steps"][0]["calls"]
+    trajectory["start"] = {}
+    rewrite(folder, recorded)
+    export_calls([folder], tmp_path / "calls", {})
+    written = rows(tmp_path / "calls", "kto")
+    assert [(row["actor"], row["step"]) for row in written[:2]] == [
+        ("", 0),
+        ("agent", 1),
+    ]
 
 
 def test_the_pages_configurations_name_what_an_export_holds(

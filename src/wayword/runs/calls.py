@@ -211,10 +211,9 @@ def _rows(
     are written to the ``folder``, those of which the record has only hashes as ``drawn``.
     """
     # Calls before the first step, such as those of a plan, belong to the first actor.
-    calls = [
-        (call, next(iter(trajectory.start)), 0, score)
-        for call in trajectory.opening_calls
-    ]
+    # A record from elsewhere may have no start.
+    first_actor = next(iter(trajectory.start), "")
+    calls = [(call, first_actor, 0, score) for call in trajectory.opening_calls]
     for number, step in enumerate(trajectory.steps, 1):
         outcome = score
         if isinstance(step.decision, Rejection):

@@ -230,6 +230,21 @@ def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest
     assert 'data-verified="no"' in (tmp_path / "site" / "index.html").read_text()
 
 
+@pytest.mark.parametrize("field", ["dataset", "named"])
+def test_a_card_of_unknown_published_data_is_refused(
+    field: str, played: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "card"
+    shutil.copytree(played["gold"], folder)
+    card = json.loads((folder / ladders.CARD).read_text())
+    (row,) = card["real"]
+    card["real"] = [{**row, "dataset": "", field: "moon:val"}]
+    ladders.write_card(folder, card)
+    problem = r"card: 'moon:val' is none of this bench's published data \(r2r\)"
+    with pytest.raises(UsageError, match=problem):
+        ladders.read_card(folder)
+
+
 def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
     played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,14 +144,24 @@ def real_rows(
     """Yield the rows of a card: success with its interval over clusters, and the effort.
 
     ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were tried:
-    0 where no split is there, or none was played yet. ``heads`` are those of :func:`find`.
+    0 if the split is missing, or no episode was played yet. ``heads`` are those of :func:`find`.
+    Raises ``UsageError`` for a dataset that the version does not have.
     """
+    by_name = {each.name: each for each in sets}
     for head in heads:
-        on = head["dataset"] or head["named"]
-        # The head has a split; its dataset is a set of the version.
-        real = next(each for each in sets if each.name == on.partition(":")[0])
-        path = sample_folder(folder, on)
-        played = list(results(path, real)) if head["dataset"] and is_run(path) else []
+        # The split that is played, or the preferred one if none is on this machine.
+        split_name = head["dataset"] or head["named"]
+        # ``r2r:val_seen`` names the set ``r2r``.
+        real = by_name.get(split_name.partition(":")[0])
+        if real is None:
+            raise UsageError(
+                f"{folder}: {split_name!r} is none of this bench's published data "
+                f"({', '.join(by_name)}); play the bench again"
+            )
+        played: Sequence[tuple[str, bool, Mapping[str, float]]] = ()
+        path = sample_folder(folder, split_name)
+        if head["dataset"] and is_run(path):
+            played = list(results(path, real))
         yield {**head, "sample": size, **_numbers(real, played)}
 
 

@@ -16,7 +16,8 @@ from wayword.datasets.household import Household
 from wayword.datasets.procedural.textgames import TextGame, text_game
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.alfworld.world import GameReference
-from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.goals import HouseholdReference, Inside
 from wayword.worlds.household.world import HouseholdWorld
 
 HEAT = "pick_heat_then_place_in_recep-Apple-None-Fridge-15/trial_1"
@@ -146,6 +147,29 @@ def test_a_problem_declares_what_its_goal_names(drawn: Drawn) -> None:
         names = set(re.findall(r"\w+_bar_\w+", goal))
         assert names
         assert all(f"\n{name} - " in objects for name in names)
+
+
+@pytest.mark.parametrize(
+    ("parts", "there", "moved"),
+    [(1, 0, 1), (2, 0, 2), (2, 1, 1), (1, 1, 0), (1, 2, 0)],
+)
+def test_a_walkthrough_moves_as_many_objects_as_are_missing(
+    parts: int, there: int, moved: int
+) -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
+    desk = house.furniture("desk", 2, 1, 1.0, 0.6, 0.8, receptacle="on")
+    shelf = house.furniture("shelf", 2, 4, 1.0, 0.3, 0.8, receptacle="on")
+    mugs = [house.item("mug", parent=desk if n < there else shelf) for n in range(4)]
+    goal = Inside(tuple(mugs), (desk,), parts=parts)
+    game = text_game(
+        house.build(),
+        lambda x, y: "room",
+        HouseholdReference("e", goals=(goal,)),
+    )
+    assert game is not None
+    verbs = [command.split()[0] for command in game.walkthrough]
+    assert verbs.count("move") == moved
 
 
 def test_a_walkthrough_brings_an_object_by_way_of_its_tool(drawn: Drawn) -> None:

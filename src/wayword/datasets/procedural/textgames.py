@@ -346,7 +346,8 @@ class _Walkthrough:
         # What lies there counts, unless it is to be treated.
         missing = goal.parts
         if not goal.traits:
-            missing -= len(lies_there)
+            # Not below 0, as more may lie there than the goal asks for.
+            missing = max(0, missing - len(lies_there))
             objects = [each for each in objects if each not in lies_there]
         for item in objects[:missing]:
             self._take(item)

@@ -169,6 +169,8 @@ def test_a_token_is_requested_where_one_is_set(runs: Path) -> None:
         assert ask(server, "/run/walked/?token=wrong")[0] == 401
         status, _, headers = ask(server, "/?token=s3cret")
         assert status == 303
+        deep = ask(server, "/run/walked/episode?id=a%26b+%2F&token=s3cret&step=2")
+        assert deep[2]["location"] == "/run/walked/episode?id=a%26b+%2F&step=2"
         cookie = headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie

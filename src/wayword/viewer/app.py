@@ -23,7 +23,7 @@ from functools import partial
 from shlex import quote as quoted
 from threading import Thread
 from typing import Any, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -704,7 +704,13 @@ class Guard:
         # The redirect removes the token from the address bar.
         given = request.query_params.get("token", "")
         if self._token and self._right(given):
-            answer = RedirectResponse(path, 303)
+            rest = [
+                pair
+                for pair in request.query_params.multi_items()
+                if pair[0] != "token"
+            ]
+            query = f"?{urlencode(rest)}" if rest else ""
+            answer = RedirectResponse(path + query, 303)
             answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
             return answer
         if not self._token or self._right(request.cookies.get(COOKIE, "")):

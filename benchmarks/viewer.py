@@ -33,7 +33,7 @@ from urllib.parse import quote
 
 from benchmarks._rows import Rows
 from wayword.core.dataset import task_id
-from wayword.runs.codec import line_in, member
+from wayword.runs.json_lines import line_in, member
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import Line, RunFolder

@@ -20,7 +20,7 @@ from wayword.bench.verify import Verified
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.models.middleware import prices
-from wayword.runs import codec
+from wayword.runs import json_lines
 
 VERSION = ladders.open_bench()
 R2R = VERSION.real[0]
@@ -255,7 +255,7 @@ def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
     shutil.copytree(played["gold"], tmp_path / "gold")
     run = real.sample_folder(tmp_path / "gold", "r2r:val_seen")
     records = run / "episodes.jsonl.gz"
-    *_, last = codec.read_members(records)
+    *_, last = json_lines.read_members(records)
     records.write_bytes(records.read_bytes()[: last.at])  # a lost episode is deleted
     card = scorecard.read_card(tmp_path / "gold")
     assert ", 2 of 3 episodes (1 paths)" in card_text.render(card)

@@ -13,7 +13,7 @@ import pytest
 from helpers.records import EPISODES, indexes, lines, members
 from wayword.core.errors import WaywordError
 from wayword.runs import Plan, reports, run
-from wayword.runs.codec import member
+from wayword.runs.json_lines import member
 from wayword.runs.record import RunFolder
 
 FILES = (EPISODES, "failures.jsonl.gz", "sessions.jsonl", "calls.jsonl", "run.json")

@@ -32,7 +32,8 @@ from wayword.datasets.sources.teach import (
     definitions,
     of_type,
 )
-from wayword.datasets.sources.teach_drawing import enable, plan_task
+from wayword.datasets.sources.teach_drawing import enable
+from wayword.datasets.sources.teach_planning import plan_task
 from wayword.metrics.household import actions_taken
 from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.goals import State

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.records import records, rewrite
-from wayword.runs.codec import member
+from wayword.runs.json_lines import member
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 

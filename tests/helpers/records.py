@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.files import cache_folder
-from wayword.runs.codec import member
+from wayword.runs.json_lines import member
 
 EPISODES = "episodes.jsonl.gz"
 

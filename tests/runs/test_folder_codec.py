@@ -20,7 +20,8 @@ from wayword.core.errors import RecordingError
 from wayword.core.model import Completion, Message, system, user
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.runs.codec import dump, from_json, member, plain, restore, to_json
+from wayword.runs.codec import dump, from_json, plain, restore, to_json
+from wayword.runs.json_lines import member
 
 
 class Colour(Enum):

@@ -23,8 +23,8 @@ from helpers.records import forget, lines, members
 from helpers.sampling import LONG
 from wayword.core.errors import RecordingError
 from wayword.runs import Plan, index, run
-from wayword.runs.codec import Appender, member, read_members
 from wayword.runs.config import billed, sessions
+from wayword.runs.json_lines import Appender, member, read_members
 from wayword.runs.record import RunFolder, merge
 from wayword.runs.reports import table
 

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.records import records
 from wayword import cli
-from wayword.runs import codec
+from wayword.runs import json_lines
 from wayword.runs.active import ActiveRun
 from wayword.runs.record import Line
 
@@ -50,14 +50,14 @@ def test_a_disk_without_inodes_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    appender = codec.Appender
+    appender = json_lines.Appender
 
     def full(path: Path) -> Any:
         if path.name == "sessions.jsonl":
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         return appender(path)
 
-    monkeypatch.setattr(codec, "Appender", full)
+    monkeypatch.setattr(json_lines, "Appender", full)
     assert wayword(monkeypatch) == 0
     captured = capsys.readouterr()
     assert "wall time was not recorded" in captured.err

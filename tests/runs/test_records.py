@@ -22,7 +22,7 @@ from wayword import viewer
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.models.middleware.prices import load_prices
 from wayword.runs import index, reports
-from wayword.runs.codec import member
+from wayword.runs.json_lines import member
 from wayword.runs.plan import read_config
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.verify import coverage

@@ -13,7 +13,7 @@ import pytest
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, remote, run
-from wayword.runs.codec import member
+from wayword.runs.json_lines import member
 from wayword.runs.record import merge
 from wayword.runs.reports import table
 

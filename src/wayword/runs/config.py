@@ -29,7 +29,7 @@ from wayword.core.shapes import (
 from wayword.metrics import scoring
 from wayword.models.middleware.ledger import LedgerRow, Totals
 from wayword.models.middleware.prices import Price
-from wayword.runs import codec
+from wayword.runs import codec, json_lines
 from wayword.settings import make
 
 NAME = "run.json"
@@ -160,15 +160,15 @@ def add_session(run: Path, session: Session) -> None:
         lines.append(codec.dump(asdict(session)) + b"\n")
 
 
-def _appending(path: Path) -> codec.Appender:
+def _appending(path: Path) -> json_lines.Appender:
     """Open a file of lines for appending, without a partial last line.
 
     Raises ``RecordingError`` if the folder is not writable.
     """
     try:
-        lines = codec.Appender(path)
+        lines = json_lines.Appender(path)
     except OSError as error:
-        raise codec.unusable(path, error, "give a writable folder") from error
+        raise json_lines.unusable(path, error, "give a writable folder") from error
     lines.cut(path.read_bytes().rfind(b"\n") + 1)  # drops a partial last line
     return lines
 
@@ -179,7 +179,7 @@ def sessions(run: Path) -> Iterator[Session]:
     Raises ``RecordingError`` for a damaged line.
     """
     path = run / SESSIONS
-    for number, line in codec.read_lines(path):
+    for number, line in json_lines.read_lines(path):
         started = str(line.get("started", ""))
         seconds = _number(path, number, line, "seconds")
         finished = _number(path, number, line, "finished")
@@ -203,7 +203,7 @@ class Spending:
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
-        self._lines: codec.Appender | None = None
+        self._lines: json_lines.Appender | None = None
         self.totals, self.prices, lines = _read_ledger(run)
         self._new_prices: dict[str, Price] = {}
         # Batches name the rows of their requests, which must stay.
@@ -212,7 +212,7 @@ class Spending:
             rows = [self._line(total)]
             if self.prices:
                 rows.append(self._prices_line(self.prices))
-            codec.write_atomically(self._path, b"".join(rows))
+            json_lines.write_atomically(self._path, b"".join(rows))
 
     def use_prices(self, prices: Mapping[str, Price | None]) -> None:
         """Record these prices with the first call, so that later sessions notice a change."""
@@ -278,7 +278,7 @@ def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:
     totals = Totals()
     prices: dict[str, Price] = {}
     number = 0
-    for number, line in codec.read_lines(path):
+    for number, line in json_lines.read_lines(path):
         # A line of prices costs nothing and is counted as zero.
         if isinstance(line.get("prices"), dict):
             prices |= _prices(path, number, line["prices"])
@@ -419,7 +419,9 @@ def prepared(config: JsonObject) -> dict[str, Json]:
 def write_config(run: Path, content: dict[str, Json]) -> None:
     """Write ``run.json`` atomically, with registered secrets redacted."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    codec.write_atomically(run / NAME, redacted(text).encode(errors="backslashreplace"))
+    json_lines.write_atomically(
+        run / NAME, redacted(text).encode(errors="backslashreplace")
+    )
 
 
 def read_config(run: Path) -> dict[str, Json]:
@@ -448,7 +450,7 @@ def read_config(run: Path) -> dict[str, Json]:
     except NotADirectoryError:
         raise RecordingError(f"{run}: a file, not a run folder") from None
     except OSError as error:
-        raise codec.unusable(path, error) from error
+        raise json_lines.unusable(path, error) from error
     except ValueError as error:
         raise RecordingError(
             f"{path}: is not JSON ({error}); give another folder"

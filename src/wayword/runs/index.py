@@ -33,7 +33,7 @@ from wayword.core.geometry import Bools, Floats
 from wayword.core.model import Choice
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.summary import Scores
-from wayword.runs import codec
+from wayword.runs import codec, json_lines
 
 # Records added to the text index per transaction.
 _BATCH = 500
@@ -191,15 +191,15 @@ class Index:
             before = self._count()
             # Only what was appended is read.
             path = self._files[EPISODES]
-            for member in codec.read_members(path, self.ends[EPISODES], len(self)):
+            for member in json_lines.read_members(path, self.ends[EPISODES], len(self)):
                 self._insert(entry_of(path, member), member.foot)
             path = self._files[FAILURES]
             indexed = len(self._failures)
-            for member in codec.read_members(path, self.ends[FAILURES], indexed):
-                failure = codec.parsed(path, member.number, member.line)
+            for member in json_lines.read_members(path, self.ends[FAILURES], indexed):
+                failure = json_lines.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
                     problem = "field 'episode' is missing or malformed"
-                    raise codec.corrupt(path, member.number, problem)
+                    raise json_lines.corrupt(path, member.number, problem)
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
                 self.ends[FAILURES] = member.at + member.size
@@ -231,8 +231,8 @@ class Index:
         """
         with suppress(OSError), open_regular(self._files[name]) as file:
             if end:
-                file.seek(end - codec.FOOT_SIZE)
-                return file.read(codec.FOOT_SIZE)
+                file.seek(end - json_lines.FOOT_SIZE)
+                return file.read(json_lines.FOOT_SIZE)
         return b""
 
     def add(self, entry: Entry, foot: bytes) -> None:
@@ -251,7 +251,7 @@ class Index:
         """Insert an episode after the last one. Raises ``RecordingError`` for a duplicate."""
         if entry.episode_id in self._numbers:
             problem = f"duplicate of episode {entry.episode_id!r}"
-            raise codec.corrupt(self._files[EPISODES], entry.number, problem)
+            raise json_lines.corrupt(self._files[EPISODES], entry.number, problem)
         # A metric that earlier episodes lack is missing (NaN) there.
         for key, score in entry.scores.items():
             # A damaged file may contain a huge integer
@@ -517,8 +517,8 @@ class Index:
             entries = list(self.entries(range(first, end)))
             path = self._files[EPISODES]
             for entry in entries:
-                record = codec.read_member(path, entry.number, entry.at)
-                trajectory = codec.trajectory_in(path, entry.number, record)
+                record = json_lines.read_member(path, entry.number, entry.at)
+                trajectory = json_lines.trajectory_in(path, entry.number, record)
                 # Without instructions, the text is read again later.
                 text = ""
                 if instruction:
@@ -566,9 +566,9 @@ def _texts_of(trajectory: Trajectory) -> tuple[list[str], list[str], list[str]]:
     return thoughts, prompts, answers
 
 
-def entry_of(path: Path, member: codec.Member) -> Entry:
+def entry_of(path: Path, member: json_lines.Member) -> Entry:
     """Return the index entry of a record. Raises ``RecordingError`` if it is damaged."""
-    raw = codec.parsed(path, member.number, member.line)
+    raw = json_lines.parsed(path, member.number, member.line)
     record = checked(path, member.number, raw)
     ended = str(record["trajectory"].get("ended", ""))
     return Entry(
@@ -594,10 +594,10 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
             problem = f"field {field!r} is missing or malformed"
-            raise codec.corrupt(path, number, problem)
+            raise json_lines.corrupt(path, number, problem)
     if len(record["episode"]) > _LONGEST_ID:
         problem = f"field 'episode' is longer than {_LONGEST_ID:,} characters"
-        raise codec.corrupt(path, number, problem)
+        raise json_lines.corrupt(path, number, problem)
     # Scores are numbers, or marks of infinite ones.
     try:
         scores = codec.restore(record["scores"])
@@ -607,5 +607,5 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
                 raise ValueError(f"{key!r}: {score!r}")
     except (TypeError, ValueError, AttributeError) as error:
         problem = f"field 'scores' has invalid values ({error})"
-        raise codec.corrupt(path, number, problem) from error
+        raise json_lines.corrupt(path, number, problem) from error
     return {**record, "scores": scores}

@@ -42,7 +42,7 @@ from wayword.perception.survey import (
     Surveyor,
     merge,
 )
-from wayword.runs.codec import unusable, write_atomically
+from wayword.runs.json_lines import unusable, write_atomically
 from wayword.runs.opening import open_models
 from wayword.runs.plan import Plan
 

@@ -24,7 +24,7 @@ from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import make_parent, read_regular
 from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.ledger import LedgerRow
-from wayword.runs import codec, remote
+from wayword.runs import codec, json_lines, remote
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
 
@@ -103,7 +103,7 @@ class Line:
         # Encoded where it was played, so that the writer only appends.
         try:
             record_line = {"episode": name, **outcome, "trajectory": trajectory}
-            line = codec.member(codec.dump(record_line))
+            line = json_lines.member(codec.dump(record_line))
         except RecordingError as error:
             raise RecordingError(f"episode {name!r}: {error}") from error
         if trajectory is None:
@@ -166,8 +166,8 @@ class RecordedRun:
         Raises ``RecordingError`` at the first damaged record.
         """
         # Records are read one by one: a run may be larger than memory.
-        for line in codec.read_members(self._episodes):
-            raw = codec.parsed(self._episodes, line.number, line.line)
+        for line in json_lines.read_members(self._episodes):
+            raw = json_lines.parsed(self._episodes, line.number, line.line)
             yield self._record(line.number, raw)
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
@@ -176,8 +176,8 @@ class RecordedRun:
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Iterate over all failures in order, including those of episodes that finished later."""
-        for line in codec.read_members(self._failures):
-            raw = codec.parsed(self._failures, line.number, line.line)
+        for line in json_lines.read_members(self._failures):
+            raw = json_lines.parsed(self._failures, line.number, line.line)
             yield self._failure(line.number, raw)
 
     def raw_record(self, episode: str) -> dict[str, Json]:
@@ -189,11 +189,11 @@ class RecordedRun:
         index = self.index
         # A finished episode first; its earlier failures are of no interest then.
         if entry := index.entry(episode):
-            record = codec.read_member(self._episodes, entry.number, entry.at)
+            record = json_lines.read_member(self._episodes, entry.number, entry.at)
             checked(self._episodes, entry.number, record)
             return record
         if place := index.failure(episode):
-            return codec.read_member(self._failures, *place)
+            return json_lines.read_member(self._failures, *place)
         raise UsageError(f"{self.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
@@ -215,7 +215,7 @@ class RecordedRun:
     def _record(self, number: int, raw: dict[str, Json]) -> EpisodeRecord:
         """Return the record of a line. Raises ``RecordingError`` for a damaged one."""
         record = checked(self._episodes, number, raw)
-        trajectory = codec.trajectory_in(self._episodes, number, record)
+        trajectory = json_lines.trajectory_in(self._episodes, number, record)
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
     def _failure(self, number: int, raw: JsonObject) -> FailedEpisode:
@@ -223,7 +223,7 @@ class RecordedRun:
         # A failure before the world was ready has no trajectory.
         trajectory = None
         if raw.get("trajectory") is not None:
-            trajectory = codec.trajectory_in(self._failures, number, raw)
+            trajectory = json_lines.trajectory_in(self._failures, number, raw)
         return FailedEpisode(
             str(raw.get("episode")),
             str(raw.get("reason", "")),
@@ -241,14 +241,14 @@ class RunFolder(RecordedRun):
     that were removed when the run was resumed.
     """
 
-    def __init__(self, path: Path, lines: codec.Appender) -> None:
+    def __init__(self, path: Path, lines: json_lines.Appender) -> None:
         super().__init__(path)
         self.notices: list[str] = []
         self._open = True
         self._is_new = False
         self._lines = lines
         self._listed = self.index
-        self._failed = codec.Appender(self._failures)
+        self._failed = json_lines.Appender(self._failures)
         # What a killed process left behind is cut off before anything is appended.
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.ends[file]):
@@ -288,7 +288,7 @@ class RunFolder(RecordedRun):
                         f"{configs.NAME}; give an empty or new folder"
                     )
                 # The lock is on the file of episodes, so that it ends with the process.
-                lines = codec.Appender(folder / EPISODES)
+                lines = json_lines.Appender(folder / EPISODES)
                 opened.callback(lines.close)
                 if not lines.lock():
                     owner = "(unknown)"
@@ -305,7 +305,9 @@ class RunFolder(RecordedRun):
                 replaced = _replaces(folder, prepared)
                 run = RunFolder(folder, lines)
             except OSError as error:
-                raise codec.unusable(folder, error, "give a writable folder") from error
+                raise json_lines.unusable(
+                    folder, error, "give a writable folder"
+                ) from error
             # Everything went well, so the files stay open and the lock stays held.
             opened.pop_all()
         run._is_new = is_new
@@ -372,7 +374,7 @@ class RunFolder(RecordedRun):
         number = len(self._listed) + 1
         self._lines.append(line.member)
         entry = Entry(name, dict(line.scores), line.ended, at, size, number)
-        self._listed.add(entry, line.member[-codec.FOOT_SIZE :])
+        self._listed.add(entry, line.member[-json_lines.FOOT_SIZE :])
 
     def close(self) -> None:
         """Sync all files and release the lock. May be called repeatedly."""
@@ -478,7 +480,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         new.mkdir(parents=True)
         configs.write_config(new, config)
         for name in (EPISODES, FAILURES):
-            with closing(codec.Appender(new / name)) as lines:
+            with closing(json_lines.Appender(new / name)) as lines:
                 for run in runs:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
@@ -492,7 +494,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         make_parent(out)
         new.replace(out)
     except OSError as error:
-        raise codec.unusable(out, error, "give a writable folder") from error
+        raise json_lines.unusable(out, error, "give a writable folder") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
     notices = [f"left out: {gap}" for gap in gaps or ()]
@@ -544,11 +546,11 @@ def _copied(
     if not path.is_file():
         return
     # A file may have been unzipped.
-    is_plain = codec.is_plain(path)
+    is_plain = json_lines.is_plain(path)
     if is_plain:
-        lines = codec.read_plain(path, [] if gaps is None else gaps)
+        lines = json_lines.read_plain(path, [] if gaps is None else gaps)
     else:
-        lines = codec.read_members(path, gaps=gaps)
+        lines = json_lines.read_members(path, gaps=gaps)
     with path.open("rb") as file:
         for line in lines:
             # Only episodes are counted and compared; failures are copied.
@@ -556,7 +558,7 @@ def _copied(
                 try:
                     episode = entry_of(path, line).episode_id
                     if episode in owners and gaps is not None:
-                        raise codec.corrupt(
+                        raise json_lines.corrupt(
                             path,
                             line.number,
                             f"duplicate of episode {episode!r}",
@@ -572,7 +574,7 @@ def _copied(
                 owners[episode] = path.parent
             # Plain lines are compressed; compressed ones are copied byte by byte.
             if is_plain:
-                yield codec.member(line.line)
+                yield json_lines.member(line.line)
             else:
                 file.seek(line.at)
                 yield file.read(line.size)
@@ -606,20 +608,20 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     try:
         # Records are copied before the file without them replaces the old one.
         with ExitStack() as opened:
-            lines = codec.Appender(path / EPISODES)
+            lines = json_lines.Appender(path / EPISODES)
             opened.callback(lines.close)
             if not lines.lock():
                 raise RecordingError(f"{path}: a process is writing to this run folder")
-            dropped = codec.Appender(path / DROPPED)
+            dropped = json_lines.Appender(path / DROPPED)
             opened.callback(dropped.close)
             for file in (EPISODES, FAILURES):
                 removed += _move(path / file, names, dropped)
     except OSError as error:
-        raise codec.unusable(path, error, "give a writable folder") from error
+        raise json_lines.unusable(path, error, "give a writable folder") from error
     return removed
 
 
-def _move(path: Path, names: Collection[str], dropped: codec.Appender) -> int:
+def _move(path: Path, names: Collection[str], dropped: json_lines.Appender) -> int:
     """Move the records of these episodes to another file, and return how many there were.
 
     They are appended to ``dropped`` before the file without them replaces the old one, so
@@ -630,11 +632,11 @@ def _move(path: Path, names: Collection[str], dropped: codec.Appender) -> int:
     new = path.with_name(f".{path.name}.new")
     removed = 0
     with path.open("rb") as source, new.open("wb") as target:
-        for line in codec.read_members(path):
+        for line in json_lines.read_members(path):
             # Byte by byte, so that records stay as they were written.
             source.seek(line.at)
             raw = source.read(line.size)
-            record = codec.parsed(path, line.number, line.line)
+            record = json_lines.parsed(path, line.number, line.line)
             if record.get("episode") in names:
                 dropped.append(raw)
                 removed += 1

@@ -23,9 +23,9 @@ from pathlib import Path
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder, text_checksum
 from wayword.core.visible import single_line
-from wayword.runs.codec import read_members
 from wayword.runs.config import BATCHES
 from wayword.runs.index import EPISODES, FAILURES
+from wayword.runs.json_lines import read_members
 
 GROWING = (EPISODES, FAILURES)
 """Files that are uploaded in segments."""

@@ -43,8 +43,8 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.visible import single_line
 from wayword.metrics.intervals import mean_intervals
 from wayword.models.middleware.budget import Account
-from wayword.runs.codec import unusable, write_atomically
 from wayword.runs.diagnosis import replayed
+from wayword.runs.json_lines import unusable, write_atomically
 from wayword.runs.opening import dataset_of, open_models
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder

@@ -24,7 +24,7 @@ from wayword.core.errors import UsageError
 from wayword.core.files import text_checksum
 from wayword.metrics import accounting
 from wayword.metrics.intervals import Interval
-from wayword.runs.codec import unusable
+from wayword.runs.json_lines import unusable
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.settings import merge, parse

@@ -20,7 +20,7 @@ from wayword.core.errors import UsageError, install_command, suggest
 from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
 from wayword.core.visible import single_line
-from wayword.runs import codec
+from wayword.runs import json_lines
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
 from wayword.runs.record import DROPPED, RecordedRun
@@ -264,7 +264,7 @@ class TrackedProgress:
         described["settings"] = json.dumps(plan.settings, default=str)
         self._tracker = open_tracker(self._spec, name, described, self._notify, run_id)
         finished = (scores for _, scores in run.scores())
-        dropped = sum(1 for _ in codec.read_members(run.path / DROPPED))
+        dropped = sum(1 for _ in json_lines.read_members(run.path / DROPPED))
         self._means = Means(self._tracker, finished, dropped)
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:

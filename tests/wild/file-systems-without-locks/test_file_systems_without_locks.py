@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.runs.codec import Appender
+from wayword.runs.json_lines import Appender
 
 
 @pytest.mark.parametrize(

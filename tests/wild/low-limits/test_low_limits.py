@@ -13,7 +13,7 @@ import pytest
 from wayword.cli import _problem
 from wayword.core import limits
 from wayword.core.errors import UsageError
-from wayword.runs.codec import unusable
+from wayword.runs.json_lines import unusable
 
 COMMAND = "ulimit {limit} && exec {python} -m wayword run random --on houses --limit 1"
 

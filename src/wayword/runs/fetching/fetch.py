@@ -12,7 +12,6 @@ from pathlib import Path
 from wayword.core.errors import UsageError, WaywordError, remedy_of
 from wayword.core.files import find_any, make_parent, reading, sha256
 from wayword.runs.catalog import data_check
-from wayword.runs.codec import Appender
 from wayword.runs.fetching.download import (
     Expected,
     OnBytes,
@@ -23,6 +22,7 @@ from wayword.runs.fetching.download import (
 from wayword.runs.fetching.forms import FORMS
 from wayword.runs.fetching.table import Download, Published, Put, published
 from wayword.runs.fetching.unpack import unpack
+from wayword.runs.json_lines import Appender
 
 NOT_FETCHED = "not fetched"
 SCRATCH = ".fetch"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wayword.core.errors import UsageError, needing, suggest
 from wayword.core.files import make_parent
-from wayword.runs.codec import unusable
+from wayword.runs.json_lines import unusable
 from wayword.settings import checked_call
 from wayword.viewer.plots.charts import (
     draw_causes,

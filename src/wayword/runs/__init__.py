@@ -3,11 +3,13 @@
     calling results               runs from Python, and their results
     plan running active play      plans; running them; playing as a person
     opening verify                opening runs from elsewhere; verifying them
-    record codec config index     the run folder: records, encoding, run.json, index
+    record codec json_lines       the run folder: records, their encoding, files of lines
+    config index                  run.json, the index of records
     remote                        run folders in a store
     ray_engine                    runs on a Ray cluster
     reports sweep reproduce       tables, plots, published tables
-    export calls mcap forecast    training data, robot logs, cost estimates
+    export calls mcap             training data, robot logs
+    forecast rehearsal            cost estimates
     perceive tracking             descriptions of pictures, trackers
     catalog machine               lists and checks of data; checks of this machine
 

@@ -86,8 +86,10 @@ _NAME_LEAD = re.compile(
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
+_SIGN = "(?![❌✗✘🚫⛔])[←-⇿☀-➿⬀-⯿🀀-🫿]"
+"""A pictogram or an arrow that says nothing against the option next to it."""
 _HEAD_END = re.compile(
-    r"[,;:!?()#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->"
+    rf"[,;:!?()#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->|{_SIGN}"
     r"|\b(?:because|since|as|is|which|so|here|now|and|then|or)\b",
     re.I,
 )
@@ -98,7 +100,7 @@ _OR = (
 )
 """Words between two options of which either is meant, in the languages that models answer in."""
 _JOINER = re.compile(
-    rf"(?:[\s,;.!/&+|)\]>`'\"*→。，；、]|->|\d{{1,2}}[.)]\s|[(（](?=\s?{_OR})|{_OR}"
+    rf"(?:[\s,;.!/&+|)\]>`'\"*。，；、]|->|{_SIGN}|\d{{1,2}}[.)]\s|[(（](?=\s?{_OR})|{_OR}"
     r"|\b(?:and|then|next|finally|afterwards?|maybe|perhaps|und|dann|et|puis|luego|и|затем)\b"
     r"|然后|然後|接着|和|そして|그리고"
     r"|\W{0,8}\b(?:actually|wait|no|sorry|correction|scratch that|i mean)\b\W{0,8})*",
@@ -108,16 +110,19 @@ _JOINER = re.compile(
 _OR_ARGUMENT = re.compile(rf"[\s,;]*{_OR}\s*[\[(（]", re.I)
 """A second argument of a call: ``rotate[30] or [-30]``."""
 _NOT_ONE_NAME = re.compile(
-    rf"{_OR}|[/|&]|((?<![^\W_])(?:any|all|both|each|every|some|none|neither|nothing|nearest|closest"
-    r"|other|another|(?:any|every|some)thing|which(?:ever)?|whatever|one of|alle|beide|keine[rsn]?"
-    r"|tous|toutes|aucune?|todos|todas|ningun[oa])(?![^\W_]|-)|任[何意]|所有|全部)",
+    rf"{_OR}|[/|&?]|\s[-–—]\s|((?<![^\W_])(?:any|all|both|each|every|some|none|neither|nothing|nearest"
+    r"|closest|other|another|(?:any|every|some)thing|it|this|that|them|not|unknown|because|since"
+    r"|which(?:ever)?|whatever|one of|alle|beide|keine[rsn]?|tous|toutes|aucune?|todos|todas"
+    r"|ningun[oa])(?![^\W_]|-)|任[何意]|所有|全部)",
     re.I,
 )
 """Signs that the name of an object is two names, or (the group) that of no certain one; listed
 names may have them."""
 _EXCLUDED = re.compile(r"^\W*(?:not|never)\s+", re.I)
 _REPEATED = re.compile(
-    r"\W*(?:[x×]\s?)?(?:[2-9]|1\d|20)\s?(?:times|steps|x|×)?[^\w°]*$", re.I
+    r"\W*(?:twice|thrice|(?:two|three|four|five) (?:times|steps)"
+    r"|(?:[x×]\s?)?(?:[2-9]|1\d|20)\s?(?:times|steps|x|×)?)[^\w°]*$",
+    re.I,
 )
 """A count after an action: ``forward * 3``."""
 _NUMBERS = """zero zeroth 零 ⓪, one first 一 ①, two second 二 ②, three third 三 ③,
@@ -148,7 +153,8 @@ _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
 )
 _HEDGE = re.compile(
-    r"\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b", re.I
+    r"\s*(?:&|/(?!/))|\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b",
+    re.I,
 )
 _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
@@ -386,6 +392,8 @@ _ARGUMENT_LEAD = re.compile(
     re.I,
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
+_GLOSS = re.compile(r"^([^\W\d_]+)(?: [^\W\d_]+){0,2} ?\((\1[^()]*)\)?$", re.I)
+"""An ID in brackets after its name: ``the pot (pot_1)``."""
 _BETWEEN = re.compile(
     rf"\]\s*(?:(?:{_PLACING}|and)\s*)?\[|\)\s*(?:(?:{_PLACING}|and)\s*)?\("
 )
@@ -602,7 +610,8 @@ class Legal:
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
         plain = _trim(re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain))
         # The word as written, without a keyword, and without a remark in brackets.
-        for form in (word, plain, plain.partition("(")[0]):
+        before = plain.partition("(")[0]
+        for form in (word, plain, before, _GLOSS.sub(r"\2", plain)):
             matches = self._arguments.get(_letters(form), [])
             if word in matches:
                 return word
@@ -742,7 +751,7 @@ def _closing_bracket(text: str) -> int:
 def _letters(word: str) -> str:
     """Return a name without what parts its words: ``"Pot #1"`` and ``pot_1`` are ``pot1``, while
     ``-30`` keeps its sign."""
-    return re.sub(r"(?<=\w)-|[\s_#]+", "", word.lower())
+    return re.sub(rf"(?<=\w)-|[\s_#$@~]+|{_SIGN}", "", word.lower())
 
 
 def _snake(word: str) -> str:

@@ -24,6 +24,16 @@ def test_a_reply_inside_a_field_is_read(field: str) -> None:
     assert not isinstance(answer, ModelError)
 
 
+def test_an_error_inside_a_field_is_that_error() -> None:
+    """A function behind a gateway that does not unwrap what it returns."""
+    body = '{"error": {"message": "Too many requests"}}'
+    with serving(lambda *_: (200, {"statusCode": 429, "body": body})) as server:
+        error = send_request(server.address)
+    assert isinstance(error, ModelError)
+    assert (error.fatal, error.retryable) == (False, True)
+    assert "Too many requests" in str(error)
+
+
 OTHERS: dict[str, Any] = {
     "Ollama": {"model": "m", "message": {"content": "hi"}, "done_reason": "stop"},
     "Gemini": {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]},

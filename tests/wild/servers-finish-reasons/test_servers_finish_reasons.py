@@ -35,8 +35,9 @@ NAMES: dict[str, tuple[Any, ...]] = {
     "tool_calls": ("tool_calls", "tool_use", "function_call"),
     "content_filter": (
         *("content_filter", "SAFETY", "recitation", "PROHIBITED_CONTENT", "refusal"),
-        *("sensitive", "ERROR_TOXIC", "guardrail_intervened"),
+        *("sensitive", "ERROR_TOXIC", "guardrail_intervened", "content-filter"),
     ),
+    "error": ("error", "network_error", "FinishReason.MALFORMED_RESPONSE"),
     "": (None, "", 5),
     "pause_turn": ("pause_turn", "PAUSE_TURN"),
 }

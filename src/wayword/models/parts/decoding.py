@@ -468,7 +468,10 @@ def split_thought(text: str) -> tuple[str, str]:
 
 _TYPOGRAPHY: Mapping[int, str | int] = {
     # signs without a width: soft hyphens, marks of direction, joiners of words
-    **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"), ""),
+    **dict.fromkeys(
+        map(ord, "\u00ad\u200b\u200e\u200f\u202a\u202c\u2060\u2066\u2069\ufe0f\ufeff"),
+        "",
+    ),
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2212"), "-"),
     # full-width, small and vertical forms; those between sentences are text, also of a message, and
@@ -487,7 +490,7 @@ _MARKUP: Sequence[tuple[str, _Replacement]] = (
     (r"(?<!\\)\\([_*#~\[\]{}()<>-])", r"\1"),
     # HTML, of pages and gateways
     (
-        r"&(?:#x?[0-9a-f]{1,6}|lt|gt|amp|quot|apos|nbsp);",
+        r"&(?:#x?[0-9a-f]{1,6}|[a-z]{2,8});",
         lambda sign: unescape(sign[0]),
     ),
     (r"<br\s*/?>", "\n"),

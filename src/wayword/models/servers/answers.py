@@ -65,17 +65,23 @@ class Sample:
         return "".join([self.text, *map(str, self.calls)])
 
 
+_row = str.split
+"""The words of a table's row."""
 _FINISHES = {
-    "stop": "eos eos_token end_turn stop_sequence stop_token complete",
+    "stop": "eos eos_token end_turn stop_sequence stop_token complete completed",
     "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
         model_length model_context_window_exceeded error_limit time_limit token_limit
-        context_length""",
-    "tool_calls": "tool_use tool_call function_call function_calls",
+        context_length max-tokens""",
+    "tool_calls": "tool_use tool_call function_call function_calls tool-calls",
     "content_filter": """safety recitation prohibited_content refusal sensitive blocklist spii
-        image_safety model_armor error_toxic content_filtered guardrail_intervened""",
+        image_safety model_armor error_toxic content_filtered guardrail_intervened
+        content-filter""",
+    "error": """network_error insufficient_system_resource abort aborted
+        malformed_function_call unexpected_tool_call malformed_tool_use
+        malformed_model_output malformed_response""",
 }
-"""Finish reasons of the chat API -> those of others."""
-_FINISH = {name: ours for ours, names in _FINISHES.items() for name in names.split()}
+"""Finish reasons of the chat API, or ``error`` -> those of others."""
+_FINISH = {name: ours for ours, names in _FINISHES.items() for name in _row(names)}
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
@@ -91,9 +97,9 @@ def finish_of(choice: Mapping[str, Any]) -> str:
     return ""
 
 
-_REASONING = (
-    *("reasoning_content", "reasoning", "thinking", "thought", "thoughts"),
-    *("reasoning_text", "reasoning_details", "thinking_blocks"),
+_REASONING = _row(
+    """reasoning_content reasoning thinking thought thoughts reasoning_text reasoning_details
+    thinking_blocks thinking_content"""
 )
 """Fields of a message with its reasoning."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
@@ -231,13 +237,12 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
 
 _WRITTEN_BY_MODEL = ("completion", "output")
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
-_REUSED = (
-    *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
-    "prompt_cache_hit_tokens",
+_REUSED = _row(
+    "cached_tokens cache_read_input_tokens cache_read_tokens prompt_cache_hit_tokens"
 )
-_WRITTEN = (
-    *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
-    "cache_write_input_tokens",
+_WRITTEN = _row(
+    """cache_write_tokens cache_creation_input_tokens cache_creation_tokens
+    cache_write_input_tokens"""
 )
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
 _SHORT = "ephemeral_5m_input_tokens"

@@ -18,7 +18,7 @@ from urllib.parse import urlunsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import paired
-from wayword.core.model import Prompt, Usage, estimated_tokens
+from wayword.core.model import Prompt, Usage, estimated_tokens, user
 from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
@@ -161,8 +161,9 @@ class Connection:
         text = read_bytes.decode(errors="replace")
         refusal = read(response.status, reply_in(text) or text, ())
         is_missing = response.status in _MISSING_CODES or "not exist" in refusal.message
-        is_away = response.status in _AWAY_CODES | _WORKED_CODES
-        is_away = is_away or (refusal.kind == "overloaded" and not is_missing)
+        is_away = response.status in _AWAY_CODES | _WORKED_CODES or (
+            refusal.kind == "overloaded" and not is_missing
+        )
         kind = Missing if is_missing and not is_away else ModelError
         raise kind(
             f"{self.address} replied {response.status}: {refusal.message}",
@@ -235,9 +236,8 @@ class Connection:
         The comment above ``_LONG_PROMPT`` states the rule. Pictures count tokens of
         their own, so such prompts are never taken for shortened.
         """
-        messages = [] if isinstance(prompt, str) else prompt
-        characters = len(prompt) if isinstance(prompt, str) else 0
-        characters += sum(len(message.text) for message in messages)
+        messages = [user(prompt)] if isinstance(prompt, str) else prompt
+        characters = sum(len(message.text) for message in messages)
         if characters < _LONG_PROMPT or any(message.images for message in messages):
             return False
         longest, most = self._longest
@@ -307,10 +307,9 @@ class Connection:
 
         ``text`` is the reply, in which a wait may be stated.
         """
-        is_unreadable = status < 300 and refusal.kind == "unknown"
-        # A page of a server that has answered before: its address is right.
-        if status < 300 and refusal.kind == "wrong address" and self._has_answered:
-            is_unreadable = True
+        # The address of a server that has answered before is right.
+        is_doubted = refusal.kind == "wrong address" and self._has_answered
+        is_unreadable = status < 300 and (refusal.kind == "unknown" or is_doubted)
         line = f"{self.address} replied {status}: {refusal.message}"
         if is_unreadable:
             line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"

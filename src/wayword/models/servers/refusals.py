@@ -135,8 +135,7 @@ def _leaves(value: Json, name: str = "") -> Iterator[str]:
 
 def _message(error: Json, text: str) -> str:
     """Return the server's message on one line: the first two values with a usual name."""
-    leaves = [] if isinstance(error, str) else list(_leaves(error))
-    named = [leaf.partition("=") for leaf in leaves]
+    named = [leaf.partition("=") for leaf in _leaves(error)]
     values = [value for name, _, value in named if name in _table()["messages"]]
     line = " ".join("; ".join(values[:2]).split()) or " ".join(text.split())
     return redacted(line)[:_MOST_SHOWN].rstrip(".")
@@ -147,7 +146,7 @@ def _named(text: str, sent: Sequence[str]) -> list[str]:
     names = _table()["names"]
     places: dict[str, int] = {}
     for name in sent:
-        spelled = re.escape(name).replace("_", "_?")  # also ``reasoningEffort``
+        spelled = re.escape(name).replace("_", "[_ ]?")  # also ``reasoningEffort``
         pattern = names.get(name, rf"(?<![a-z0-9_]){spelled}(?![a-z0-9_])")
         if found := re.search(pattern, text, re.IGNORECASE):
             places[name] = found.start()

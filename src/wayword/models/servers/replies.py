@@ -28,7 +28,11 @@ def reply_in(text: str) -> Json:
     reply = _json_in(text)
     if field(reply, "choices"):
         return reply
-    inside = (each for each in _inside(reply) if field(each, "choices"))
+    inside = (
+        each
+        for each in _inside(reply)
+        if field(each, "choices") or field(each, "error")
+    )
     return next(inside, reply)
 
 
@@ -76,31 +80,19 @@ def _inside(reply: Json) -> Iterator[Json]:
         yield _json_in(value) if isinstance(value, str) else value
 
 
-# Finish reasons of an answer that the server could not end
-_FAILED = frozenset(
-    {
-        *("error", "network_error", "insufficient_system_resource", "abort", "aborted"),
-        *("malformed_function_call", "unexpected_tool_call"),
-        *("malformed_tool_use", "malformed_model_output"),
-    }
-)
-
-
 def error_in(reply: Json, status: int) -> Json:
     """Return the error in a reply, None if it is an answer.
 
     Routers send errors with the status 200, or inside a choice; some only as the finish
     reason of their own server.
     """
-    if status >= 300:
-        return reply
-    if not isinstance(reply, dict):
+    if status >= 300 or not isinstance(reply, dict):
         return reply
     first = next(iter(as_list(reply.get("choices"))), None)
     if not isinstance(first, dict):
         return reply.get("error") or reply
-    native = str(first.get("native_finish_reason")).lower()
-    failed = not _FAILED.isdisjoint([answers.finish_of(first), native])
+    native = {"finish_reason": first.get("native_finish_reason")}
+    failed = "error" in map(answers.finish_of, (first, native))
     # An empty message for which the server counts no token: the model did not answer.
     if mapping(reply, "usage").get("total_tokens") == 0:
         message = mapping(first, "message") or mapping(first, "delta")

@@ -10,21 +10,40 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-_DURATION = r"((?:\d[\d.]*\s?(?:ms|h|m|s|d)[a-z]*\s?(?:and )?)+)"
+_UNIT = (
+    r"(?:(?:milli|month|min|sec|hour|hr|day|week)[a-z]*|ms(?:ecs?)?|[smhdw])(?![a-z])"
+)
+_DURATION = (
+    rf"(?:about |approximately |at least )?((?:\d[\d.]*\s?{_UNIT}\s?(?:and )?)+)"
+)
 _WAITS = {
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?"
     rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
-    r"(?:reset|available)s?(?: again)? at\W{0,4}(\d{4}-[\d-]+[T ][\d:.]+(?:Z|[-+][\d:]+)?)": "",
-    r"(?:retry.?after(?:.seconds)?|estimated_time)['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "",
+    r"(?:reset|available)s?(?: again)?[ _](?:at|time)\W{0,4}"
+    r"(\d{4}-[\d-]+[T ][\d:.]+(?:Z|[-+][\d:]+)?|\d{10,13}\b)": "",
+    r"(?:(?:retry.?after|resets?.(?:in|after))(?:.?seconds)?|estimated_time)"
+    r"['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "",
     r"retry.?after.?ms['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "ms",
 }
 """Waits in the text of an error, and the unit of those that have it in their name: ``try again in
-1m2.5s``, ``"retryDelay": "5s"``, ``"retryAfterMs": 500``."""
+1m2.5s``, ``"retryDelay": "5s"``, ``"resets_in_seconds": 60``, ``"retryAfterMs": 500``."""
 _LIMIT_IN_TEXT = re.compile(
     r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
 )
 """A header of a limit that a router repeats in the text of its error."""
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_REACHED = re.compile(r"\b(?:r|remaining)=0[;,]\s?(?:t|reset)=(\d+)")
+"""A limit of the header ``RateLimit`` that is reached; it may list several."""
+_SECONDS = {
+    "milli": 0.001,
+    "ms": 0.001,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+    "mo": 2592000.0,
+}
+"""The seconds of a unit by its beginning; a month has 30 days."""
 _MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
 
 
@@ -40,10 +59,10 @@ def retry_after(
     if now is None:
         # By the server's clock, from which this machine's may differ.
         now = _moment(fields.get("date", "")) or time.time()
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        wait = _wait(fields.get(name, ""), now, unit)
-        if wait is not None:
-            return wait
+    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "")):
+        seconds = _wait(fields.get(name, "") + unit, now)
+        if seconds is not None:
+            return seconds
     waits = []
     for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)
@@ -53,23 +72,21 @@ def retry_after(
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
-        left = fields.get(name.replace("reset", "remaining"), "")
-        if is_reset and re.fullmatch(r"0[.0]*", left):
+        left = fields.get(re.sub("reset(?:-after)?", "remaining", name), "")
+        if is_reset and re.fullmatch("0[0., ]*", left):
             waits.append(value)
-    limits = fields.get("ratelimit", "")
-    if re.search(r"\b(?:r|remaining)=0\b", limits):
-        waits += re.findall(r"\b(?:t|reset)=(\d+)", limits)
-    seconds = (_wait(wait, now) for wait in waits)
-    return max(filter(None, seconds), default=None)
+    waits += _REACHED.findall(fields.get("ratelimit", ""))
+    return max(filter(None, (_wait(wait, now) for wait in waits)), default=None)
 
 
-def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
+def _wait(text: str, now: float) -> float | None:
     """Return the seconds of a wait; None for texts that state none.
 
     ``7``, ``1m2.5s``, or a moment as a date or as a time since 1970.
     """
     with suppress(ValueError):
-        seconds = float(text) * unit
+        # Gateways repeat a header: "30, 30".
+        seconds = max(map(float, text.split(",")))
         if seconds > 1000 * _MOMENT:
             seconds /= 1000
         if seconds > _MOMENT:
@@ -77,8 +94,8 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
         return seconds if 0 <= seconds < math.inf else None
     if (moment := _moment(text)) is not None:
         return max(0.0, moment - now)
-    parts = re.findall(r"([\d.]*\d)\s?(ms|h|m|s|d)", text, re.IGNORECASE)
-    return sum(float(amount) * _SECONDS[part.lower()] for amount, part in parts) or None
+    parts = re.findall(r"([\d.]*\d)\s?(milli|ms|mo|[smhdw])", text.lower())
+    return sum(float(amount) * _SECONDS[part] for amount, part in parts) or None
 
 
 def _moment(text: str) -> float | None:

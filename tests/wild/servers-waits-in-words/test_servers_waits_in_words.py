@@ -1,0 +1,50 @@
+"""Waits in words, in lists and in fields of other names."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.models.servers.waits import retry_after
+
+NOW = 1_767_225_600  # 2026-01-01 in seconds since 1970
+DAY = 86400.0
+TEXTS = {
+    "retry in 500 milliseconds": 0.5,
+    "Please retry after 1 millisecond.": 0.001,
+    "retry in 510.79ms": 0.51079,
+    "try again in 20 mins": 1200.0,
+    "try again in 2 hrs and 5 secs": 7205.0,
+    "Please try again in 3 months": 90 * DAY,
+    "retry after 1 month": 30 * DAY,
+    "your quota resets in 2 weeks": 14 * DAY,
+    "try again in about 5 minutes": 300.0,
+    "try again in ~12s": 12.0,
+    "Please try again in approximately 25 seconds.": 25.0,
+    "Please wait at least 12 seconds": 12.0,
+    '{"resets_at": 1767225660, "resets_in_seconds": 60}': 60.0,
+    '{"resets_in_seconds": 3600}': 3600.0,
+    '{"reset_time": "2026-01-01T01:00:00Z"}': 3600.0,
+    '{"retryAfterSeconds": 12}': 12.0,
+    # No wait: a number of other things
+    "wait for 5 models to load": None,
+    "try again in 3 more steps": None,
+}
+HEADERS: tuple[tuple[dict[str, str], float | None], ...] = (
+    ({"retry-after": "30, 30"}, 30.0),
+    ({"x-ratelimit-reset": "30, 60", "x-ratelimit-remaining": "0, 0"}, 60.0),
+    ({"x-ratelimit-reset-after": "1.5", "x-ratelimit-remaining": "0"}, 1.5),
+    ({"x-ratelimit-reset-after": "1.5", "x-ratelimit-remaining": "2"}, None),
+    ({"ratelimit": '"burst";r=0;t=5, "daily";r=50;t=36000'}, 5.0),
+    ({"ratelimit": '"burst";r=2;t=5, "daily";r=0;t=36000'}, 36000.0),
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_wait_in_words(text: str) -> None:
+    seconds = TEXTS[text]
+    assert retry_after({}, text, NOW) == (seconds and pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(("headers", "seconds"), HEADERS)
+def test_a_wait_in_headers(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=NOW) == seconds

@@ -95,7 +95,8 @@ def table(
             cluster,
             preset,
             theirs,
-        )
+        ),
+        nl=form != "csv",  # to some readers a blank line is another row
     )
 
 
@@ -272,7 +273,8 @@ def compare(
     from wayword.runs import reports
     from wayword.runs.results import metric_names
 
-    _print_written(reports.compare(runs, form, metric_names(metrics), cluster, data))
+    compared = reports.compare(runs, form, metric_names(metrics), cluster, data)
+    _print_written(compared, form)
 
 
 def tours(
@@ -302,7 +304,8 @@ def tours(
     from wayword.runs.results import metric_names
     from wayword.runs.tours import report
 
-    _print_written(report(run, other, metric_names(metrics), form, data, trusted or ()))
+    compared = report(run, other, metric_names(metrics), form, data, trusted or ())
+    _print_written(compared, form)
 
 
 def score(
@@ -340,7 +343,7 @@ def score(
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
         scored = reports.score(file, plan, form, per_episode, cluster, wide)
-    _print_written(scored)
+    _print_written(scored, form)
 
 
 def power(
@@ -370,9 +373,9 @@ def power(
     show.echo(report(on, difference, runs or [Path("runs")], data))
 
 
-def _print_written(written: Report) -> None:
+def _print_written(written: Report, form: str) -> None:
     """Print a text and its notices."""
-    show.echo(written.text)
+    show.echo(written.text, nl=form != "csv")
     show.notice(*written.notices)
 
 

@@ -7,6 +7,7 @@ are converted to its field types.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass
@@ -151,7 +152,7 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
                 f"{owner}{key} must be a number, got {value}"
             )  # pydantic reads 1 or 0
     try:
-        return type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
+        made = type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
     except ValidationError as error:
         first, *others = error.errors()
         if first["type"] == "missing":
@@ -169,6 +170,14 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         raise UsageError(
             f"{owner}{key} must be {' or '.join(expected)}, got {value}"
         ) from None
+    # A shell expands the home folder in few places; a folder "~" is never meant.
+    for key, given in values.items():
+        if str(given).startswith("~"):
+            value = getattr(made, key)
+            if isinstance(value, Path) or key in file_fields(cls):
+                home = type(value)(os.path.expanduser(value))
+                object.__setattr__(made, key, home)
+    return made
 
 
 _TYPES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -71,6 +72,10 @@ HELP_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """Command -> sections of its help, each with the names of its options; others come last."""
 
 
+_HOME = re.compile(r"^(--[a-z-]+=|)~(?=/|$)")
+"""The home folder at the start of an argument, or of an option's value."""
+
+
 class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
@@ -80,6 +85,9 @@ class StrictCommand(TyperCommand):
         Raises ``UsageError`` for a repeated option that takes one value: Click keeps
         the last one in silence.
         """
+        # A shell leaves the home folder behind "=" to the program.
+        home = os.path.expanduser("~")
+        args = [_HOME.sub(lambda start: start[1] + home, each) for each in args]
         # The options in the order in which they were typed
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:

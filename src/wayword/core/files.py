@@ -27,11 +27,18 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
 
 
+def folder_of(variable: str) -> Path | None:
+    """Return the folder that an environment variable names; None if it is not set."""
+    named = os.environ.get(variable)
+    # Files of settings leave the home folder, ``~``, to the program.
+    return Path(os.path.expanduser(named)) if named else None
+
+
 def cache_folder() -> Path:
     """Return ``$WAYWORD_CACHE``, else the user's cache folder. All its content can be rebuilt."""
     # The project's own variable first, then the convention of desktops.
-    if named := os.environ.get("WAYWORD_CACHE"):
-        return Path(named)
+    if named := folder_of("WAYWORD_CACHE"):
+        return named
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "wayword"
     try:

@@ -10,14 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from wayword.core.errors import UsageError, install_command
-from wayword.core.files import cache_folder
+from wayword.core.files import cache_folder, folder_of
 
 
 def data_folder(named: Path | None) -> Path | None:
     """``--data``, else ``$WAYWORD_DATA``, else the user's data folder; None if there is none."""
-    variable = os.environ.get("WAYWORD_DATA")
-    if named is not None or variable:
-        folder = Path(variable or "") if named is None else named
+    folder = named or folder_of("WAYWORD_DATA")
+    if folder is not None:
         if not folder.is_dir():
             source = "WAYWORD_DATA=" if named is None else "--data "
             raise UsageError(f"{source}{folder}: no such folder")

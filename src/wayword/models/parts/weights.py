@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import cache_folder, make_parent, sha256
+from wayword.core.files import cache_folder, folder_of, make_parent, sha256
 
 
 def weights_folder() -> Path:
     """Return ``$WAYWORD_MODELS``, by default ``models`` in the user's data folder."""
-    if named := os.environ.get("WAYWORD_MODELS"):
-        return Path(named)
+    if named := folder_of("WAYWORD_MODELS"):
+        return named
     import platformdirs
 
     try:

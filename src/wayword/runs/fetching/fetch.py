@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wayword.core.errors import UsageError, WaywordError, remedy_of
-from wayword.core.files import find_any, make_parent, reading, sha256
+from wayword.core.files import find_any, folder_of, make_parent, reading, sha256
 from wayword.runs.catalog import data_check
 from wayword.runs.fetching.download import (
     Expected,
@@ -261,11 +261,8 @@ def _described(each: Download) -> str:
 
 def _chosen_folder(named: Path | None) -> Path:
     """The data folder, which need not exist. Raises ``UsageError`` where the user has none."""
-    variable = os.environ.get("WAYWORD_DATA")
-    if named is not None:
-        return named
-    if variable:
-        return Path(variable)
+    if folder := named or folder_of("WAYWORD_DATA"):
+        return folder
     from platformdirs import user_data_path
 
     try:

@@ -27,4 +27,4 @@ def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(
     }
     for phase, file in expected.items():
         assert str(SOURCE / file) in found[phase], phase
-    assert len(found["view"]) <= 20, "a page is rendered from its document alone"
+    assert len(found["view"]) <= 21, "a page is rendered from its document alone"

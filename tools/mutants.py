@@ -311,7 +311,7 @@ MUTANTS = (
            "before if now is None else before.higher(now)",
            "now",
            "runs/test_money.py::test_prices_that_fall_between_sessions_are_named_and_the_higher_ones_count"),
-    Mutant("models/middleware/budget.py", "last_tenth = (1.0 - _CONFIDENCE)",
+    Mutant("models/middleware/need.py", "last_tenth = (1.0 - _CONFIDENCE)",
            "last_tenth = _CONFIDENCE", "models/test_accounts.py"),
     Mutant("runs/ray_engine.py",
            "                self.end(False, meter)\n",

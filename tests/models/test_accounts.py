@@ -16,12 +16,12 @@ from wayword.models.middleware.budget import (
     EPISODE,
     Account,
     Call,
-    Meter,
     PaidModel,
     rough_tokens,
     sending,
 )
 from wayword.models.middleware.ledger import LedgerRow, Totals
+from wayword.models.middleware.need import Meter
 from wayword.models.middleware.prices import Price
 from wayword.models.scripted import ScriptedModel
 

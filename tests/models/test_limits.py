@@ -122,7 +122,7 @@ class Metered(Model):
 def test_as_many_calls_are_made_at_once_as_the_rest_covers(
     left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "_SPREAD", 0.0)  # all cost the same
+    monkeypatch.setattr(budget, "SPREAD", 0.0)  # all cost the same
     inner = Metered()
     account = Account(max_tokens=10 * (1 + left) + 5)
     model = PaidModel(inner, account)

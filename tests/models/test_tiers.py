@@ -12,7 +12,8 @@ from helpers.loopback import chat, refusal, serving
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Sampling, Usage, system, user
 from wayword.models.middleware.budget import EPISODE as CURRENT
-from wayword.models.middleware.budget import Account, Meter
+from wayword.models.middleware.budget import Account
+from wayword.models.middleware.need import Meter
 from wayword.models.middleware.prices import Price
 from wayword.models.middleware.rate import RetryingModel, RetryPolicy
 from wayword.models.openai import OpenAIModel

@@ -14,8 +14,9 @@ import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
-from wayword.models.middleware.budget import Call, Meter
+from wayword.models.middleware.budget import Call
 from wayword.models.middleware.ledger import LedgerRow
+from wayword.models.middleware.need import Meter
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
 from wayword.runs.active import Reporter
 from wayword.runs.config import billed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         run(plan)
     return folder
+
+
+def test_a_run_that_is_named_twice_is_no_second_seed(runs: Path) -> None:
+    named = [
+        runs / "seeds",
+        runs / "seeds" / "1",
+        Path(os.path.relpath(runs / "short")),
+    ]
+    rows = json.loads(table([*named, runs / "short"], "json", pool=True))["rows"]
+    assert [row.get("runs", 1) for row in rows] == [3, 1]
 
 
 def test_a_row_for_each_scene_or_length(runs: Path) -> None:

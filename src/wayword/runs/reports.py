@@ -606,7 +606,8 @@ def run_folders(paths: Sequence[Path | str]) -> list[Path]:
         if not inside:
             raise RecordingError(f"{path}: not a run folder, and contains none")
         folders += inside
-    return folders
+    # Overlapping folders name a run twice, which is no second seed of it.
+    return list({os.path.abspath(folder): folder for folder in folders}.values())
 
 
 # Kinds of metrics that count or measure something.

@@ -104,6 +104,21 @@ def test_a_table_with_decimal_commas_is_read(separator: str, tmp_path: Path) -> 
     assert points(write(tmp_path / "a.csv", rows, f"step{separator}reward")) == UP
 
 
+def test_the_steps_of_each_episode_count_nothing(tmp_path: Path) -> None:
+    rows = [(n, length, 0.5) for n, length in enumerate([9, 30, 12, 30, 30, 7, 18], 1)]
+    path = write(tmp_path / "a.csv", rows, "episode,steps,reward")
+    assert drawn(path)[0].get_xlabel() == "Episode"
+    assert [step for step, _ in points(path)] == [1, 2, 3, 4, 5, 6, 7]
+    path = write(tmp_path / "b.csv", [row[1:] for row in rows], "steps,reward")
+    assert drawn(path)[0].get_xlabel() == "Line"
+
+
+def test_a_column_without_numbers_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", [(1, "n/a")])
+    with pytest.raises(DataError, match="column 'reward': has no number"):
+        drawn(path)
+
+
 def test_successes_may_be_true_and_false(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", [(1, True), (2, False)], "step,success")
     assert points(path) == [(1, 1.0), (2, 0.0)]

@@ -36,6 +36,10 @@ STEPS = (
     "timesteps",
     "num_timesteps",
     "episode",
+    "env_step",
+    "env_steps",
+    "timesteps_total",
+    "training_iteration",
     "iteration",
     "epoch",
 )
@@ -226,17 +230,14 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
 def _read(path: Path, wanted: str) -> TrainingLog:
     """Read a training log. Raises ``DataError`` for a file without the columns.
 
-    Rows without a number in the column of results are skipped. Without a column of steps, the
-    number of the row, from 1, is the step; in a column of steps, no such row may lack its number.
+    Rows without a number in the column of results are skipped. Without a column of steps that
+    counts, the number of the row, from 1, is the step; no such row may lack its number.
     """
     file = _file_of(path)
     rows = _rows_of(file)
     columns: dict[str, None] = {}
     for row in rows:
         columns.update(dict.fromkeys(row))
-    # Without a column that counts, lines are steps.
-    plain = {_plain(key): key for key in reversed(columns)}
-    counts = next((plain[key] for key in STEPS if key in plain), "")
     metric = wanted or next((key for key in VALUES if key in columns), "")
     if metric not in columns:
         options = [key for key in columns if _plain(key) not in STEPS]
@@ -244,18 +245,24 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         if wanted:
             problem = f"no column {metric!r}"
         raise DataError(file, "", problem, f"--metric: {suggest(metric, options)}")
-    steps = []
-    values = []
-    for number, row in enumerate(rows, 1):
-        value = _number(row.get(metric))
-        if value is not None:  # a log has lines of other measures
-            step = _number(row.get(counts)) if counts else float(number)
-            steps.append(step)
-            values.append(value)
-    if None in steps or not values:
-        raise DataError(file, f"column {counts!r}", "has no number in some row")
-    at = np.array(steps, float)
-    numbers = np.array(values)
+    # A log has lines of other measures.
+    values = [_number(row.get(metric)) for row in rows]
+    measured = [n for n, value in enumerate(values) if value is not None]
+    if not measured:
+        raise DataError(file, f"column {metric!r}", "has no number")
+    # Without a column that counts, lines are steps.
+    counts = "line"
+    at = np.array(measured, float) + 1
+    plain = {_plain(key): key for key in reversed(columns)}
+    for column in (plain[key] for key in STEPS if key in plain):
+        steps = np.array([_number(rows[n].get(column)) for n in measured], float)
+        if np.isnan(steps).any():
+            raise DataError(file, f"column {column!r}", "has no number in some row")
+        if _counts(steps):
+            counts = column
+            at = steps
+            break
+    numbers = np.array([values[n] for n in measured], float)
     if (np.diff(at) < 0).all():  # the newest first
         at = at[::-1]
         numbers = numbers[::-1]
@@ -276,9 +283,16 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         steps=unique,
         values=means,
         metric=metric,
-        counts=counts or "line",
+        counts=counts,
         replaced=int((~kept).sum()),
     )
+
+
+def _counts(steps: Floats) -> bool:
+    """True for a column that rises or falls; the steps of each episode do neither."""
+    changes = np.sign(np.diff(steps))
+    falls, rises = sorted([(changes < 0).sum(), (changes > 0).sum()])
+    return len(steps) == 1 or 0 < rises >= 3 * falls
 
 
 def _plain(column: str) -> str:

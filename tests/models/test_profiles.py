@@ -352,7 +352,7 @@ def test_a_users_own_field_that_is_refused_names_the_way_out() -> None:
         ("mistralai/Mistral-Small-3.2", 131072),
         ("google/gemma-3-27b-it", 131072),
         ("deepseek-ai/DeepSeek-V3", 65536),
-        ("zai-org/GLM-4.6", 131072),
+        ("zai-org/GLM-4.6", 131072 - 8192),
         ("moonshotai/Kimi-K2", 131072),
         ("never-heard-of", 32768),
     ],

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import ssl
+import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -267,6 +268,9 @@ class Connection:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the reply is larger than {size}; lower the agent's max_tokens"
             raise ModelError(line, billed=self._estimate(request))
+        # A gateway may drop the header that says so.
+        with suppress(zlib.error):
+            read_bytes = zlib.decompressobj(47).decompress(read_bytes, MOST_BYTES)
         text = read_bytes.decode(json.detect_encoding(read_bytes), errors="replace")
         return self._read(status, response.headers, text, request)
 

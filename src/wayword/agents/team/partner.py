@@ -32,7 +32,7 @@ VERBS = (
     "chat",
     "stop",
 )
-MOST_TRIES = 3  # attempts to get one object
+MOST_TRIES = 3  # attempts to take or put one object, and rounds of retries or requests
 IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
 MOST_SILENT_TURNS = 20  # turns without a message after which it stops waiting
 
@@ -523,42 +523,51 @@ class Partner:
         if self._queue:
             return self._queue.pop(0)
         # With a free hand, fetch what was claimed.
-        if len(holding) < self._hand_count:
+        hands_full = len(holding) >= self._hand_count
+        if not hands_full:
             for name in self._own_claims():
-                grab = Action("go_grab", (name,))
+                # Held already, but not yet at its place
                 if name in holding:
                     continue
                 if self._failures[name] >= MOST_TRIES:
                     self._give_up(name)
                 elif self.knowledge.is_firsthand(name):
+                    grab = Action("go_grab", (name,))
+                    # A blocked one stays claimed: the next claim comes first.
                     if grab not in self._blocked:
                         return grab
                 elif action := self._look_for(name):
                     return action
+                # Blocked ways are tried again later (``_finish``) and may lead to this object.
                 elif not self._blocked:
                     self._give_up(name)
-        hands_full = len(holding) >= self._hand_count
-        is_missing = any(status.missing_counts)
-        # Bring if the hands are full or nothing more is to be found.
+        # Objects that are neither placed, claimed nor held
+        more_needed = any(status.missing_counts)
         # Called only where its action is returned, as it queues what follows that action.
-        if hands_full or not is_missing:
+        if hands_full or not more_needed:
             bring = self._bring(status, holding)
             if bring is not None:
                 return bring
-        # Goal places of held objects that the actor knows from messages alone
-        unseen_goals = (
-            self._wants[status.want_of[name]].places
-            and not self.knowledge.is_firsthand(status.destination(name))
-            for name in holding
-            if name in status.want_of
+        # Goal places that only others have seen are looked for where others have searched.
+        also_searched_rooms = bool(self._blocked) or self._has_unseen_goal(
+            status, holding
         )
-        # Goal places that only others have seen must be found, too.
-        retry = bool(self._blocked) or any(unseen_goals)
-        if is_missing or retry:
-            search = self._search(space, retry)
+        if more_needed or also_searched_rooms:
+            search = self._search(space, also_searched_rooms)
             if search is not None:
                 return search
         return self._bring(status, holding) or self._finish(status)
+
+    def _has_unseen_goal(self, status: WantStatus, holding: list[str]) -> bool:
+        """True if the actor knows the goal place of a held object from messages at most."""
+        for name in holding:
+            number = status.want_of.get(name)
+            # Objects that must only be held have no place.
+            if number is None or not self._wants[number].places:
+                continue
+            if not self.knowledge.is_firsthand(status.targets[number]):
+                return True
+        return False
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
         """Return the next action that brings a held object to its place.
@@ -612,11 +621,11 @@ class Partner:
             self._failures[name] = MOST_TRIES
             self._say(messages.GivingUp(name), urgent=True)
 
-    def _search(self, space: ActionSpace, retry: bool) -> Action | None:
+    def _search(self, space: ActionSpace, also_searched_rooms: bool) -> Action | None:
         """Return the next action of the search: look around a room, or into a container.
 
-        With ``retry`` also where others have searched. None if everything has been
-        searched.
+        Rooms that others have searched are skipped, unless ``also_searched_rooms``. None
+        if everything has been searched.
         """
         knowledge = self.knowledge
         rooms = [
@@ -640,8 +649,8 @@ class Partner:
         for room in rooms_in_order:
             explore = Action("go_explore", (room,))
             is_searched = room in knowledge.searched_rooms
-            # Rooms that others have searched are skipped until a retry.
-            if room not in knowledge.viewed_rooms and (retry or not is_searched):
+            must_view = also_searched_rooms or not is_searched
+            if room not in knowledge.viewed_rooms and must_view:
                 if explore not in self._blocked:
                     return explore
             elif not is_searched:

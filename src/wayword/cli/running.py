@@ -471,21 +471,23 @@ def carry_out(
 ) -> RunResult:
     """Run a plan with a progress bar, print its notices, and return the result.
 
-    ``slow`` as in ``show.progress``. The bar is hidden if a person plays at the
-    terminal.
+    ``track`` names a tracker that logs the run, as ``--track``. ``slow`` prints "reading
+    the data" after a delay, and the first progress cancels it; None: one is made here.
+    The bar is hidden if a person plays or answers.
     """
     from wayword.runs.opening import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
-    # a progress bar would interfere with the person's input
+    # A progress bar would interfere with the person's input. The plan decides: ``person`` is also
+    # None for the one at the terminal.
     hidden = takes_a_person(plan)
     with (
         show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden, slow) as bar,
         tracked(track, plan, bar, show.notice) as progress,
     ):
-        # Notices come after the bar, which would overwrite them.
         result = run_plan(plan, progress, person)
+    # After the bar, which would overwrite them
     print_notices(result)
     return result
 

@@ -462,15 +462,16 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
 
 
 def http_server(app: Any, host: str, port: int, token: str = "") -> Any:
-    """A web server that is ready to run, with the protocol at ``/mcp``. Raises ``UsageError`` for a
-    public address without a token."""
+    """Return a web server with the protocol at ``/mcp``, not yet bound to its port. Raises
+    ``UsageError`` for a public address without a token."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     from wayword.envs.access import Access, AccessCheck, EitherSlash, check_host
 
     check_host(host, token)
-    # AccessCheck checks hosts and origins, and lets clients with a token use any name of the host.
+    # The SDK's check would refuse this machine's other names, which clients with a token may use;
+    # ``AccessCheck`` replaces it.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     pages = app.streamable_http_app(transport_security=unchecked)
     pages.add_middleware(EitherSlash)

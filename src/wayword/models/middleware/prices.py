@@ -59,8 +59,10 @@ class Price:
     batch: Share | None = None
 
     def of(self, usage: Usage) -> float:
-        """Return the dollars of a usage; an estimated one is priced at the dearer rate."""
+        """Return the dollars of a usage; the prompt of an estimated one is priced at the dearer of
+        ``input`` and ``write``."""
         fresh = self.input
+        # Only a stated ``write`` means that writes are billed; see the class.
         if usage.estimated and self.write is not None:
             fresh = max(self.input, self.write)
         total = (

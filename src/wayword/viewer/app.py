@@ -18,7 +18,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from shlex import quote as quoted
 from threading import Thread
@@ -443,16 +443,19 @@ def _events(
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Return the error page for a missing item, an unreadable one or a defect.
+    """Return the error page for a refused request, a missing item, an unreadable one or a defect.
 
     Of a defect only the class is shown: its message may have contents of files.
     """
     if isinstance(error, BadRequest):
+        # A script reads it, not a person.
         return PlainTextResponse(str(error), error.status)
+    # It names something that does not exist.
     if isinstance(error, UsageError):
         return _notice("Not found", str(error), 404)
     if isinstance(error, WaywordError):
         return _notice("Cannot be shown", str(error), 422)
+    # Registered for 404 alone, see ``application``
     if isinstance(error, HTTPException):
         return _notice("Not found", "no such page", 404)
     reason = f"{type(error).__name__}: the viewer could not render this page"
@@ -637,7 +640,7 @@ class Guard:
     """ASGI middleware that lets only authorized requests pass, and hardens the responses.
 
     ``token`` is empty on loopback, where the checks of host and origin are enough. The
-    comment above states the three checks.
+    comment at ``COOKIE`` states the three checks.
     """
 
     def __init__(self, app: ASGIApp, host: str, token: str) -> None:
@@ -653,9 +656,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refused(HTTPConnection(scope))
-        if refused is not None:
-            await refused(scope, receive, send)
+        answer = self._answer_instead(HTTPConnection(scope))
+        if answer is not None:
+            await answer(scope, receive, send)
             return
 
         async def hardened(message: Message) -> None:
@@ -665,7 +668,7 @@ class Guard:
 
         await self._app(scope, receive, hardened)
 
-    def _refused(self, request: HTTPConnection) -> Response | None:
+    def _answer_instead(self, request: HTTPConnection) -> Response | None:
         """Return the response that replaces a request's own, or None to let it pass.
 
         Either a refusal (401, 403 or 404) or, for a token in the address, a redirect to
@@ -676,20 +679,11 @@ class Guard:
             # as the address of a redirect, this would be another server
             return PlainTextResponse("no such page", 404)
         host = request.headers.get("host", "")
-        origin = request.headers.get("origin")
-        if host.startswith("["):
-            name = host.partition("]")[0] + "]"
-        else:
-            name = host.partition(":")[0]
-        address = name.strip("[]")
-        accepted = name in self._names or is_loopback(address)
-        # Off loopback any numeric address will do: unlike a name, it cannot be rebound.
-        with suppress(ValueError):
-            accepted |= bool(self._token and ipaddress.ip_address(address))
-        if not accepted:
+        if not self._accepts(_host_name(host)):
             return PlainTextResponse(
                 "this server only answers requests to its own host name", 403
             )
+        origin = request.headers.get("origin")
         # Browsers send no Origin with plain links and typed addresses.
         try:
             same_origin = origin is None or urlsplit(origin).netloc == host
@@ -720,6 +714,26 @@ class Guard:
             401,
         )
 
+    def _accepts(self, name: str) -> bool:
+        """True if a request may name this machine so: without brackets around an IPv6 address."""
+        if name in self._names or is_loopback(name):
+            return True
+        if not self._token:
+            return False
+        # Off loopback any numeric address will do: DNS rebinding needs a name.
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
     def _right(self, given: str) -> bool:
         """True if this is the token, compared in constant time."""
         return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+def _host_name(header: str) -> str:
+    """Return the name or address in a ``Host`` header: ``::1`` for ``[::1]:8000``."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]

@@ -333,22 +333,26 @@ class Library:
     def rows(self, name: str) -> Rows:
         """Return the rows of the run with a name or slug, up to date.
 
-        Rows of the runs viewed last are kept, about ``_MAX_ROWS`` of them in all.
-        Raises ``UsageError`` for an unknown name.
+        The runs viewed last are kept in memory, with about ``_MAX_ROWS`` episodes in all:
+        a run opened now counts from its first refresh. Raises ``UsageError`` for an
+        unknown name.
         """
         run = self.find(name)
         with self._lock:
             rows = self._rows.get(run.slug)
+            # A folder added since may have taken this name.
             if rows is None or rows.run.path != run.path:
                 rows = Rows(RecordedRun(run.path))
             self._rows[run.slug] = rows
             self._rows.move_to_end(run.slug)
             # The run asked for stays, however large it is.
-            while len(self._rows) > 1:
-                if sum(map(len, self._rows.values())) <= _MAX_ROWS:
-                    break
+            while len(self._rows) > 1 and self._row_count() > _MAX_ROWS:
                 self._rows.popitem(last=False)
         return rows.refresh()
+
+    def _row_count(self) -> int:
+        """Return the number of episodes in memory."""
+        return sum(map(len, self._rows.values()))
 
 
 def slug(name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agents.test_discussnav import Voice, by_step, council, go, notes
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, serving, started
 from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
 from wayword.agents.discussnav.directions import OnBase, stride
 from wayword.core.action import Action, Decision, Rejection
@@ -196,7 +196,7 @@ def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_reported
     voices = council(by_step([go(4)], [go(1)], [go("Stop")]))
     settings = replace(FREE, scene="asked", tags="")
     quick = {"settle": 0.0, "throttle": 0}
-    with running(body) as url:
+    with serving(body) as url:
         walk = RobotSettings(url=url, instruction="Go ahead and turn right.", **quick)
         dataset = RobotTasks(settings=walk)
         setup = Setup(

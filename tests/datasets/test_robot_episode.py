@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, serving, started
 from wayword.agents.search.lgx import LGX, LGXSettings
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
@@ -85,7 +85,7 @@ def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence()
     None
 ):
     body = robot({3: "drop", 7: "refuse", 10: "ignore"})
-    with running(body):
+    with serving(body):
         trajectory = play(body)
     assert (trajectory.ended, trajectory.error) == ("stopped", "")
     assert statuses(trajectory) == ["lost", "refused", "lost"]
@@ -115,7 +115,7 @@ def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence()
 def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() -> None:
     for number in (13, 14):  # the first goals after the full turn: going, not turning
         body = robot({number: "drop"})
-        with running(body):
+        with serving(body):
             trajectory = play(body)
         assert trajectory.ended == "stopped"
         assert statuses(trajectory)[:1] == ["lost"]
@@ -175,7 +175,7 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
     """It would see nothing, search all the same, and ask about false alarms."""
     cls = registry.load("agent", agent)
     body = robot()
-    with running(body) as url:
+    with serving(body) as url:
         chosen = RobotSettings(url=url, target="vase", **QUICK)
         dataset = RobotTasks(settings=chosen)
         made = make(cls.Settings, settings, agent)
@@ -191,7 +191,7 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
 def test_a_text_agent_is_not_shown_that_nothing_is_in_view_of_a_robot() -> None:
     from wayword.verbalize.objectnav import around
 
-    with running(robot()) as url:
+    with serving(robot()) as url:
         dataset = RobotTasks(settings=RobotSettings(url=url, target="vase", **QUICK))
         world = dataset.world(dataset.tasks[0].episode)
         world.reset(dataset.tasks[0].episode)

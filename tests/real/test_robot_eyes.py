@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, serving, started
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.geometry import relative
@@ -61,7 +61,7 @@ def test_the_bed_of_a_photograph_is_found_by_a_network(data: Path) -> None:
     body = Photographer(
         pictures.read(data / "panoramas" / "apartment.jpg"), base, {2: "drop"}
     )
-    with running(body) as url:
+    with serving(body) as url:
         camera = {"field_of_view": FIELD, "settle": 0.0, "throttle": 0}
         dataset = RobotTasks(settings=RobotSettings(url=url, target="bed", **camera))
         setup = Setup(dataset, build, {}, 0, 40)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.imprecise_base import ImpreciseBase
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, serving, started
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.robot import RobotSettings, RobotTasks
@@ -75,7 +75,7 @@ def test_simulated_and_imprecise_bases_keep_it() -> None:
 
 
 def test_a_robot_behind_rosbridge_keeps_it() -> None:
-    with running(Robot(started(Here(), 1.0, 0.5, 90.0))) as url:
+    with serving(Robot(started(Here(), 1.0, 0.5, 90.0))) as url:
         check_base(RosBase(RosSettings(url=url, settle=0.0, throttle=0)))
 
 

@@ -71,7 +71,7 @@ def simulated(
 ) -> Iterator[SimulatedRobot]:
     """Serve a simulated robot in a generated home. Raises ``UsageError`` for a malformed fault."""
     from wayword.datasets.apartments import Apartments
-    from wayword.testing.fake_robot import FakeRobot, running
+    from wayword.testing.fake_robot import FakeRobot, serving
 
     if home < 0:
         raise UsageError(f"home must be 0 or more, got {home}")
@@ -84,7 +84,7 @@ def simulated(
     base.start(episode)
     robot = FakeRobot(base, parse_faults(faults))
     names = sorted({spaced(item.type) for item in place.scene.objects})
-    with running(robot, port) as url:
+    with serving(robot, port) as url:
         target = first_target(base)
         yield SimulatedRobot(url, names, search_command(url, target))
 

@@ -276,21 +276,26 @@ class FakeRobot:
             return
 
     def _messages(self) -> dict[str, Message]:
-        """Return the current messages; they are made when the robot has moved."""
+        """Return the current messages by topic.
+
+        They are made anew only after a motion: painting and ray casting are too slow for
+        every ``PERIOD``.
+        """
+        # The lock keeps ``_move`` from changing the pose in between, on which ``_image`` relies.
         with self._lock:
-            pose = self.base.pose()
-            place = (pose["x"], pose["y"], pose["heading"])
-            if self._latest is None or self._latest[0] != place:
+            at = self.base.pose()
+            pose = (at["x"], at["y"], at["heading"])
+            if self._latest is None or self._latest[0] != pose:
                 messages = {
-                    "odom": odometry(*place),
-                    "scan": self._scan(*place),
+                    "odom": odometry(*pose),
+                    "scan": self._scan(*pose),
                     "camera/image_raw/compressed": self._image(),
-                    "tf": transforms(*place),
+                    "tf": transforms(*pose),
                 }
-                named = {}
+                by_topic = {}
                 for topic, message in messages.items():
-                    named[f"{self.namespace}/{topic}"] = message
-                self._latest = (place, named)
+                    by_topic[f"{self.namespace}/{topic}"] = message
+                self._latest = (pose, by_topic)
             return {**self._latest[1], **self.extra}
 
     def _scan(self, x: float, y: float, heading: float) -> Message:
@@ -439,10 +444,11 @@ def refuse_pages(connection: ServerConnection, request: Request) -> Response | N
 
 
 @contextmanager
-def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
-    """Serve a robot in a thread, and give the server's address; port 0 is any free one.
+def serving(robot: FakeRobot, port: int = 0) -> Iterator[str]:
+    """Serve a robot in a thread, and yield the server's address; port 0 is any free one.
 
-    Ends with the context. Raises ``UsageError`` for a port that cannot be had.
+    The server stops when the ``with`` block ends. Raises ``UsageError`` for a port that
+    is not free.
     """
     with needing("a rosbridge server needs websockets", "ros"):
         from websockets.sync.server import serve
@@ -452,6 +458,7 @@ def running(robot: FakeRobot, port: int = 0) -> Iterator[str]:
             robot.serve,
             "127.0.0.1",
             port,
+            # Any web page in a browser could reach loopback.
             process_request=refuse_pages,
         )
     with bound as server:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rosbridge_server import Message, Robot, running, transform, until
+from helpers.rosbridge_server import Message, Robot, serving, transform, until
 from wayword.core.errors import DataError
 from wayword.worlds.objectnav.robot import Transforms, stamp_of
 from worlds.objectnav.test_rosbase import driven, ended, robot_at
@@ -34,7 +34,7 @@ def robot_with(lag: float, topic: str = "/scan", ros: int = 2) -> Robot:
 
 
 def looked(robot: Robot, **changes: Any) -> None:
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, **changes)
         world.observe("agent")
         ended(world)

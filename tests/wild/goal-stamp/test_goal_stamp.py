@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from helpers.rosbridge_server import running
+from helpers.rosbridge_server import serving
 from wayword.worlds.objectnav.base import goto
 from worlds.objectnav.test_rosbase import driven, ended, robot_at
 
 
 def test_goals_carry_the_stamp_zero() -> None:
     robot = robot_at(heading=0.0)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, farthest=1.0)
         assert world.step("agent", goto(3.0, 1.5)).ok
         ended(world)

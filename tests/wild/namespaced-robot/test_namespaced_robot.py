@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rosbridge_server import running
+from helpers.rosbridge_server import serving
 from wayword.core.errors import UsageError
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.robot import RosSettings
@@ -24,7 +24,7 @@ def names_in_use(**settings: Any) -> set[str]:
         "/r1/stop": {"data": False},
     }
     robot.latched["/r1/tf_static"] = MOUNT
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, namespace="r1", **EXTRAS, **settings)
         assert world.step("agent", rotate(30.0)).ok
         view = world.observe("agent")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rosbridge_server import running
+from helpers.rosbridge_server import serving
 from wayword.agents.search.frontier import WanderAgent
 from wayword.core.action import Decision
 from wayword.core.agent import Toolkit
@@ -28,7 +28,7 @@ def outcome(
     """Status of a motion whose goal the robot ends at once, and its counts."""
     robot = robot_at(1.0, 0.5, 90.0 if goal == AHEAD else 180.0)
     robot.results[1] = (status, values)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         feedback = world.step("agent", goto(*goal))
         state = ended(world)

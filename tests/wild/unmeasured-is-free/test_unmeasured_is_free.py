@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.looping import for_each
-from helpers.rosbridge_server import running, until
+from helpers.rosbridge_server import serving, until
 from wayword.agents.discussnav.directions import stride
 from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
@@ -221,7 +221,7 @@ def test_words_say_unknown_where_nothing_was_measured() -> None:
 def test_a_covered_sensor_fails_the_episode_and_one_dark_frame_does_not() -> None:
     dark = laser([None] * 60)
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         robot.extra["/scan"] = dark
         # a frame made before may still be on its way, on a busy machine for long

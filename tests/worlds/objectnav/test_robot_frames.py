@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from helpers.rosbridge_server import MAP_SHIFT, odometry, running, transform
+from helpers.rosbridge_server import MAP_SHIFT, odometry, serving, transform
 from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
@@ -39,7 +39,7 @@ def on_map(x: float, y: float, heading: float) -> tuple[float, float, float]:
 def test_transforms_give_the_place_on_the_map_and_goals_are_sent_in_its_frame() -> None:
     robot = robot_at(1.0, 1.5, 90.0)
     robot.latched["/tf_static"] = MOUNT
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, **TF)
         # The body's frame is 0.1 m ahead, to the east, of what odometry measures.
         assert tuple(world.pose("agent").values()) == pytest.approx(
@@ -64,7 +64,7 @@ def test_transforms_give_the_place_on_the_map_and_goals_are_sent_in_its_frame() 
 
 
 def test_a_missing_transform_is_named() -> None:
-    with running(robot_at()) as url, pytest.raises(RobotError) as error:
+    with serving(robot_at()) as url, pytest.raises(RobotError) as error:
         driven(url, **TF, answer=0.5)
     assert "sent nothing on /tf from base_link to map for 0.5 s" in str(error.value)
 
@@ -127,7 +127,7 @@ def test_a_localizers_pose_is_read_though_it_is_sent_only_once() -> None:
     robot = robot_at()
     pose = odometry(7.0, 8.0, 45.0)
     robot.latched["/amcl_pose"] = {**pose, "header": {"frame_id": "map"}}
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(
             url, odometry="/amcl_pose", pose_from="pose_with_covariance", answer=1.0
         )
@@ -145,7 +145,7 @@ def test_what_the_bridge_complains_of_is_reported_with_a_silent_topic() -> None:
     robot = robot_at()
     text = "Tried to subscribe to /amcl_pose as nav_msgs/msg/Odometry, which it is not"
     robot.complaints["/amcl_pose"] = text
-    with running(robot) as url, pytest.raises(RobotError) as error:
+    with serving(robot) as url, pytest.raises(RobotError) as error:
         driven(url, odometry="/amcl_pose", answer=0.4)
     assert f"sent nothing on /amcl_pose (rosbridge: {text})" in str(error.value)
 
@@ -194,7 +194,7 @@ def test_searchers_plan_on_the_robots_own_map() -> None:
     levels[20:40, 34] = 100  # a wall at x = 2.0 to 2.5
     robot = robot_at(1.0, 1.5, 90.0)
     robot.latched["/map_of_costs"] = grid(levels.tolist(), -15.0, -13.0)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, costmap="/map_of_costs")
         view = world.observe("agent")
         ended(world)
@@ -214,7 +214,7 @@ def test_searchers_plan_on_the_robots_own_map() -> None:
 def test_a_map_in_another_frame_than_the_poses_is_refused() -> None:
     robot = robot_at()
     robot.latched["/costmap"] = grid(FLOOR, frame="map")
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, costmap="/costmap")
         with pytest.raises(
             DataError, match=r"is 'map', but poses are in 'odom'.*pose_from=tf"

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from helpers import ros_node
-from helpers.rosbridge_server import running, until
+from helpers.rosbridge_server import serving, until
 from wayword.core.errors import UsageError
 from wayword.verbalize.objectnav import feedback
 from wayword.worlds.objectnav.base import goto, rotate
@@ -84,7 +84,7 @@ base.go_to(3.0, 1.5)
 
 def test_goals_are_cancelled_when_the_driving_process_is_killed(watchdog: Any) -> None:
     robot = robot_at(stall=1)
-    with running(robot) as url:
+    with serving(robot) as url:
         driver = subprocess.Popen([sys.executable, "-c", DRIVER, url])
         ((period, check),) = watchdog.timers
         heard = 0
@@ -115,7 +115,7 @@ def test_goals_are_cancelled_when_the_driving_process_is_killed(watchdog: Any) -
 
 def test_the_heartbeat_beats_while_connected_and_not_where_it_is_turned_off() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         assert until(lambda: len(robot.published) >= 4, 10.0)
         ended(world)
@@ -131,7 +131,7 @@ def test_the_heartbeat_beats_while_connected_and_not_where_it_is_turned_off() ->
 
 def test_longer_routes_go_in_goals_of_at_most_two_metres() -> None:
     robot = robot_at(1.0, 0.5)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, farthest=0.6)
         moved = world.step("agent", goto(2.5, 0.5))
         ended(world)
@@ -146,7 +146,7 @@ def test_longer_routes_go_in_goals_of_at_most_two_metres() -> None:
 
 def test_a_long_way_ends_where_a_goal_does_not_succeed() -> None:
     robot = robot_at(1.0, 0.5, refuse=2)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, farthest=0.6)
         moved = world.step("agent", goto(2.5, 0.5))
         ended(world)
@@ -157,7 +157,7 @@ def test_a_long_way_ends_where_a_goal_does_not_succeed() -> None:
 
 def test_a_connection_that_broke_while_the_agent_thought_is_shown() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         link = world.base.link  # type: ignore[attr-defined]
         link._connection.close()
@@ -173,7 +173,7 @@ def test_a_connection_that_broke_while_the_agent_thought_is_shown() -> None:
 
 def test_a_lost_motion_is_reported_in_words() -> None:
     robot = robot_at(drop=1)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         lost = world.step("agent", goto(3.0, 1.5))
         ended(world)
@@ -229,7 +229,7 @@ def a_line_to(url: str, cut: threading.Event) -> Iterator[str]:
 def test_a_network_that_is_silently_gone_ends_a_motion_in_seconds() -> None:
     robot = robot_at(stall=1)
     cut = threading.Event()
-    with running(robot) as url, a_line_to(url, cut) as relay:
+    with serving(robot) as url, a_line_to(url, cut) as relay:
         world = driven(relay, patience=0.5)
         seconds = [0.0]
 
@@ -255,7 +255,7 @@ def test_an_empty_battery_ends_the_search_before_anything_moves() -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(0.15)
     with (
-        running(robot) as url,
+        serving(robot) as url,
         pytest.raises(RobotError, match=r"the battery is at 15%, below 20%: charge it"),
     ):
         driven(url, battery="/battery_state")
@@ -267,7 +267,7 @@ def test_a_charge_that_is_no_share_ends_the_search(share: Any) -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(share)
     with (
-        running(robot) as url,
+        serving(robot) as url,
         pytest.raises(RobotError, match="must be between 0 and 1"),
     ):
         driven(url, battery="/battery_state")
@@ -276,7 +276,7 @@ def test_a_charge_that_is_no_share_ends_the_search(share: Any) -> None:
 def test_a_battery_that_runs_low_between_motions_ends_the_search() -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(0.5)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, battery="/battery_state", least_charge=0.3)
         assert world.step("agent", rotate(30.0)).ok
         robot.extra["/battery_state"] = battery(0.29)
@@ -293,7 +293,7 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
 ):
     robot = robot_at(stall=1)
     robot.extra["/estop"] = {"data": False}
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, emergency_stop="/estop")
 
         def press() -> None:
@@ -331,7 +331,7 @@ def test_the_emergency_stop_cancels_a_motion_under_way_and_it_does_not_go_on_by_
 def test_a_pressed_stop_that_is_shown_once_is_known_to_the_next_search_too() -> None:
     robot = robot_at()
     robot.latched["/estop"] = {"data": True}
-    with running(robot) as url:
+    with serving(robot) as url:
         for _ in range(2):
             with pytest.raises(RobotError, match="the emergency stop is pressed"):
                 driven(url, emergency_stop="/estop")
@@ -340,7 +340,7 @@ def test_a_pressed_stop_that_is_shown_once_is_known_to_the_next_search_too() -> 
 
 def test_a_watched_topic_that_is_silent_ends_the_search() -> None:
     with (
-        running(robot_at()) as url,
+        serving(robot_at()) as url,
         pytest.raises(RobotError, match="sent nothing on /estop"),
     ):
         driven(url, emergency_stop="/estop", answer=0.4)
@@ -348,7 +348,7 @@ def test_a_watched_topic_that_is_silent_ends_the_search() -> None:
 
 def test_the_speed_limit_is_sent_before_each_goal() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, speed=0.3, heartbeat="")
         world.step("agent", rotate(30.0))
         world.step("agent", goto(1.5, 1.5))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.rosbridge_server import Robot, running, started, until
+from helpers.rosbridge_server import Robot, serving, started, until
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
@@ -67,7 +67,7 @@ def ended(world: ObjectNavWorld) -> Mapping[str, Any]:
 
 def test_it_goes_and_turns_as_the_simulated_base_under_it_does() -> None:
     robot = robot_at(heading=30.0)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         assert isinstance(world.base, Base)
         assert world.pose("agent") == {"x": 1.0, "y": 1.5, "heading": 30.0}
@@ -87,7 +87,7 @@ def test_it_goes_and_turns_as_the_simulated_base_under_it_does() -> None:
 
 def test_goals_are_sent_in_the_frame_and_units_of_ros() -> None:
     robot = robot_at(heading=0.0)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         world.step("agent", rotate(90.0))
         world.step("agent", goto(3.0, 1.5))
@@ -104,7 +104,7 @@ def test_goals_are_sent_in_the_frame_and_units_of_ros() -> None:
 
 
 def test_depth_from_the_laser_agrees_with_the_walls() -> None:
-    with running(robot_at(1.0, 1.0, 270.0)) as url:
+    with serving(robot_at(1.0, 1.0, 270.0)) as url:
         world = driven(url)
         depth = world.observe("agent").depth
         ended(world)
@@ -119,7 +119,7 @@ def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancel
     None
 ):
     robot = robot_at(drop=1)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         lost = world.step("agent", goto(3.0, 1.5))
         assert lost.status == "lost"
@@ -146,7 +146,7 @@ def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancel
 
 def test_a_refused_goal_says_why() -> None:
     robot = robot_at(refuse=1)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         refused = world.step("agent", goto(3.0, 1.5))
         ended(world)
@@ -162,7 +162,7 @@ def test_a_refused_goal_says_why() -> None:
 )
 def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) -> None:
     robot = robot_at(**{fault: 1})
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url, motion=0.6)
         late = world.step("agent", goto(3.0, 1.5))
         ended(world)
@@ -209,7 +209,7 @@ def step_in_a_loop(world: ObjectNavWorld) -> None:
 @pytest.mark.parametrize("move", [step, step_in_a_loop])
 def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) -> None:
     robot = robot_at(stall=1)
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         interrupting = interrupted_under_way(robot)
         with pytest.raises(KeyboardInterrupt):
@@ -223,7 +223,7 @@ def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) 
 
 def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         robot.silent.add("/scan")
         world = driven(url, answer=0.5)
         with pytest.raises(RobotError, match=r"sent nothing on /scan for 0.5 s"):
@@ -231,7 +231,7 @@ def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
 
 
 def test_a_bridge_that_is_gone_for_good_ends_the_episode_in_one_line() -> None:
-    with running(robot_at()) as url:
+    with serving(robot_at()) as url:
         world = driven(url, patience=0.4)
     with pytest.raises(RobotError, match="no rosbridge at ws://127"):
         world.step("agent", goto(3.0, 1.5))
@@ -239,7 +239,7 @@ def test_a_bridge_that_is_gone_for_good_ends_the_episode_in_one_line() -> None:
 
 def test_stop_cancels_every_goal_and_hangs_up() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         world = driven(url)
         before = len(robot.log)
         assert ended(world)["stopped"]
@@ -249,7 +249,7 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
 
 def test_one_episode_drives_at_a_time() -> None:
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         settings = replace(QUICK, url=url)
         drivers = list[SharedRobotWorld]()
         link = Link(url)
@@ -274,7 +274,7 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(
 ) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "sesame")
     robot = robot_at()
-    with running(robot) as url:
+    with serving(robot) as url:
         ended(driven(url))
     assert robot.headers[0]["Authorization"] == "Bearer sesame"
     assert "sesame" not in repr(QUICK)

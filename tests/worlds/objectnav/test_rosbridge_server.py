@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, serving, started
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
 
@@ -50,7 +50,7 @@ os._exit(0)
 
 def test_a_foreign_client_turns_the_robot_hears_it_and_cancels() -> None:
     robot = Robot(started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0))
-    with running(robot) as url:
+    with serving(robot) as url:
         port = url.rpartition(":")[2]
         done = subprocess.run(
             [sys.executable, "-c", CLIENT, port],

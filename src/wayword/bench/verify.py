@@ -68,14 +68,19 @@ class _Check:
 
     def run(self) -> None:
         """Raise ``Unverified`` for the first problem."""
+        # Before ``read_card``, which would return the card itself: all would agree.
         if not scorecard.level_runs(self.folder):
             raise Unverified("its runs are not here")
         entry = self._entry()
-        # The agent may be a file of another name here.
+        # ``_entry`` checked the agent by its checksum; its file may have another name here.
         header = {**entry.header(), "agent": self.card["agent"]}
         for key, value in header.items():
-            if key != "wayword" and self._of_header(key) != value:
-                raise Unverified(f"its {key} is not the version's or the player's")
+            # The header has the installed version; ``_check`` compares the card's with the runs'.
+            if key == "wayword":
+                continue
+            stated = self._of_header(key)
+            if stated != value:
+                raise Unverified(f"its {key} is not {value!r:.60} but {stated!r:.60}")
         # Computed again from the runs.
         computed = dict(scorecard.read_card(self.folder))
         if "unpriced" not in self.card:  # a card from before this field
@@ -92,7 +97,7 @@ class _Check:
                     self._check(f"{SIGHT}/{condition}/{track.name}", plan)
         samples = scorecard.recorded_samples(entry, self.card, self.data)
         for path, plan in samples.items():
-            # What cannot be checked is said, and no reason against the card.
+            # Data that are missing here are listed as unchecked; the card does not fail for them.
             if absence(plan):
                 self.unchecked.append(plan.on)
             else:

@@ -399,12 +399,14 @@ class _Player:
     def lines(self, options: Export, folder: PictureFolder) -> list[dict[str, Any]]:
         """Return the full conversation as a single line, or each prompt with its answer.
 
-        The columns are those of ``chat`` and ``completion`` in ``TABLES``, and ``images`` if there
-        are pictures, which are written to the ``folder``.
+        Columns of ``chat``: ``messages``, ``actor``, ``strategy``, ``steps``, ``whole``. Of the
+        other form: ``prompt``, ``completion``, ``actor``, ``strategy``, ``steps``, ``step``. Both
+        have ``images`` if there are pictures, which are written to the ``folder``.
         """
         about = {
             "actor": self.actor,
             "strategy": options.strategy,
+            # Calls of the model: a strategy may take several actions after one.
             "steps": len(self.answers),
         }
         answers = [Message("assistant", answer) for answer in self.answers]
@@ -414,14 +416,16 @@ class _Player:
             *chat, _ = self.prompts[0]
             for message, answer in zip(self.users, answers, strict=True):
                 chat += [message, answer]
-            messages, images = folder.exported(chat)
-            return [{"messages": messages, **images, **about, "whole": self.complete}]
+            messages, image_columns = folder.exported(chat)
+            row = {"messages": messages, **image_columns, **about}
+            return [{**row, "whole": self.complete}]
         rows = []
         for number, (prompt, answer) in enumerate(
             zip(self.prompts, answers, strict=True), 1
         ):
-            (*messages, last), images = folder.exported([*prompt, answer])
-            row = {"prompt": messages, "completion": [last], **images}
+            messages, image_columns = folder.exported([*prompt, answer])
+            *asked, last = messages
+            row = {"prompt": asked, "completion": [last], **image_columns}
             rows.append({**row, **about, "step": number})
         return rows
 
@@ -533,7 +537,7 @@ def publish(
         with needing("Parquet is written by duckdb", "parquet"):
             duckdb = import_module("duckdb")
     paths = {name: out / "data" / f"{name}.jsonl" for name in TABLES}
-    # Two tables of prompts, and two of steps.
+    # Two tables of prompts, of which ``completion`` has the form "steps", and two of steps.
     card = export(runs, paths["chat"], replace(options, form="chat"), on_episode)
     export(runs, paths["completion"], replace(options, form="steps"))
     steps = chain.from_iterable(_step_rows(run, options) for run in opened)

@@ -432,34 +432,36 @@ def _compared(
 ) -> Compared:
     """Compare pooled runs by episode, by their means over seeds.
 
+    ``keys`` are the metrics to compare, by key or column head; all if empty.
     ``names`` are those of the two sides in messages and tables. Raises ``UsageError``
     for runs of different families, or without a shared episode.
     """
-    one = first[0].config
-    two = second[0].config
-    if one["family"] != two["family"]:
-        families = f"{names[0]} is {one['family']} and {names[1]} is {two['family']}"
+    # Runs of one side differ only in seeds, so the first one's config and unit stand for all.
+    first_config = first[0].config
+    second_config = second[0].config
+    family = first_config["family"]
+    if second_config["family"] != family:
+        families = f"{names[0]} is {family} and {names[1]} is {second_config['family']}"
         raise UsageError(f"{families}; compare runs on the same dataset")
-    # Episodes are compared by their means over seeds.
-    left = dict(_pooled_scores(first))
-    right = dict(_pooled_scores(second))
-    for name, finished in zip(names, (left, right), strict=True):
-        if not finished:
+    first_scores = dict(_pooled_scores(first))
+    second_scores = dict(_pooled_scores(second))
+    for name, scores in zip(names, (first_scores, second_scores), strict=True):
+        if not scores:
             raise UsageError(f"{name} has no finished episodes to compare")
-    metrics = configs.metrics_of(one)
+    metrics = configs.metrics_of(first_config)
     columns = (*metrics, *accounting.METRICS)
     comparison = comparing.compare(
         names[0],
-        _only(left, keys, columns),
+        _only(first_scores, keys, columns),
         names[1],
-        _only(right, keys, columns),
-        family=one["family"],
+        _only(second_scores, keys, columns),
+        family=family,
         metrics=metrics,
         clusters=_owners(first),
         unit=first[0].unit,
-        primary=configs.success_of(one),
+        primary=configs.success_of(first_config),
     )
-    return Compared(comparison, differing_fields(one, two))
+    return Compared(comparison, differing_fields(first_config, second_config))
 
 
 def differing_fields(

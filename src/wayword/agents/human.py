@@ -20,7 +20,7 @@ from annotated_types import Ge
 
 from wayword.agents.legal import Legal
 from wayword.agents.person import PlayerLeft, Situation, Style, hear, person_of
-from wayword.agents.strategies.strategy import instruction, task_rules
+from wayword.agents.strategies.strategy import instruction, task_goal
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -370,7 +370,7 @@ class Human(Agent):
             episode,
             instruction(episode, actor),
             "\n".join(
-                filter(None, (task_rules(episode, actor), partner_text(episode, actor)))
+                filter(None, (task_goal(episode, actor), partner_text(episode, actor)))
             ),
             self._verbalizer.self_state(observation)[1],
             self._verbalizer.around(observation, self._toolkit.perceiver),

@@ -106,14 +106,16 @@ def system_text(
 ) -> str:
     """Return the system message of an episode.
 
-    Goal and rules of a family are on its page in the folder ``worlds``, replaced by the
-    rules of the task if it has some; ``slots`` are the others of the agent's page.
+    The goal is the one of the task if it states any, else the family's; the rules of the
+    world are always the family's, whose page is in the folder ``worlds``. ``slots`` fill
+    the rest of the agent's page and override the briefing.
     """
-    unseen = {"sight": "words", "picture_history": 0}
-    briefing = {**unseen, **voice.briefing(space), **slots}
+    # Training environments show no pictures of earlier turns.
+    no_pictures = {"picture_history": 0}
+    briefing = {**no_pictures, **voice.briefing(space), **slots}
     return prompts.fill(
         "system",
-        goal=task_rules(episode, actor) or prompts[f"goal_{voice.name}"],
+        goal=task_goal(episode, actor) or prompts[f"goal_{voice.name}"],
         rules=prompts.fill(f"rules_{voice.name}", **briefing),
         actor=actor,
         others=", ".join(name for name in episode.actors if name != actor),
@@ -137,8 +139,11 @@ def instruction(episode: Episode, actor: str) -> str:
     return str(episode.extra.get("instructions", {}).get(actor, episode.instruction))
 
 
-def task_rules(episode: Episode, actor: str) -> str:
-    """Return the rules of an episode's task from ``extra["rules"]``: one text, or one per actor."""
+def task_goal(episode: Episode, actor: str) -> str:
+    """Return the goal of an episode's task, from ``extra["rules"]``: one text, or one per actor.
+
+    Empty if the episode states none.
+    """
     given = episode.extra.get("rules", "")
     if isinstance(given, Mapping):
         given = given.get(actor, "")

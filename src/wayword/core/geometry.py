@@ -213,14 +213,18 @@ def segment_distances(
 
 
 def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
-    """True if two segments cross or touch; False if they are parallel."""
+    """True if two segments cross or touch; False for parallel ones, even if they overlap.
+
+    ``segment_distance`` measures those at their ends.
+    """
     # Solve p + t r = a + u s for t and u.
     rx = q[0] - p[0]
     ry = q[1] - p[1]
     sx = b[0] - a[0]
     sy = b[1] - a[1]
     denominator = rx * sy - ry * sx
-    # Parallel lines have no single crossing.
+    # Parallel lines have no single crossing. Exact: nearly parallel ones have one far away, or at
+    # an end.
     if denominator == 0:
         return False
     dx = a[0] - p[0]

@@ -59,10 +59,10 @@ NEEDED_OBJECTS = ("knife", "butter_knife")
 
 @dataclass(frozen=True)
 class _Room:
-    """The part of a scene that a problem has: furniture, and each object's furniture."""
+    """The part of a scene that a problem has: furniture, and the furniture of each object."""
 
     furniture: Sequence[HouseObject]
-    objects: Mapping[HouseObject, HouseObject]
+    place_of: Mapping[HouseObject, HouseObject]
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,19 @@ def text_game(
 ) -> TextGame | None:
     """Return the game of a task; None for a task that the domain does not have.
 
-    It has no slices, no stacks, and no lamps that stand on the floor: in no receptacle,
-    these cannot be switched on, and the engine fails to load a game whose goal no
-    action can reach.
+    The domain has no slices or stacks. A floor lamp lies in no receptacle, so it cannot
+    be switched on; the engine fails to load a game whose goal no action can reach.
     """
     if reference.kind == PICK_STACK:
         return None
     needed = _needed(scene, reference.goals)
+    # A trait such as sliced is not in the domain.
     if not needed:
         return None
     part = _part(scene, room_at, needed)
-    known = {each.id: each for each in (*part.furniture, *part.objects)}
+    known = {each.id: each for each in (*part.furniture, *part.place_of)}
     conditions = [_condition(goal, known) for goal in reference.goals]
+    # A goal's objects are missing from the problem, such as floor lamps.
     if not all(conditions):
         return None
     commands = _Walkthrough(part).commands(reference.goals)
@@ -242,12 +243,12 @@ def _type(kind: str) -> str:
 def _declared(part: _Room) -> list[str]:
     """Return the lines that declare what a problem has: agent, locations, objects and types."""
     furniture_types = {*NEEDED_FURNITURE, *(each.type for each in part.furniture)}
-    object_types = {*NEEDED_OBJECTS, *(each.type for each in part.objects)}
+    object_types = {*NEEDED_OBJECTS, *(each.type for each in part.place_of)}
     return [
         "agent1 - agent",
         *(f"loc_bar_{number} - location" for number in range(len(part.furniture) + 1)),
         *(f"{_name(each)} - receptacle" for each in part.furniture),
-        *(f"{_name(each)} - object" for each in part.objects),
+        *(f"{_name(each)} - object" for each in part.place_of),
         *(f"{_type(each)} - rtype" for each in sorted(furniture_types)),
         *(f"{_type(each)} - otype" for each in sorted(object_types)),
     ]
@@ -266,7 +267,7 @@ def _facts(part: _Room) -> list[str]:
             facts.append(f"(openable {name})")
             if item.open:
                 facts.append(f"(opened {name})")
-    for item, under in part.objects.items():
+    for item, under in part.place_of.items():
         name = _name(item)
         facts.append(f"(inReceptacle {name} {_name(under)})")
         facts.append(f"(objectAtLocation {name} {place_of[under]})")
@@ -283,7 +284,7 @@ def _types(part: _Room) -> list[str]:
     """Return the lines of what furniture of a type can hold."""
     pairs = {}
     for place in part.furniture:
-        for item in part.objects:
+        for item in part.place_of:
             # No list means that it holds anything.
             if not place.accepts or item.type in place.accepts:
                 pairs[_type(place.type), _type(item.type)] = True
@@ -299,7 +300,7 @@ def spoken_names(part: _Room) -> dict[HouseObject, str]:
     The engine numbers the sorted names of the problem from the highest number down.
     """
     by_kind: dict[str, list[HouseObject]] = {}
-    for item in sorted((*part.furniture, *part.objects), key=_name):
+    for item in sorted((*part.furniture, *part.place_of), key=_name):
         kind = item.type.replace("_", "")
         by_kind.setdefault(kind, []).append(item)
     return {
@@ -329,7 +330,7 @@ class _Walkthrough:
                 self._take(self._first(goal.objects))
             elif isinstance(goal, Lit):
                 lamp = self._first(goal.lamps)
-                self._go(self._part.objects[lamp])
+                self._go(self._part.place_of[lamp])
                 self._commands.append(f"use {self._names[lamp]}")
         # A treatment stands in several goals: the one with a place has all of it.
         inside = [goal for goal in goals if isinstance(goal, Inside)]
@@ -339,11 +340,12 @@ class _Walkthrough:
 
     def _bring(self, goal: Inside) -> None:
         """Treat as many objects as the goal asks for, and put them into the first place."""
+        # Any of the places will do: the first in the order of the scene.
         places = [each for each in self._part.furniture if each.id in goal.receptacles]
         place = places[0]
-        objects = [each for each in self._part.objects if each.id in goal.objects]
-        lies_there = [o for o in objects if self._part.objects[o] is place]
-        # What lies there counts, unless it is to be treated.
+        objects = [each for each in self._part.place_of if each.id in goal.objects]
+        lies_there = [o for o in objects if self._part.place_of[o] is place]
+        # An object that lies there needs no move, but one to be treated must be taken first.
         missing = goal.parts
         if not goal.traits:
             # Not below 0, as more may lie there than the goal asks for.
@@ -365,7 +367,7 @@ class _Walkthrough:
 
     def _take(self, item: HouseObject) -> None:
         """Take an object from where it lies."""
-        place = self._part.objects[item]
+        place = self._part.place_of[item]
         self._go(place)
         self._commands.append(f"take {self._names[item]} from {self._names[place]}")
 
@@ -380,4 +382,4 @@ class _Walkthrough:
 
     def _first(self, ids: Sequence[str]) -> HouseObject:
         """Return the first of these objects, in the order of the scene."""
-        return next(each for each in self._part.objects if each.id in ids)
+        return next(each for each in self._part.place_of if each.id in ids)

@@ -320,7 +320,7 @@ def house_at(layout: Layout, start: Point) -> House:
     """Return a house with one body at ``start`` and all doors open."""
     house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
     # Open doors, so that reach does not depend on which doors are closed.
-    for door in range(house.entities.objects, house.entities.first_actor):
+    for door in range(house.entities.object_count, house.entities.first_actor):
         house.entities.set_open(door, True)
     return house
 
@@ -361,7 +361,7 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
 
     # Closed doors are obstacles to stand in, too.
     # All positions on the way that are also free with the doors closed.
-    closed = [True] * house.entities.doors
+    closed = [True] * house.entities.door_count
     radius = walker.body.radius
     starts = []
     for cell in np.flatnonzero(trip.steps >= 0).tolist():

@@ -485,14 +485,19 @@ class TownPerceiver(Perceiver):
         self._sights = sights
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Return eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
+        """Return ``SECTORS`` sectors around a panorama, the first centered on north.
+
+        Raises ``DataError`` for an unknown panorama.
+        """
         visible = self._at(scene, place)
         sectors = []
         for number in range(SECTORS):
             group = [
                 each for each in visible if sector(each.heading, SECTORS) == number
             ]
+            # The distance is always known in a town; the type allows None.
             nearest_first = sorted(group, key=lambda each: each.distance or 0.0)
+            # Houses are seen where no landmark is.
             caption = (
                 ", ".join(each.name for each in nearest_first)
                 or "houses along the street"

@@ -72,14 +72,15 @@ def application(
     """Return the ASGI application, wrapped in its guard.
 
     ``host`` is the name under which browsers reach the server, ``token`` what they must
-    have off loopback. ``games`` are those that :class:`Server` ends; by default its
-    own.
+    have off loopback. ``games`` are the running games, which :class:`Server` ends; by
+    default a new set that nobody ends.
     """
     site = _Site(content, games or Games(content.library.add))
+    # ``part(METHOD, KEY…)``: a method of ``Content``, and its parameters in the address
     routes = [
         Route("/", site.home),
         Route("/live", site.live_home),
-        Route("/live-run", site.live_run),
+        Route("/live-run", site.open_live_run),
         Route("/compare", site.compare),
         Route("/compare/flips", site.compared("flips")),
         Route("/compare/lengths", site.compared("lengths")),
@@ -101,6 +102,7 @@ def application(
         Route("/play", site.form),
         Route("/play", site.begin, methods=["POST"]),
         Route("/play/{game}/", site.lobby),
+        # Without a seat in its address, a browser watches.
         Route("/play/{game}/seat", site.seat),
         Route("/play/{game}/watch", site.seat),
         Route("/play/{game}/board", site.board),
@@ -152,7 +154,7 @@ class _Site:
             return RedirectResponse(f"run/{self._content.library.runs()[0].slug}/")
         return self._page(request, self._content.home)
 
-    def live_run(self, request: Request) -> Response:
+    def open_live_run(self, request: Request) -> Response:
         """Redirect to the run in progress; before it starts, return a page that reloads itself."""
         # The browser is opened before the run has written anything.
         if run := self._content.live_run():

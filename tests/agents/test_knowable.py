@@ -127,7 +127,9 @@ def _looked_at(
 
     room_name = room(layout.index[reference.look[0]])
     closed = {
-        i for i in range(items.objects) if items.encloses[i] and room(i) == room_name
+        i
+        for i in range(items.object_count)
+        if items.encloses[i] and room(i) == room_name
     }
     for action in dataset.solve(task, how):
         step = game.act(world.actors[0], Decision(action))
@@ -136,7 +138,7 @@ def _looked_at(
         )
         closed -= {i for i in closed if items.open[i]}
     known = np.flatnonzero(
-        world.house.actors[world.actors[0]].discovered[: items.objects]
+        world.house.actors[world.actors[0]].discovered[: items.object_count]
     )
     return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in closed}
 

@@ -21,10 +21,10 @@ def violations(house: House) -> list[str]:
 def _places(house: House) -> list[str]:
     items = house.entities
     wrong = []
-    for i in range(items.objects):
+    for i in range(items.object_count):
         holder = int(items.inside[i])
         seen = {i}
-        if items.first_actor > holder >= items.objects or holder < FLOOR:
+        if items.first_actor > holder >= items.object_count or holder < FLOOR:
             wrong.append(f"{items.specs[i].id} is in {holder}, which holds nothing")
             continue
         while holder != FLOOR:
@@ -84,11 +84,13 @@ def _views(house: House) -> list[str]:
     for a in house.actors.values():
         for i in a.view.entities if not a.stopped else ():
             lids = [
-                k for k in items.holders(i) if k < items.objects and items.encloses[k]
+                k
+                for k in items.holders(i)
+                if k < items.object_count and items.encloses[k]
             ]
             if any(not items.open[k] for k in lids):
                 wrong.append(f"{a.name} sees {items.specs[i].id} in something shut")
-            if house.holder(i) >= items.first_actor and i < items.objects:
+            if house.holder(i) >= items.first_actor and i < items.object_count:
                 wrong.append(f"{a.name} sees {items.specs[i].id} in a hand")
             if not a.names.of[i] or a.names.index[a.names.of[i]] != i:
                 wrong.append(f"{a.name} sees a thing without a name")

@@ -65,7 +65,8 @@ def test_the_expert_sees_what_it_answers(data: Path) -> None:
         assert len(actions) <= dataset.max_steps
         me = world.house.actors["agent"]
         types = [
-            world.house.entities.type(i) for i in range(world.house.entities.objects)
+            world.house.entities.type(i)
+            for i in range(world.house.entities.object_count)
         ]
         known = sum(
             me.discovered[i]

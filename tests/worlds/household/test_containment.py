@@ -16,7 +16,9 @@ from wayword.worlds.household.house import observation
 def by_definition(entities: Entities, i: int) -> tuple[int, bool, bool]:
     """An object's anchor, and if it is exposed and a root, from all that it is in."""
     holders = entities.holders(i)
-    enclosing = [h for h in holders if h < entities.objects and entities.encloses[h]]
+    enclosing = [
+        h for h in holders if h < entities.object_count and entities.encloses[h]
+    ]
     is_held = any(holder >= entities.first_actor for holder in holders)
     anchor = [i, *enclosing][-1]
     is_exposed = not is_held and all(entities.open[holder] for holder in enclosing)
@@ -33,17 +35,17 @@ def test_an_object_is_hidden_by_any_closed_receptacle_around_it_and_by_a_hand(
     world = dataset.world(task.episode)
     world.reset(task.episode)
     entities = world.house.entities  # type: ignore[attr-defined]
-    closable = [i for i in range(entities.objects) if entities.encloses[i]]
+    closable = [i for i in range(entities.object_count) if entities.encloses[i]]
     holders = [*closable, *closable, FLOOR, entities.first_actor]
     deepest = 0
     for _ in range(60):
-        moved = rng.randrange(entities.objects)
+        moved = rng.randrange(entities.object_count)
         holder = rng.choice(holders)
         if holder not in entities.with_contents(moved):
             entities.move(moved, holder)
         i = rng.choice(closable)
         entities.set_open(i, not entities.open[i])
-        for each in range(entities.objects):
+        for each in range(entities.object_count):
             deepest = max(deepest, len(entities.holders(each)))
             found = (
                 int(entities.anchor[each]),
@@ -61,7 +63,7 @@ def test_a_held_receptacle_shows_what_is_in_it_once_it_is_open() -> None:
     (me,) = house.actors.values()
     act(world, "pick_up mug_1")
     (held,) = me.hands
-    knife = [entities.type(i) for i in range(entities.objects)].index("knife")
+    knife = [entities.type(i) for i in range(entities.object_count)].index("knife")
     entities.move(knife, held)
 
     def shown() -> int:
@@ -78,7 +80,7 @@ def test_a_held_receptacle_shows_what_is_in_it_once_it_is_open() -> None:
 def test_what_is_directly_in_or_on_a_receptacle_counts_against_its_capacity() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     entities = world.house.entities
-    number = {entities.type(i): i for i in range(entities.objects)}
+    number = {entities.type(i): i for i in range(entities.object_count)}
     table = number["table"]
     assert entities.specs[table].capacity == 3
     on_table = len(entities.contents(table))

@@ -17,7 +17,7 @@ def test_contents_move_with_their_holder_and_nothing_else_does() -> None:
         world = dataset.world(task.episode)
         world.reset(task.episode)
         entities = world.house.entities
-        for holder in range(entities.objects):
+        for holder in range(entities.object_count):
             members = entities.with_contents(holder)
             if len(members) < 2:
                 continue
@@ -41,13 +41,13 @@ def test_what_an_actor_holds_is_at_its_place_and_no_other_object_is() -> None:
     holder, other = house.actors.values()
     act(world, "pick_up mug_1", "agent_1")
     (held,) = holder.hands
-    knife = [house.entities.type(i) for i in range(house.entities.objects)].index(
+    knife = [house.entities.type(i) for i in range(house.entities.object_count)].index(
         "knife"
     )
     house.entities.move(knife, held)  # now in the mug
     for turn in ("turn_left", "move_ahead", "move_ahead"):
         act(world, turn, "agent_1")
-        for i in range(house.entities.objects):
+        for i in range(house.entities.object_count):
             is_held = i in (held, knife)
             assert (house.holder(i) == holder.number) == is_held
             assert (house.distance(holder, i) == 0.0) == is_held, world.layout.ids[i]

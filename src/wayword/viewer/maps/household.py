@@ -62,7 +62,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
         house = world.house
         state = world.house.entities
-        doors = range(state.objects, state.first_actor)
+        doors = range(state.object_count, state.first_actor)
         # A held object, and what is in it, has no place on the map.
         held: set[int] = set()
         for holder in house.actors.values():
@@ -70,7 +70,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
                 held.update(state.with_contents(hand))
         # To millimetres: positions that differ by rounding alone are one shape.
         rounded = np.round((state.x, state.y), 3).T
-        places = rounded[: state.objects].tolist()
+        places = rounded[: state.object_count].tolist()
         frame: list[FrameItem] = [(i, bool(state.open[i])) for i in doors]
         frame += [
             (number, (x, y))

@@ -42,12 +42,12 @@ class Entities:
         objects = scene.objects
         doors = scene.doors
         self.specs: tuple[HouseObject, ...] = objects
-        self.objects = len(objects)
-        self.doors = len(doors)
-        self.actors = actors
-        self.size = size = self.objects + self.doors + actors
-        self.first_actor = self.objects + self.doors
-        listed = slice(0, self.objects)  # of the objects in an array
+        self.object_count = len(objects)
+        self.door_count = len(doors)
+        self.actor_count = actors
+        self.size = size = self.object_count + self.door_count + actors
+        self.first_actor = self.object_count + self.door_count
+        listed = slice(0, self.object_count)  # of the objects in an array
 
         # Shapes. Poses and radii of actors are set when they are placed.
         # Views of one array: the rows can be filled together and read by name.
@@ -74,7 +74,7 @@ class Entities:
         shapes[:, listed] = np.array(columns).reshape(-1, 6).T
         self.height[self.first_actor :] = ACTOR_HEIGHT
         # A door has no box of its own: the one around its leaf stands for it.
-        for i, door in enumerate(doors, self.objects):
+        for i, door in enumerate(doors, self.object_count):
             ax, ay = door.a
             bx, by = door.b
             self.x[i] = (ax + bx) / 2
@@ -120,7 +120,7 @@ class Entities:
             "cooked",
         ):
             getattr(self, flag)[listed] = [getattr(o, flag) for o in objects]
-        for i, door in enumerate(doors, self.objects):
+        for i, door in enumerate(doors, self.object_count):
             self.open[i] = door.open
         self.temperature = np.zeros(size, dtype=np.int8)
         self.temperature[listed] = [TEMPERATURES.index(o.temperature) for o in objects]
@@ -144,13 +144,17 @@ class Entities:
         # Openness and visibility.
         self.openable, self.encloses = np.zeros((2, size), dtype=np.bool_)
         self.openable[listed] = ["openable" in o.affordances for o in objects]
-        self.openable[self.objects : self.first_actor] = [d.openable for d in doors]
+        self.openable[self.object_count : self.first_actor] = [
+            d.openable for d in doors
+        ]
         self.encloses[listed] = [o.receptacle == "in" for o in objects]
         # A shelf holds things, too, but only what can be closed hides them.
         self.encloses &= self.openable
         self.anchor = np.arange(size, dtype=np.int32)
         self.is_exposed, self.is_root = np.ones((2, size), dtype=np.bool_)
-        self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
+        self.closed_doors = np.logical_not(
+            self.open[self.object_count : self.first_actor]
+        )
         self.version = 0
         # Texts of states are built when asked for, and dropped when a state changes.
         self._states: list[tuple[str, ...] | None] = [None] * size
@@ -161,7 +165,7 @@ class Entities:
 
     def affordances(self, i: int) -> Collection[str]:
         """Return the affordances of an object or a door; actors have none."""
-        if i < self.objects:
+        if i < self.object_count:
             return self.specs[i].affordances
         return ("openable",) if self.openable[i] else ()
 
@@ -171,7 +175,7 @@ class Entities:
 
     def is_receptacle(self, i: int) -> bool:
         """True if objects go in or on it."""
-        return i < self.objects and bool(self.specs[i].receptacle)
+        return i < self.object_count and bool(self.specs[i].receptacle)
 
     def fits(self, i: int, r: int) -> bool:
         """True if a receptacle takes objects of that type, full or not.
@@ -197,7 +201,7 @@ class Entities:
 
     def type(self, i: int) -> str:
         """Return an object's type, ``door`` for doors."""
-        return self.specs[i].type if i < self.objects else "door"
+        return self.specs[i].type if i < self.object_count else "door"
 
     def contents(self, i: int) -> list[int]:
         """Return the objects directly in, on or held by an entity, in scene order."""
@@ -278,7 +282,9 @@ class Entities:
         """Open or close an object or a door. What it encloses becomes visible or hidden."""
         self.version += 1
         self.open[i] = opened
-        self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
+        self.closed_doors = np.logical_not(
+            self.open[self.object_count : self.first_actor]
+        )
         self._states[i] = None
         for member in self.with_contents(i):
             self._update_anchor(member)

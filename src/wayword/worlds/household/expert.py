@@ -553,7 +553,7 @@ def _usable_tools(
     kind = TOOLS[trait]
     # Objects only: doors follow them in the list of ids.
     tools = []
-    for tool in skills.world.layout.ids[: entities.objects]:
+    for tool in skills.world.layout.ids[: entities.object_count]:
         r = skills.number(tool)
         if not entities.has_affordance(r, kind) or not skills.takes(tool, obj):
             continue
@@ -578,7 +578,7 @@ def _treat_first(
     # Slicing first: ALFRED forgets heat and cold of a whole object that is sliced.
     missing = _missing_traits(skills, chain[0], traits)
     if ("sliced", True) in missing:
-        ids = skills.world.layout.ids[: skills.entities.objects]
+        ids = skills.world.layout.ids[: skills.entities.object_count]
         knives = [
             k
             for k in ids

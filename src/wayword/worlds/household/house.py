@@ -290,7 +290,7 @@ class House:
         # Entity -> its bearing (degrees) and distance (metres).
         directions = zip(me.view.bearing, me.view.distance, strict=True)
         rows = dict(zip(me.view.entities, directions, strict=True))
-        for i in range(entities.objects):
+        for i in range(entities.object_count):
             # A seen piece keeps the bearing and distance of its visible part.
             if i in rows:
                 continue
@@ -359,7 +359,7 @@ class House:
         t = self.entities
         r = int(self.entities.inside[i])
         # On small furniture everything is within reach, so a spot would say nothing.
-        if not (self.has_spots and 0 <= r < t.objects and t.specs[r].is_long):
+        if not (self.has_spots and 0 <= r < t.object_count and t.specs[r].is_long):
             return None
         return round(float(t.x[i] - t.x[r]), 2), round(float(t.y[i] - t.y[r]), 2)
 
@@ -387,7 +387,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     of the heading, rounded to 0.1, and distances metres, rounded to 0.01.
     """
     entities = house.entities
-    object_count = entities.objects
+    object_count = entities.object_count
     first_actor = entities.first_actor
     names = me.names.of
     view = me.view
@@ -520,7 +520,7 @@ def _receptacle(house: House, i: int) -> str:
     # It may also be the floor (negative) or an actor (a number after the objects').
     entities = house.entities
     inside = int(entities.inside[i])
-    return entities.specs[inside].id if 0 <= inside < entities.objects else ""
+    return entities.specs[inside].id if 0 <= inside < entities.object_count else ""
 
 
 def _held_by(house: House, i: int) -> str:
@@ -608,9 +608,9 @@ def records(house: House) -> dict[str, JsonObject]:
         }
 
     return {
-        "objects": _LazyRecords(ids[: entities.objects], object_record),
+        "objects": _LazyRecords(ids[: entities.object_count], object_record),
         "doors": _LazyRecords(
-            ids[entities.objects :], lambda name: bool(entities.open[index[name]])
+            ids[entities.object_count :], lambda name: bool(entities.open[index[name]])
         ),
         "actors": _LazyRecords(house.actors, actor_record),
     }

@@ -41,7 +41,7 @@ def run_appliance(entities: Entities, i: int) -> None:
     it. As in ALFRED, "heated" requires an openable heater, not a stove burner.
     """
     # Doors heat nothing.
-    if i >= entities.objects:
+    if i >= entities.object_count:
         return
     affordances = entities.specs[i].affordances
     can_run = not entities.is_ajar(i)
@@ -197,8 +197,8 @@ def close(house: House, me: Actor, name: str) -> Details:
     require(entities.openable[i], "not_openable", object=name)
     require(entities.open[i], "already_closed", object=name)
     # A body in the doorway keeps a door open.
-    if i >= entities.objects:
-        (ax, ay), (bx, by) = house.layout.doors[i - entities.objects]
+    if i >= entities.object_count:
+        (ax, ay), (bx, by) = house.layout.doors[i - entities.object_count]
         for other in house.actors.values():
             distance = point_segment_distance(other.x, other.y, ax, ay, bx, by)
             blocker = "you" if other is me else other.name
@@ -357,7 +357,7 @@ def _step(house: House, me: Actor, heading: float) -> Details:
     if obstacle is not None:
         kind, number = obstacle
         if kind == "door":  # doors come after the objects
-            number += house.entities.objects
+            number += house.entities.object_count
         # A wall and the edge of the house have no name of their own.
         unnamed = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
         raise Fail("blocked", by=unnamed or house.name(me, number))
@@ -507,8 +507,8 @@ def go_explore(script: SkillRun, name: str) -> Details:
     def is_in_room(i: int) -> bool:
         """True for objects in the room, and for its doors."""
         # A door belongs to both of its rooms.
-        if entities.objects <= i < entities.first_actor:
-            return name in house.layout.scene.doors[i - entities.objects].rooms
+        if entities.object_count <= i < entities.first_actor:
+            return name in house.layout.scene.doors[i - entities.object_count].rooms
         return house.layout.room_at(*entities.point(i)) == name
 
     names = {i: house.name(me, i) for i in observed if is_in_room(i)}
@@ -517,7 +517,7 @@ def go_explore(script: SkillRun, name: str) -> Details:
     for i, object_name in names.items():
         holder = int(entities.inside[i])
         # The floor and the hands of actors are no places.
-        if 0 <= holder < entities.objects:
+        if 0 <= holder < entities.object_count:
             preposition = entities.specs[holder].receptacle
             places[object_name] = [preposition, house.name(me, holder)]
     return {

@@ -147,7 +147,7 @@ class HouseholdPainter(Painter):
     def kinds(self, world: World) -> Mapping[int, str]:
         """Map the number of every object to its type in words."""
         entities = _house(world).entities
-        return {i + 1: spaced(entities.type(i)) for i in range(entities.objects)}
+        return {i + 1: spaced(entities.type(i)) for i in range(entities.object_count)}
 
     def frame(
         self,
@@ -180,7 +180,7 @@ class HouseholdPainter(Painter):
         t = house.entities
         scene = house.layout.scene
         placed = placements(t, scene, self._fronts(scene))
-        held = [i for i in range(t.objects) if t.inside[i] == me.number]
+        held = [i for i in range(t.object_count) if t.inside[i] == me.number]
         placed += [_in_hand(t, i, me) for i in held]
         others = [other for other in house.actors.values() if other is not me]
         placed += [_person(other) for other in others]
@@ -243,15 +243,15 @@ def placements(
                     shifts,
                 )
             )
-    for i in range(t.objects, t.first_actor):
-        door = scene.doors[i - t.objects]
+    for i in range(t.object_count, t.first_actor):
+        door = scene.doors[i - t.object_count]
         placed.append(_door_placement(door, i, bool(t.open[i])))
     return placed
 
 
 def _holders_first(t: Entities) -> list[int]:
     """Return all objects, each after what holds it: its place depends on its holder's."""
-    return sorted(range(t.objects), key=lambda i: (len(t.holders(i)), i))
+    return sorted(range(t.object_count), key=lambda i: (len(t.holders(i)), i))
 
 
 def object_mesh(look: Placement) -> Mesh:
@@ -293,7 +293,7 @@ def _placement(
     holder = int(t.inside[i])
     front, body = fronts[i]
     east, north, up = shifts.get(holder, (0.0, 0.0, 0.0))
-    if 0 <= holder < t.objects:
+    if 0 <= holder < t.object_count:
         front = fronts[holder][0]
         lift = home_look(t.specs[holder].type, t.states(holder)).lift
         if lift is not None:
@@ -342,8 +342,8 @@ def _extents(
 def spread_out(t: Entities) -> dict[int, Point]:
     """Return places (x, y) for what lies in or on objects, so that none hides in another."""
     places: dict[int, Point] = {}
-    for holder in sorted(set(t.inside[: t.objects].tolist())):
-        if 0 <= holder < t.objects:
+    for holder in sorted(set(t.inside[: t.object_count].tolist())):
+        if 0 <= holder < t.object_count:
             places |= _spread_on(t, holder)
     return places
 

@@ -431,7 +431,7 @@ def closed_doors_to(
     for direction in path_directions(trip.neighbors, trip.steps, goal):
         door = door_at.get(place * 4 + direction)
         if door is not None:
-            doors[door + house.entities.objects] = None
+            doors[door + house.entities.object_count] = None
         place = int(trip.neighbors[place, direction])
     return list(doors)
 
@@ -476,7 +476,7 @@ class Trip:
         flat = neighbors.ravel()
         # A closed door stops every step through it, unless the plan may open it.
         for number in np.flatnonzero(entities.closed_doors).tolist():
-            if not (open_doors and entities.openable[entities.objects + number]):
+            if not (open_doors and entities.openable[entities.object_count + number]):
                 flat[grid.doors[number]] = -1
         for _, x, y, radius in house.others(me):
             # A step between two positions outside this circle never brings the bodies into contact.

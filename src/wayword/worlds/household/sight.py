@@ -159,7 +159,7 @@ class Sight:
         # part of the key.
         cache_key: tuple[object, ...] = (x, y, body, t.version)
         # Other bodies move without changing the version.
-        if t.actors > 1:
+        if t.actor_count > 1:
             first = t.first_actor
             cache_key = (*cache_key, t.x[first:].tobytes(), t.y[first:].tobytes())
         cached = self._points.get(me)
@@ -243,7 +243,7 @@ class Sight:
                 slot[enclosed].tolist(),
             )
         # Alone, the cached arrays are complete.
-        if t.actors == 1:
+        if t.actor_count == 1:
             return near
         others = _gather(
             t,

@@ -343,7 +343,7 @@ class Skills:
         inside = (
             k
             for k in holders
-            if k < self.entities.objects and self.entities.encloses[k]
+            if k < self.entities.object_count and self.entities.encloses[k]
         )
         return [self.world.layout.ids[k] for k in inside]
 

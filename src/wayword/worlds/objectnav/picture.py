@@ -139,7 +139,7 @@ def scene_mesh(place: SimulatedScene) -> Mesh:
     for each in placements(entities, scene, find_fronts(scene)):
         number = each.number - 1
         # Doors are open, and no rule of sight knows of their leaves.
-        if number >= entities.objects:
+        if number >= entities.object_count:
             continue
         spec = scene.objects[number]
         words = place.words.get(spec.id, "")

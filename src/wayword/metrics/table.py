@@ -457,12 +457,18 @@ _LATEX = {
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
     "–": "--",
+    # In the standard encoding of fonts, these print as other signs.
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
 }
 
 
 def latex_text(text: str) -> str:
     """Return text in which no sign has a meaning in LaTeX."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    escaped = "".join(_LATEX.get(sign, sign) for sign in text)
+    # After the end of a row, these would be its options.
+    return re.sub(r"^[\[*]", r"{\g<0>}", escaped)
 
 
 def latex_number(text: str) -> str:

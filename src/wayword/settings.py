@@ -151,6 +151,8 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
             raise UsageError(
                 f"{owner}{key} must be a number, got {value}"
             )  # pydantic reads 1 or 0
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            raise UsageError(f"{owner}{key} must be below 2**63, got {value}")
     try:
         made = type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import UsageError
+from wayword.runs import Plan, RunFolder, run
 
 NAME = "wayword.envs.gymnasium:Wayword-v0"
 
@@ -42,3 +44,17 @@ def test_another_seed_is_one_line(seed: Any) -> None:
     with pytest.raises(UsageError, match="seed must be a whole number") as error:
         env.reset(seed=seed)
     assert "\n" not in str(error.value)
+
+
+def test_a_run_with_a_seed_of_128_bits_is_refused_before_it_is_written(
+    tmp_path: Path,
+) -> None:
+    entropy = 2**127 + 1  # as numpy's SeedSequence().entropy
+    for settings in ({}, {"dataset": {"seed": entropy}}):
+        seed = 0 if settings else entropy
+        with pytest.raises(UsageError, match=r"seed must be below 2\*\*63"):
+            run(Plan("oracle", "houses", "", settings, seed=seed, out=tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+    plan = Plan("oracle", "houses", limit=1, seed=2**63 - 1, out=tmp_path / "run")
+    run(plan)
+    assert RunFolder.read(tmp_path / "run").config["identity"]["seed"] == 2**63 - 1

@@ -174,7 +174,8 @@ def _knew_alone(trajectory: Trajectory, task: Task) -> str:
                 words |= {kind.replace("_", " ").lower() for kind in kinds}
 
     def names(text: str) -> bool:
-        return any(re.search(rf"\b{word}s?\b", text.lower()) for word in words)
+        spaced = text.lower().replace("_", " ")  # lettuce_1 names a lettuce
+        return any(re.search(rf"\b{word}s?\b", spaced) for word in words)
 
     knew = [actor for actor, text in texts.items() if names(text)]
     if len(knew) != 1 or names(task.episode.instruction):

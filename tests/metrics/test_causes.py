@@ -217,6 +217,7 @@ def test_a_report_is_of_the_target_at_its_distance(
         ({"a": "Bring the cup.", "b": "Bring a cup."}, "", None),
         ({"a": "Help.", "b": "Help."}, "", None),
         ({"a": "Bring the cup.", "b": "Help."}, "the cups, please", None),
+        ({"a": "Bring the cup.", "b": "Help."}, "bring cup_1 from box_1", None),
         ({"a": "Bring the cup.", "b": "Help."}, "hello", 3),
         ({"a": "Help.", "b": "Bring the cup."}, "", 2),
     ],

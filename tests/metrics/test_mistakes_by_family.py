@@ -221,6 +221,10 @@ def test_a_false_alarm_is_the_last_report_of_its_step() -> None:
     views = [saw(("mug_1", 4.0), reports=[7.0, 2.5])]
     found = mistake(views, TARGETS, causes={"false_alarm": 1})
     assert found.fact["did"]["near"] == 2.5
+    assert "back" not in found.fact["did"]
+    views.append(replace(saw(), notes=[Note("went_back", {"distance": 2.5})]))
+    found = mistake(views, TARGETS, causes={"false_alarm": 1})
+    assert found.text.endswith("where it was not; it went back there at step 2.")
 
 
 # Two phases.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.game import Game
+from wayword.core.game import Game, PlanningFailed
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
+from wayword.metrics.household import has_stopped
 from wayword.metrics.mistakes import Mistake
 from wayword.runs import diagnosis
 from wayword.runs.diagnosis import advise, diagnose, find_lost
@@ -158,6 +160,31 @@ def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
     walked = played(dataset, task, "ann", *actions, ended=ended)
     found = mistake_of(walked, dataset, task)
     return found.step, found.text
+
+
+class OneExpertGivesUp(TwoInAFlat):
+    """Bob's expert waits until Ann has stopped, and then fails."""
+
+    def plan(self, task: Task, world: Any, actor: str, how: str = "expert") -> Any:
+        if actor == "ann":
+            return super().plan(task, world, actor, how)
+        return self._wait(world)
+
+    def _wait(self, world: Any) -> Any:
+        while not has_stopped(world.state()):
+            yield Action("wait")
+        raise PlanningFailed("nothing is left to do")
+
+
+def test_an_expert_that_cannot_go_on_does_not_undo_what_another_one_did() -> None:
+    dataset = OneExpertGivesUp()
+    (task, *_) = dataset.tasks
+    walked = played(dataset, task, "ann", Action("turn_left"), STOP)
+    walked.steps.append(replace(walked.steps[-1], actor="bob"))
+    found = mistake_of(walked, dataset, task)
+    assert (found.step, found.limit) == (2, False)
+    assert found.text.startswith("Step 2: ann did stop. ")
+    assert "Bob stopped; ann had seen apple 1" in found.text, "not: It bob stopped"
 
 
 def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:

@@ -229,9 +229,7 @@ class _Episode:
 
     def can_succeed(self, game: Game) -> bool:
         """True if experts that take over succeed within the limit. Plays the game to its end."""
-        with suppress(*UNPLAYABLE):
-            return self._finish(game)
-        return False
+        return self._finish(game)
 
     def steps_to_success(self, game: Game) -> int | None:
         """Let the experts finish a game, and return the steps of the busiest actor.
@@ -259,14 +257,16 @@ class _Episode:
         if not isinstance(judge, Judged):
             return False
         experts: dict[str, _Takeover] = {}
-        for actor in game.turns():
-            if actor not in experts:
-                experts[actor] = self.expert(game, actor)
-            action = experts[actor].next_action()
-            if action is None:
-                break
-            _, feedback = game.carry_out(actor, Decision(action))
-            experts[actor].take_in(feedback)
+        # An expert that cannot go on ends the game; the others may have done all by then.
+        with suppress(*UNPLAYABLE):
+            for actor in game.turns():
+                if actor not in experts:
+                    experts[actor] = self.expert(game, actor)
+                action = experts[actor].next_action()
+                if action is None:
+                    break
+                _, feedback = game.carry_out(actor, Decision(action))
+                experts[actor].take_in(feedback)
         standing = judge.standing(self.dataset, self.task, game.world)
         return standing is not None and standing.success
 

@@ -45,7 +45,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.perceiver import GroundedRegion, Perceiver
-from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, WENT_BACK
 from wayword.core.world import Feedback
 from wayword.perception.detectors import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
@@ -578,9 +578,7 @@ class Searcher(Agent):
 
     def _go_back(self, best: TargetSighting) -> Decision:
         """Return the first motion back to the best sighting, where the search ends."""
-        self.toolkit.note(
-            "went_back", distance=round(best.distance, 3), turn=self.turns
-        )
+        self.toolkit.note(WENT_BACK, distance=round(best.distance, 3), turn=self.turns)
         self._approach = Return(best)
         self._is_traveling = False
         action = self._approach.step(self.view, self.costmap, None)

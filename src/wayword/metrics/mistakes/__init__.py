@@ -183,8 +183,13 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     if step == last or why.step:
         fact = Fact("lost", step=step, did=why.end, more=why.more)
         return Mistake(step, cause, fact, **marks)
-    did = why.did or Fact("cause", meaning=f"did {evidence.acted(step)}")
-    more = [*why.more, Fact("ended", end=why.end)]
+    did = why.did or Fact(
+        "acted", actor=evidence.name(step), action=evidence.acted(step)
+    )
+    end = why.end
+    if "actor" not in end:
+        end = Fact("ended", end=end)
+    more = [*why.more, end]
     left = {}
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left}

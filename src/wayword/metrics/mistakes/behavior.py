@@ -39,7 +39,8 @@ def behavior(
         name = actor if several else ""
         visited = rooms_of(trajectory, actor)
         side = never_faced(trajectory, actor, targets)
-        in_this_room = [about.kind for about in unseen if visited == [about.room]]
+        kinds = [about.kind for about in unseen if visited == [about.room]]
+        in_this_room = [*dict.fromkeys(kinds)]
         if side and in_this_room:
             headings.append(Fact("in_the_room", actor=name, room=visited[0], side=side))
         elif side and not several:

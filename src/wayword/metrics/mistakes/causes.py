@@ -18,6 +18,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
+from wayword.core.visible import spaced
 from wayword.metrics.conditions import answer_given, conditions, goal_ids
 from wayword.metrics.recorded import SPOKEN, as_mapping, listed, place_of, point_of
 from wayword.metrics.scoring import GoalScorer, scorer
@@ -262,8 +263,8 @@ def _order_not_sent(
 
 
 def _names(text: str, kind: str) -> bool:
-    """True if a text names a kind of object, in the singular or plural."""
-    return bool(re.search(rf"\b{re.escape(kind)}s?\b", text, re.IGNORECASE))
+    """True if a text names a kind of object, in the singular or plural, or one by its id."""
+    return bool(re.search(rf"\b{re.escape(kind)}s?\b", spaced(text), re.IGNORECASE))
 
 
 def _chose(steps: Sequence[Written]) -> bool:

@@ -91,6 +91,12 @@ class EpisodeFacts:
             return spaced(words.strip())
         return f"a rejected answer ({decision.kind.replace('_', ' ')})"
 
+    def name(self, step: int = 0) -> str:
+        """Return the actor of a step (by default the last); empty if there is only one."""
+        if len(self.trajectory.start) < 2:
+            return ""
+        return self.trajectory.steps[step - 1].actor
+
     def end(self, actor: str = "") -> str:
         """Describe how the episode ended, or how it ended for one of several actors."""
         trajectory = self.trajectory

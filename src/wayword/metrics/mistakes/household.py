@@ -67,7 +67,7 @@ def _unmet(evidence: EpisodeFacts) -> Fact:
 
 def _shared(evidence: EpisodeFacts) -> dict[str, object]:
     """Return the values of all sentences on an end: its actor, and how the episode ended."""
-    return {"actor": _name(evidence), "end": _end(evidence)}
+    return {"actor": evidence.name(), "end": _end(evidence)}
 
 
 def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
@@ -106,17 +106,9 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
 
 def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
     """Explain an episode in which the actor picked up another object than the goal's."""
-    actor = _name(evidence, picked)
+    actor = evidence.name(picked)
     did = Fact("wrong_object", actor=actor, action=evidence.acted(picked))
     return Explanation(_unmet(evidence), [Fact("at_step", step=picked, did=did)])
-
-
-def _name(evidence: EpisodeFacts, step: int = 0) -> str:
-    """Return the name of the actor of a step (by default the last), empty if there is only one."""
-    trajectory = evidence.trajectory
-    if len(trajectory.start) < 2:
-        return ""
-    return trajectory.steps[step - 1].actor
 
 
 def _end(evidence: EpisodeFacts) -> str:
@@ -227,7 +219,7 @@ def _unused(evidence: EpisodeFacts) -> Explanation | None:
             # The last action on any of them; names break ties, for equal reports.
             name = max(used, key=lambda each: (acted[each], each))
             number = acted[name]
-            by = _name(evidence, number)
+            by = evidence.name(number)
             feedback = evidence.trajectory.steps[number - 1].feedback
             failed = ""
             if not feedback.ok:
@@ -275,6 +267,7 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
             **shared,
         )
         return Explanation(end)
+    facts = [fact for fact in facts if fact["kind"] != "never_saw"]  # said by the end
     room = about.room
     if any(fact["kind"] == "in_the_room" for fact in facts):
         room = ""  # a fact names it

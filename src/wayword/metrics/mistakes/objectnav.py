@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wayword.core.episode import JsonObject
-from wayword.core.trajectory import GAVE_UP, GROUNDED
+from wayword.core.trajectory import GAVE_UP, GROUNDED, WENT_BACK
 from wayword.core.visible import spaced
 from wayword.metrics.mistakes.behavior import behavior
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
@@ -98,7 +98,12 @@ def _false_alarm(
     near = None
     if details:
         near = finite(details[-1].get("distance"))
-    fact = Fact("false_alarm", what=end, alarm=alarm, near=near)
+    # An agent may go on and return to its best report at the end.
+    back = None
+    for number, step in enumerate(evidence.trajectory.steps, 1):
+        if any(note.kind == WENT_BACK for note in step.notes):
+            back = number
+    fact = Fact("false_alarm", what=end, alarm=alarm, near=near, back=back)
     return Explanation(fact, more, missed=missed)
 
 

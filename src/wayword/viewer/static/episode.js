@@ -3,6 +3,7 @@
 // Every text reaches the page through textContent.
 (function () {
   const steps = [...document.querySelectorAll(".step")];
+  const opening = document.querySelectorAll("#opening");
   const slider = document.getElementById("now");
   const place = document.getElementById("position");
   const hand = document.querySelector(".time .hand");
@@ -125,11 +126,11 @@
     fold.textContent =
       before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
     before[0].before(fold);
-    for (const card of before) card.hidden = true;
+    for (const card of [...opening, ...before]) card.hidden = true;
   }
   function unfoldSteps() {
     fold.remove();
-    for (const card of steps) card.hidden = false;
+    for (const card of [...opening, ...steps]) card.hidden = false;
   }
 
   // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.

@@ -42,11 +42,11 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     (actor,) = trajectory.start
     places = {point_of(pose) for pose in trajectory.visited(actor)}
     walk: list[Fact] = []
-    failed: list[Fact] = []
+    least = evidence.last / 4
     if len(places) == 1:  # a walk that led nowhere is itself the explanation
         walk += walk_of(trajectory, actor)
-    if walk:
-        failed = failures(trajectory, 1)
+        least = 1
+    failed = failures(trajectory, least)
     return Explanation(
         Fact(
             "short_of", end=evidence.end(), where=where, target=name, undone=undone,

@@ -200,6 +200,8 @@ def read(path: Path, dataset: Dataset) -> Predictions:
             gc.enable()
     if not found:
         raise DataError(path, "", "contains no predictions")
+    if len(reader.foreign) == len(found):
+        raise reader.foreign[0]
     tasks, walks, illegal = map(list, zip(*found, strict=True))
     of = len(dataset.tasks)
     return Predictions(dataset.family.place, of, tasks, walks, illegal)
@@ -347,6 +349,8 @@ class _Reader:
         self._by_path: dict[str, Task] = {}
         for name, task in self._by_id.items():  # 5593_0 is the first one of path 5593
             self._by_path.setdefault(name.rpartition("_")[0], task)
+        self.foreign: list[DataError] = []
+        """Records none of whose actions exists here. A player may also have invented some."""
         # An episode that is predicted twice would count twice in every mean.
         self._used: dict[str, str] = {}
 
@@ -504,13 +508,15 @@ class _Reader:
         trajectory = trajectory_from_actions(self._dataset, task.episode, actions)
         decisions = [step.decision for step in trajectory.steps]
         illegal = sum(isinstance(each, Rejection) for each in decisions)
-        # Actions of another simulator would be a walk that stands still.
-        if illegal == len(actions):
+        # Actions of another simulator would be a walk that stands still, until it stops.
+        names = {action.name for action in actions} - {"stop"}
+        moves = [each for each in decisions if isinstance(each, Decision)]
+        if names and all(move.action.name == "stop" for move in moves):
             verbs = self._verbs(task.episode)
-            if not verbs & {action.name for action in actions}:
+            if not verbs & names:
                 shown = ", ".join(sorted(verbs))
                 problem = f"{_short(items[0])} is no action here; there are: {shown}"
-                raise DataError(self._path, at, problem)
+                self.foreign.append(DataError(self._path, at, problem))
         return trajectory, illegal
 
     def _verbs(self, episode: Episode) -> set[str]:

@@ -84,3 +84,27 @@ def test_another_file_is_refused_with_the_reason(name: str, tmp_path: Path) -> N
     with pytest.raises(DataError, match=message) as error:
         predictions.read(path, SmallHouse())
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("stop", ["STOP", "stop"])
+def test_a_stop_in_common_makes_no_actions_of_this_world(
+    stop: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.json"
+    record = {"episode_id": "to_c", "actions": ["turn_left", "MOVE_FORWARD", stop]}
+    path.write_text(json.dumps([record]), encoding="utf-8")
+    with pytest.raises(DataError, match="'turn_left' is no action here"):
+        predictions.read(path, SmallHouse())
+
+
+def test_a_player_may_invent_all_actions_of_an_episode(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    records = [
+        {"episode_id": "to_c", "actions": ["goto[b]", "goto[c]", "stop"]},
+        {"episode_id": "to_d", "actions": ["jump", "stop"]},
+    ]
+    path.write_text(json.dumps(records), encoding="utf-8")
+    house = SmallHouse()
+    first, second = predictions.read(path, house).score(house)
+    assert (first["sr"], second["sr"]) == (1.0, 0.0)
+    assert second["illegal_moves"] == 1

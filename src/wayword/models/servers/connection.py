@@ -270,7 +270,8 @@ class Connection:
             raise ModelError(line, billed=self._estimate(request))
         # A gateway may drop the header that says so.
         with suppress(zlib.error):
-            read_bytes = zlib.decompressobj(47).decompress(read_bytes, MOST_BYTES)
+            unpacked = zlib.decompressobj(47).decompress(read_bytes, MOST_BYTES)
+            read_bytes = unpacked or read_bytes
         text = read_bytes.decode(json.detect_encoding(read_bytes), errors="replace")
         return self._read(status, response.headers, text, request)
 

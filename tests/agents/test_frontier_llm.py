@@ -19,8 +19,8 @@ from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usag
 from wayword.datasets.procedural.homes.furniture import FURNITURE
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.runs import Plan, run
+from wayword.runs.differences import compared
 from wayword.runs.record import RunFolder
-from wayword.runs.reports import compared
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -17,8 +17,9 @@ from helpers.recorded import walk
 from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import Session, add_session, sessions
+from wayword.runs.differences import compare
 from wayword.runs.record import EpisodeRecord, RunFolder, merge
-from wayword.runs.reports import compare, table
+from wayword.runs.reports import table
 
 CONFIG: dict[str, Any] = {
     "identity": {

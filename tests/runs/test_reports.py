@@ -17,9 +17,12 @@ from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, add_session
+from wayword.runs.differences import compare
+from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
-from wayword.runs.reports import by_length, compare, pooled, rows_of, score, table
+from wayword.runs.reports import rows_of, score, table
+from wayword.runs.scored_runs import pooled
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 pytestmark = pytest.mark.usefixtures("shared_data")

@@ -19,9 +19,10 @@ from helpers.records import rewrite, torn
 from wayword import viewer
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.runs.differences import compare
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
-from wayword.runs.reports import compare, table
+from wayword.runs.reports import table
 from wayword.runs.results import RunResult
 from wayword.runs.running import run
 

@@ -13,7 +13,7 @@ import pytest
 import wayword
 from helpers.recorded_run import recorded_trajectory
 from wayword.core.errors import WaywordError
-from wayword.runs import Plan, RunFolder, reports, run
+from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.plots import style
 from wayword.viewer.plots.display import KINDS, Plot, plot
@@ -53,7 +53,7 @@ def ends(bars: Any) -> list[tuple[float, float]]:
 
 def test_success_by_length_shows_the_rows_of_the_table(runs: Path) -> None:
     drawn = plot([runs / "oracle", runs / "random"], "length")
-    by_length = reports.rows_by_length([runs / "oracle", runs / "random"])
+    by_length = lengths.rows_by_length([runs / "oracle", runs / "random"])
     assert list(series(drawn)) == ["oracle", "random"]
     for (row, parts), bars in zip(by_length.runs, series(drawn).values(), strict=True):
         intervals = [each.values["sr"] for each in parts.values()]
@@ -77,7 +77,7 @@ def test_success_by_length_shows_the_rows_of_the_table(runs: Path) -> None:
 def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
     paths = [runs / name for name in ("forward", "oracle", "random")]
     drawn = plot(paths, "pairs", labels=["Base", "Ours", "Chance"])
-    compared, _ = reports.comparisons(paths)
+    compared, _ = differences.comparisons(paths)
     for result, bars in zip(compared, axes_of(drawn).containers, strict=True):
         primary = next(line for line in result.lines if line.family == "primary")
         at = bars.lines[0].get_xdata()

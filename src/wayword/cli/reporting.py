@@ -270,10 +270,10 @@ def compare(
     Args:
         runs: Run folders on the same episodes; a folder of seeds is one run.
     """
-    from wayword.runs import reports
+    from wayword.runs import differences
     from wayword.runs.results import metric_names
 
-    compared = reports.compare(runs, form, metric_names(metrics), cluster, data)
+    compared = differences.compare(runs, form, metric_names(metrics), cluster, data)
     _print_written(compared, form)
 
 

@@ -230,7 +230,8 @@ def run(
     from wayword.runs.opening import check_recipe
     from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
     from wayword.runs.remote import url_of
-    from wayword.runs.reports import SEEDS, table
+    from wayword.runs.reports import table
+    from wayword.runs.scored_runs import SEEDS
     from wayword.settings import merge, parse
 
     values = {

@@ -7,7 +7,8 @@
     config index                  run.json, the index of records
     remote                        run folders in a store
     ray_engine                    runs on a Ray cluster
-    reports sweep reproduce       tables, plots, published tables
+    reports lengths differences   tables of runs, by length, and comparisons
+    scored_runs sweep reproduce   what both are made of; grids; published tables
     export calls mcap             training data, robot logs
     forecast rehearsal            cost estimates
     perceive tracking             descriptions of pictures, trackers

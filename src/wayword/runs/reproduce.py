@@ -36,7 +36,7 @@ from wayword.runs.machine import data_folder
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
-from wayword.runs.reports import pooled
+from wayword.runs.scored_runs import pooled
 from wayword.settings import load_shipped, make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"

@@ -21,7 +21,7 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
 from wayword.core.rollout import Outcome
 from wayword.core.visible import comma_separated
-from wayword.runs import reports
+from wayword.runs import differences, lengths, reports
 from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
@@ -189,7 +189,7 @@ class RunResult:
         """Compare with another run on the same episodes, as by ``wayword compare``. Raises
         ``UsageError`` if they have no episode in common."""
         paths = [self.path, _path_of(other, "compare")]
-        return Text(reports.compare(paths, keys=metric_names(metrics)).text)
+        return Text(differences.compare(paths, keys=metric_names(metrics)).text)
 
     @checked_call
     def view(self, limit: int = 200, browser: bool = True) -> Path:
@@ -302,7 +302,7 @@ class RunResult:
         # The episode is not in the data of this machine.
         if task is None:
             return record
-        length = reports.reference_length(task, self.dataset)
+        length = lengths.reference_length(task, self.dataset)
         episode = task.episode
         return replace(
             record,

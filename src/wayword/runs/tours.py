@@ -42,9 +42,10 @@ from wayword.metrics.tours import (
 )
 from wayword.runs.active import ActiveRun
 from wayword.runs.config import metrics_of, success_of
+from wayword.runs.differences import differing_fields
 from wayword.runs.opening import Trusted, dataset_of
 from wayword.runs.record import RecordedRun, RunFolder
-from wayword.runs.reports import Report, differing_fields
+from wayword.runs.reports import Report
 
 
 async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:

@@ -20,7 +20,7 @@ from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, heading
 from wayword.metrics.progress import count
 from wayword.metrics.table import finite
-from wayword.runs import reports
+from wayword.runs import differences, lengths, reports
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
@@ -380,7 +380,7 @@ class Pairs:
         self._library = library
         self._tasks = tasks
         self._soon = soon
-        self._compared: Cache[reports.Compared] = Cache(12)
+        self._compared: Cache[differences.Compared] = Cache(12)
         self._tables: Cache[dict[str, str]] = Cache(12)
         self._flips: Cache[Flip] = Cache(1000)
         self._charts: Cache[str] = Cache(12)
@@ -446,7 +446,7 @@ class Pairs:
             if success is None:
                 continue
             with suppress(WaywordError):  # its episodes have no length
-                by_length = reports.by_length(rows.run, tasks)
+                by_length = lengths.by_length(rows.run, tasks)
                 present |= by_length.keys()
                 title = self._library.find(name).name
                 parts.append((title, success, by_length))
@@ -532,7 +532,7 @@ class Pairs:
             two = self._library.rows(second)
             second_name = self._library.find(second).name
             key = (one.cache_key, two.cache_key)
-            make = partial(reports.compared, one.run.path, two.run.path)
+            make = partial(differences.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
             # The success measure by episode. Only episodes that both runs have scored can be
             # compared.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wayword
-from wayword.runs import reports
+from wayword.runs import lengths
 
 
 def test_a_data_frame_has_the_lengths_of_the_table_and_the_model(
@@ -24,7 +24,7 @@ def test_a_data_frame_has_the_lengths_of_the_table_and_the_model(
         assert row["gold_length"] == len(paths[row["episode"]]) - 1
     assert set(frame["model"]) == {"scripted:first"}
 
-    rows = reports.by_length(result.recorded, result.dataset.tasks)
+    rows = lengths.by_length(result.recorded, result.dataset.tasks)
     ranges = [[int(n) for n in re.findall(r"\d+", label)] for label in rows]
     assert min(map(min, ranges)) <= frame["gold_length"].min()
     assert frame["gold_length"].max() <= max(map(max, ranges))

@@ -15,7 +15,7 @@ from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
 from wayword.metrics.mistakes.causes import CAUSES, label_of
 from wayword.metrics.summary import Row, plural
-from wayword.runs import reports
+from wayword.runs import differences, lengths, reports, scored_runs
 from wayword.runs.record import RunFolder
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import open_sources
@@ -129,9 +129,9 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     """Draw a metric by range of reference lengths: a line for each run, and n below each range.
 
     All runs share the ranges. Raises ``UsageError`` as :func:`metric_of` and
-    :func:`~wayword.runs.reports.rows_by_length` do.
+    :func:`~wayword.runs.lengths.rows_by_length` do.
     """
-    by_length = reports.rows_by_length(
+    by_length = lengths.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted
     )
     rows = [row for row, _ in by_length.runs]
@@ -317,14 +317,14 @@ def draw_causes(request: FigureRequest) -> Drawing:
     """
     shares: list[dict[str, Interval]] = []
     given = []
-    for path in reports.run_folders(request.runs):
+    for path in scored_runs.run_folders(request.runs):
         rows = Rows(RunFolder.read(path)).refresh()
         unsolved = rows.unsolved()
         if not unsolved:
             raise UsageError(f"{path}: every episode was solved; there are no causes")
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)
         causes = causes_by_episode(rows, sources)
-        _, owners = reports.run_owners(
+        _, owners = scored_runs.run_owners(
             rows.run, unsolved, request.cluster, request.data
         )
         own = [owners.get(name, name) for name in unsolved]
@@ -372,12 +372,12 @@ def draw_pairs(request: FigureRequest) -> Drawing:
 
     One line per run, from top to bottom in the order of the request; numbers of better and worse
     episodes are to the right. Percentages are in points. Raises ``UsageError`` as
-    :func:`~wayword.runs.reports.comparisons` does.
+    :func:`~wayword.runs.differences.comparisons` does.
     """
     keys = []
     if request.metric:
         keys.append(request.metric)
-    compared, notices = reports.comparisons(
+    compared, notices = differences.comparisons(
         request.runs, keys, request.cluster, request.data
     )
     lines = [_line_of(result, request.metric) for result in compared]

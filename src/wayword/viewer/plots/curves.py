@@ -22,7 +22,7 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_text
 from wayword.core.geometry import Floats
 from wayword.core.visible import single_line, spaced
-from wayword.runs import reports
+from wayword.runs import reports, scored_runs
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
 from wayword.viewer.plots.request import Drawing, FigureRequest, interval_note
@@ -178,7 +178,7 @@ def _expanded(paths: Sequence[Path]) -> list[Path]:
     expanded: list[Path] = []
     for path in paths:
         if path.is_dir() and any(path.glob("*/run.json")):
-            expanded += reports.run_folders([path])
+            expanded += scored_runs.run_folders([path])
         else:
             expanded.append(path)
     return expanded
@@ -192,7 +192,7 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
     """
     # Trainings in folders of their own give their checkpoints the same names.
     folders: dict[Path, list[Path]] = {}
-    for run in reports.run_folders(request.runs):
+    for run in scored_runs.run_folders(request.runs):
         folders.setdefault(run.parent, []).append(run)
     located = []
     for folder, runs in folders.items():

@@ -11,7 +11,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
 from wayword.core.visible import spaced
-from wayword.runs import reports
+from wayword.runs import scored_runs
 from wayword.runs.config import success_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.viewer import maps
@@ -80,7 +80,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     different outcomes. Of a single run the mistake is marked. Raises ``UsageError`` if
     the runs share no finished episode, or if it has no map.
     """
-    runs = [RunFolder.read(path) for path in reports.run_folders(request.runs)]
+    runs = [RunFolder.read(path) for path in scored_runs.run_folders(request.runs)]
     episode = request.episode or _telling_episode(runs)
     sources = open_sources(runs[0], [episode], request.data, request.trusted)
     names = request.names([run.path.name for run in runs])

@@ -1,0 +1,145 @@
+"""Comparisons of runs on the episodes that both have, from folders to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wayword.core.episode import JsonObject
+from wayword.core.errors import UsageError
+from wayword.core.files import short_path
+from wayword.metrics import accounting
+from wayword.metrics import compare as comparing
+from wayword.runs import config as configs
+from wayword.runs.record import RunFolder
+from wayword.runs.reports import Report
+from wayword.runs.scored_runs import (
+    ScoredRun,
+    groups_at,
+    merged_owners,
+    only,
+    pooled_scores,
+    scored_run,
+    width_of,
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of two runs by episode, and the fields in which their identities differ."""
+
+    comparison: comparing.Comparison
+    differ: tuple[str, ...]
+
+
+def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
+    """Compare two runs by episode. Raises ``UsageError`` if they have no episode in common."""
+    one, two = ([scored_run(RunFolder.read(path))] for path in (first, second))
+    return _compared(one, two, keys, (str(first), str(second)))
+
+
+def _compared(
+    first: Sequence[ScoredRun],
+    second: Sequence[ScoredRun],
+    keys: Sequence[str],
+    names: tuple[str, str],
+) -> Compared:
+    """Compare pooled runs by episode, by their means over seeds.
+
+    ``keys`` are the metrics to compare, by key or column head; all if empty.
+    ``names`` are those of the two sides in messages and tables. Raises ``UsageError``
+    for runs of different families, or without a shared episode.
+    """
+    # Runs of one side differ only in seeds, so the first one's config and unit stand for all.
+    first_config = first[0].config
+    second_config = second[0].config
+    family = first_config["family"]
+    if second_config["family"] != family:
+        families = f"{names[0]} is {family} and {names[1]} is {second_config['family']}"
+        raise UsageError(f"{families}; compare runs on the same dataset")
+    first_scores = dict(pooled_scores(first))
+    second_scores = dict(pooled_scores(second))
+    for name, scores in zip(names, (first_scores, second_scores), strict=True):
+        if not scores:
+            raise UsageError(f"{name} has no finished episodes to compare")
+    metrics = configs.metrics_of(first_config)
+    columns = (*metrics, *accounting.METRICS)
+    comparison = comparing.compare(
+        names[0],
+        only(first_scores, keys, columns),
+        names[1],
+        only(second_scores, keys, columns),
+        family=family,
+        metrics=metrics,
+        clusters=merged_owners(first),
+        unit=first[0].unit,
+        primary=configs.success_of(first_config),
+    )
+    return Compared(comparison, differing_fields(first_config, second_config))
+
+
+def differing_fields(
+    one: JsonObject,
+    two: JsonObject,
+) -> tuple[str, ...]:
+    """Return the fields in which the identities of two runs differ, by their ``run.json``."""
+    old = one["identity"]
+    new = two["identity"]
+    fields = dict.fromkeys((*old, *new))
+    return tuple(key for key in fields if old.get(key) != new.get(key))
+
+
+def compare(
+    runs: Sequence[Path],
+    form: str = "rich",
+    keys: Sequence[str] = (),
+    cluster: str = "",
+    data: Path | None = None,
+) -> Report:
+    """Return the table of the first run against each of the others, episode by episode.
+
+    ``cluster`` as in :func:`table`. The runs in a folder are pooled if they differ only
+    in their seeds. Raises ``UsageError`` if two runs have no episode in common.
+    """
+    results, notices = comparisons(runs, keys, cluster, data)
+    return Report(comparing.render(results, form, width_of()), notices)
+
+
+def comparisons(
+    runs: Sequence[Path],
+    keys: Sequence[str] = (),
+    cluster: str = "",
+    data: Path | None = None,
+) -> tuple[list[comparing.Comparison], tuple[str, ...]]:
+    """Return the comparisons of :func:`compare`, corrected together, and notices for the user.
+
+    The first run is compared with each of the others; runs of one path that differ only in their
+    seeds are one. A notice names the settings in which a pair differs. Raises ``UsageError`` for
+    fewer than two runs.
+    """
+    groups: list[tuple[str, list[ScoredRun]]] = []
+    for path in runs:
+        within = groups_at([path], cluster, data)
+        for each in within:
+            # A single group is named as the user wrote it, not by one seed.
+            folder = each[0].run.path
+            if len(within) == 1:
+                folder = path
+            groups.append((short_path(folder), each))
+    if len(groups) < 2:
+        raise UsageError(
+            f"compare needs at least two runs, got {len(groups)}; name another one"
+        )
+    (name, first), *others = groups
+    results = [_compared(first, each, keys, (name, other)) for other, each in others]
+    # Each further comparison adds a chance of a false difference.
+    corrected = comparing.corrected([each.comparison for each in results])
+    notices = []
+    for result, (other, _) in zip(results, others, strict=True):
+        subject = f"{other} differs"
+        if len(results) == 1:
+            subject = "the runs differ"
+        if result.differ:
+            notices.append(f"{subject} in: {', '.join(result.differ)}")
+    return corrected, tuple(notices)

@@ -239,10 +239,10 @@ def test_a_card_of_unknown_published_data_is_refused(
     card = json.loads((folder / ladders.CARD).read_text())
     (row,) = card["real"]
     card["real"] = [{**row, "dataset": "", field: "moon:val"}]
-    ladders.write_card(folder, card)
-    problem = r"card: 'moon:val' is none of this bench's published data \(r2r\)"
+    scorecard.write_card(folder, card)
+    problem = r"card: 'moon:val' is none of this bench's published data \(r2r"
     with pytest.raises(UsageError, match=problem):
-        ladders.read_card(folder)
+        scorecard.read_card(folder)
 
 
 def test_a_card_shows_where_fewer_episodes_than_the_sample_count(

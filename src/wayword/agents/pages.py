@@ -52,9 +52,17 @@ class Prompts:
             raise UsageError(f"prompts={folder}: no such folder")
         paths: list[Path] = []
         if folder:
-            paths = sorted(Path(folder).glob("*.txt"))
+            files = sorted(Path(folder).iterdir())
+            # A folder without a prompt, or a misspelled file, would silently have no effect.
+            paths = [path for path in files if path.suffix == ".txt"]
+            others = [path for path in files if path.stem in self._page_of]
+            if not paths or not set(others) <= set(paths):
+                found = ", ".join(path.name for path in others) or "no prompts"
+                raise UsageError(
+                    f"prompts={folder}: contains {found}; each is a file such as "
+                    f"{next(iter(self._page_of))}.txt"
+                )
         for path in paths:
-            # A misspelled file would silently have no effect.
             if path.stem not in self._page_of:
                 hint = suggest(path.stem, self._page_of)
                 raise UsageError(

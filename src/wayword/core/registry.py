@@ -95,7 +95,7 @@ def is_described(name: str) -> bool:
     # A name without a slash is a part's, even if a folder of that name is here.
     if name == folder.name or not folder.is_dir() or (folder / "__init__.py").is_file():
         return name.endswith((".yaml", ".yml"))
-    return any(folder.glob("*.y*ml"))
+    return any(folder.glob("*.[yY]*[mM][lL]"))
 
 
 def names(kind: Kind) -> list[str]:

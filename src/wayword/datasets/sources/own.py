@@ -181,7 +181,7 @@ def read_tasks(path: Path) -> list[TaskFile]:
 
 def _files_in(folder: Path) -> list[Path]:
     """Return the YAML files in a folder, sorted by name."""
-    return sorted(folder.glob("*.y*ml"))
+    return sorted(folder.glob("*.[yY]*[mM][lL]"))
 
 
 def _read_file(path: Path) -> list[TaskFile]:

@@ -22,7 +22,9 @@ def test_a_folder_without_prompts_is_refused(name: str, tmp_path: Path) -> None:
     plan = Plan(
         "act", "houses", "scripted:first", settings, limit=1, out=tmp_path / "r"
     )
-    with pytest.raises(UsageError, match=r"each is a file such as system\.txt") as error:
+    with pytest.raises(
+        UsageError, match=r"each is a file such as system\.txt"
+    ) as error:
         run(plan)
     assert "\n" not in str(error.value)
 

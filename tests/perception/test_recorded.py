@@ -116,7 +116,10 @@ def test_recorded_files_need_their_folder() -> None:
         RecordedFiles(RecordedSettings(), None)
 
 
-def test_reveries_boxes_are_objects_near_a_viewpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("repeats", [True, False])
+def test_reveries_boxes_are_objects_near_a_viewpoint(
+    repeats: bool, tmp_path: Path
+) -> None:
     boxes = {
         "1": {"name": "coffee#table", "visible_pos": [0]},
         "2": {"name": "lamp", "visible_pos": []},
@@ -124,7 +127,8 @@ def test_reveries_boxes_are_objects_near_a_viewpoint(tmp_path: Path) -> None:
         "4": {"name": "without position", "visible_pos": [1]},
         "5": {"name": "shelf", "visible_pos": [1]},
     }
-    write(tmp_path / "bbox_by_scan" / "s.json", {"a": {"a": boxes}})
+    record = {"a": boxes} if repeats else boxes
+    write(tmp_path / "bbox_by_scan" / "s.json", {"a": record})
     places = {
         "1": [2.0, 1.0, 2.0],
         "2": [1.0, 1.1, 1.0],

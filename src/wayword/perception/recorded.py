@@ -176,7 +176,8 @@ def reverie_sightings(
         scan = graph(scene)
         position = scan.positions[scan.index[place]]
         groups: list[list[Sighting]] = [[] for _ in range(SECTORS)]
-        for number, box in boxes[scene].get(place, {}).get(place, {}).items():
+        record = boxes[scene].get(place, {})
+        for number, box in record.get(place, record).items():  # some files repeat it
             object_position = positions.get(scene, {}).get(number)
             # Only visible objects count, and those whose position was published.
             if not box["visible_pos"] or object_position is None:

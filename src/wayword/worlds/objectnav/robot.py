@@ -961,6 +961,12 @@ class RosBase:
         image = b""
         floor = None
         if s.image:
+            form = str(latest[s.image].get("format"))
+            kind = form.partition(";")[0].strip().lower()
+            if kind in DEPTH_ENCODINGS and kind != "mono16":  # of an infrared camera
+                problem = f"is {kind}: depth, not a picture"
+                remedy = "set dataset.image to the topic of colors"
+                raise DataError(s.image, "field 'format'", problem, remedy)
             with naming_field(s.image, "data"):
                 image = image_bytes(latest[s.image]["data"])
             if not image:

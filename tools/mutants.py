@@ -524,7 +524,7 @@ MUTANTS = (
            "key=lambda view: (view[0], -view[1]))", "metrics/test_mistakes_by_family.py"),
     Mutant("metrics/state_accuracy.py", "abs(relative(claimed, facing)) <= TOLERANCE",
            "abs(claimed - facing) <= TOLERANCE", "metrics/test_state_accuracy.py"),
-    Mutant("agents/strategies/strategy.py", "lines.setdefault(about, []).append(head)",
+    Mutant("agents/strategies/briefing.py", "lines.setdefault(about, []).append(head)",
            "lines.setdefault(head, []).append(head)", "agents/test_action_lines.py"),
     Mutant("agents/search/lgx.py", "angle = relative(heading, views[0].heading)",
            "angle = relative(heading, view.heading)", "agents/test_search_rules.py"),

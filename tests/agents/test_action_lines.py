@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from wayword.agents.strategies.strategy import action_lines, offered
+from wayword.agents.strategies.briefing import action_lines, offered
 from wayword.core.action import STOP, Action, ActionSpace
 
 CATALOG = """\

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from wayword.agents.strategies.agents import Act, ReAct
-from wayword.agents.strategies.strategy import offered
+from wayword.agents.strategies.briefing import offered
 from wayword.core.action import Action, ActionSpace
 from wayword.core.errors import UsageError
 from wayword.core.model import Prompt, Sampling

@@ -20,7 +20,7 @@ from annotated_types import Ge
 
 from wayword.agents.legal import Legal
 from wayword.agents.person import PlayerLeft, Situation, Style, hear, person_of
-from wayword.agents.strategies.strategy import instruction, task_goal
+from wayword.agents.strategies.briefing import instruction, task_goal
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit

@@ -21,13 +21,8 @@ from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import picture_labels
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.strategy import (
-    LONGEST_REMEMBERED,
-    Strategy,
-    catalog_of,
-    instruction,
-    system_text,
-)
+from wayword.agents.strategies.briefing import catalog_of, instruction, system_text
+from wayword.agents.strategies.strategy import LONGEST_REMEMBERED, Strategy
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family

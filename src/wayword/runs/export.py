@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wayword.agents.person import with_answerer
-from wayword.agents.strategies.strategy import Strategy, StrategySettings, instruction
+from wayword.agents.strategies.briefing import instruction
+from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core import registry
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Shared, Toolkit

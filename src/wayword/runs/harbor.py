@@ -26,7 +26,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from wayword.agents.strategies.strategy import instruction
+from wayword.agents.strategies.briefing import instruction
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, WaywordError

@@ -25,11 +25,8 @@ from wayword.agents.answers import AnswerForm, Field, pattern
 from wayword.agents.legal import Legal, Refusal
 from wayword.agents.marked import verbs_on_objects
 from wayword.agents.prompting import NotNegative, PromptSettings, joined
-from wayword.agents.strategies.strategy import (
-    AnyWorldAgent,
-    catalog_of,
-    instruction,
-)
+from wayword.agents.strategies.briefing import catalog_of, instruction
+from wayword.agents.strategies.strategy import AnyWorldAgent
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json

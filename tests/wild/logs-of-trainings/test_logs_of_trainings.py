@@ -124,6 +124,14 @@ def test_successes_may_be_true_and_false(tmp_path: Path) -> None:
     assert points(path) == [(1, 1.0), (2, 0.0)]
 
 
+def test_separators_of_unicode_end_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"step": step, "reward": value, "said": "a\u2028b"} for step, value in UP]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert points(path) == UP
+
+
 def test_a_row_with_more_cells_than_columns_is_read(tmp_path: Path) -> None:
     assert points(write(tmp_path / "a.csv", [(1, 2, 3), (2, 3)])) == [(1, 2), (2, 3)]
 

@@ -323,13 +323,13 @@ def _rows_of(file: Path) -> list[JsonObject]:
             return list(json.loads(text)["log_history"])
         if file.suffix == ".csv":
             # A monitor file of Stable-Baselines3 starts with a comment.
-            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            lines = [line for line in text.split("\n") if not line.startswith("#")]
             header = lines[0] if lines else ""
             delimiter = max(",;\t", key=header.count)
             if delimiter != ",":  # the comma is in the numbers
                 lines = [line.replace(",", ".") for line in lines]
             return list(csv.DictReader(lines, delimiter=delimiter, restkey=""))
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [line for line in text.split("\n") if line.strip()]
         rows = [json.loads(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = single_line(error, 80)

@@ -321,7 +321,7 @@ def _rows_of(file: Path) -> list[JsonObject]:
         text = read_text(file)
         if file.name == LOGS[0]:
             return list(json.loads(text)["log_history"])
-        if file.suffix == ".csv":
+        if file.suffix.lower() in (".csv", ".tsv"):
             # A monitor file of Stable-Baselines3 starts with a comment.
             lines = [line for line in text.split("\n") if not line.startswith("#")]
             header = lines[0] if lines else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wayword.verbalize.objectnav import clearances
+from wayword.core.world import Feedback
+from wayword.verbalize.objectnav import clearances, feedback
 from wayword.worlds.objectnav.observation import DepthImage, View
 
 REACH = 5.0
@@ -47,3 +48,11 @@ def test_what_is_under_a_body_or_above_it_stops_no_one(
     view = View("flat", 0.0, 0.0, 0.0, 0.9, 80.0, depth)
     free = dict(clearances(view))[0]
     assert free == (pytest.approx(0.81, abs=0.03) if stops else REACH)
+
+
+def test_a_reason_is_not_repeated() -> None:
+    details = {"action": "goto", "metres": 0.5, "reason": "something is in the way"}
+    text = feedback(Feedback("blocked", details))
+    assert text == "Something is in the way: you went 0.50 m."
+    text = feedback(Feedback("blocked", {**details, "reason": "aborted"}))
+    assert text == "Something is in the way: you went 0.50 m. (aborted)"

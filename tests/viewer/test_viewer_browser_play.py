@@ -117,6 +117,8 @@ def test_a_game_is_won_by_mouse_alone(
     if world != "grounding":
         assert bold, "what the task names"
     assert not {"doorway to", "room", "grey"} & {*bold}
+    named = page.locator("svg .label.named").all_text_contents()
+    assert "A" not in named, "the letter of a place is no word of the task"
     on_the_map = 0
     for number, action in enumerate(actions(record), 1):
         turn(page, number)

@@ -18,10 +18,12 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
+from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
+from wayword.viewer.library import Library
 from wayword.viewer.maps import household
 from wayword.viewer.maps.content import Map, Shape
-from wayword.worlds.household.goals import HouseholdReference, Restored
+from wayword.worlds.household.goals import HouseholdReference, Inside, Restored
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = (
@@ -297,3 +299,30 @@ def test_homes_of_every_task_are_drawn(on: str, tmp_path: Path) -> None:
         page.all("section", class_="step")
     )
     assert "as it was at first" not in page.text
+
+
+def test_of_many_candidates_those_that_met_the_goal_are_marked() -> None:
+    places = {"cup_1": "bowl_1", "cup_2": "", "bowl_1": "sink_1", "sink_1": ""}
+    state = {"objects": {name: {"in": holder} for name, holder in places.items()}}
+    goal = Inside(("cup_1", "cup_2"), ("sink_1",))
+    reference = HouseholdReference("1", goals=(goal,))
+    assert household._goals(reference, household._OBJECTS, state) == ["cup_1"]
+    state["objects"]["bowl_1"]["in"] = ""
+    both = household._goals(reference, household._OBJECTS, state)
+    assert both == ["cup_1", "cup_2"], "any of them would do"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [("val_seen_exists_500", {"apple"}), ("val_seen_counts_538", {"bowl"})],
+)
+def test_places_to_look_at_have_no_names_where_they_are_many(
+    question: str, names: set[str], data: Path, tmp_path: Path
+) -> None:
+    plan = Plan("random", "iqa:val_seen", data=data, out=tmp_path / "run")
+    run(replace(plan, episode=question))
+    content = Content(Library([tmp_path]), data)
+    page = Page.parse(content.episode("run", question))
+    shown = [e.text.partition(" ")[0] for e in page.all("text", class_="goalname")]
+    assert {*shown} == names

@@ -40,6 +40,9 @@ def test_the_index_tells_what_was_run_and_what_came_out(walked: Path) -> None:
         "seed",
     ):
         assert words in page.text
+    assert {record["scores"]["sr"] for record in records(walked)} == {0.0}
+    (rate, *_) = page.all("div", class_="metric")
+    assert "95%: 0 to" in rate.text, "none of four is not none"
     row = records(walked)[0]
     names = page.data["keys"]
     first = page.data["rows"][0]

@@ -134,8 +134,11 @@ def feedback(result: Feedback) -> str:
         }
         cause = causes.get(result.status, "Something is in the way")
         text = f"{cause}: you went {metres:.2f} m."
-    reason = result.details.get("reason")
-    return f"{text} ({reason})" if reason else text
+    # A reason that the sentence begins with is not repeated.
+    reason = str(result.details.get("reason") or "")
+    if not reason or text.lower().startswith(reason.lower()):
+        return text
+    return f"{text} ({reason})"
 
 
 def _state(view: View) -> tuple[SelfState, str]:

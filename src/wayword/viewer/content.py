@@ -524,7 +524,10 @@ class Content:
                 crop(drawn)
         mistake = ""
         if document.mistake:
-            mistake = document.mistake.words(YOU)
+            head, mistake = document.mistake.sentences(YOU)
+            # Where a walk stopped is in the result, above.
+            if document.mistake.fact.get("did", {}).get("kind") != "stopped_at":
+                mistake = f"{head} {mistake}".strip()
         progress = document.progress
         left = ""
         if progress.values and not progress.conditions:

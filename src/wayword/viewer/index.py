@@ -148,10 +148,12 @@ def metrics_part(run: Overview) -> Html:
         row = run.row["metrics"].get(metric.key)
         if row is None:
             continue
-        # An interval around equal scores would claim a spread that is not there.
+        # Equal scores say nothing of a metric without bounds. A rate keeps its interval: none of
+        # five is not none.
         scores = run.columns.get(metric.key, np.empty(0))
         words = "interval pending"
-        if len(scores) > 1 and scores.min() == scores.max():
+        same = len(scores) > 1 and scores.min() == scores.max()
+        if same and metric.kind != "rate":
             words = f"the same in all {len(scores):,} episodes"
         elif "low" in row:
             words = interval(metric, row)

@@ -29,7 +29,12 @@ from wayword.viewer.maps.content import (
     room_label,
     spans,
 )
-from wayword.worlds.household.goals import AnswerReference, Restored
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    Inside,
+    Restored,
+    holders_of,
+)
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
@@ -101,8 +106,9 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     goal = "goal object"
     if isinstance(reference, AnswerReference):
         goal = "place to look at"
-    goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
-    goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
+    state = (played or world).now()
+    goals = dict.fromkeys(_goals(reference, _PLACES, state), "destination")
+    goals |= dict.fromkeys(_goals(reference, _OBJECTS, state), "goal-object")
     drawn.shapes = _shapes(played or world, frames, goals)
     drawn.shapes += _arrows(played or world, dict(frames[0]), reference)
     drawn.views = views
@@ -201,6 +207,8 @@ def _shapes(
         if item.id in goals:
             kind = f"furniture {goals[item.id]}"
         label = title.partition(" (")[0]
+        if item.id in goals and len(goals) > _MOST_GOALS:
+            label = ""  # frames are enough: so many names would cover each other
         furniture.append(Shape("rect", extent.corners, kind, title, label))
 
     def area(box: Shape) -> float:
@@ -360,11 +368,11 @@ _OBJECTS = ("objects", "lamps")
 _PLACES = ("receptacles", "movables", "others")
 
 
-def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
+def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
     """Return the ids that the goals have under some keys, ``_OBJECTS`` or ``_PLACES``.
 
     Left out are lists of more than ``_MOST_GOALS`` objects, because any of them then
-    counts.
+    counts, and the other candidates once enough objects are where they should be.
     """
     goals: list[Any] = []
     for goal in getattr(reference, "goals", ()):
@@ -376,7 +384,18 @@ def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
     for goal in goals:
         for key in keys:
             ids = getattr(goal, key, ())
+            if isinstance(goal, Inside) and goal.met(state) == goal.parts:
+                ids = [
+                    each
+                    for each in ids
+                    if key != "objects" or _is_in(goal, each, state)
+                ]
             if len(ids) <= _MOST_GOALS:
                 named += ids
             named.append(getattr(goal, key[:-1], ""))  # a single one: ``receptacle``
     return [name for name in named if isinstance(name, str) and name]
+
+
+def _is_in(goal: Inside, name: str, state: Any) -> bool:
+    """True if an object is in or on one of the goal's receptacles."""
+    return not {*holders_of(state, name)}.isdisjoint(goal.receptacles)

@@ -172,6 +172,7 @@
   // By the task, or by the reason why the last action failed.
   const isNamed = (name) => once("named " + name, () => findNamed(name));
   function findNamed(name) {
+    if (/^[a-z]\d?$/i.test(name)) return false; // the letter of a place is no word of the task
     const reason = once("reason", reasonOf);
     if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " "))
       return true;

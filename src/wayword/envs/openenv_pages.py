@@ -44,12 +44,17 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 
 
+def _first_of(data: JsonObject, *keys: str) -> Json:
+    """Return the first value that is given. Clients send null for fields that they leave out."""
+    return next((data[key] for key in keys if data.get(key) is not None), None)
+
+
 def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
     """Begin an episode by ``seed``, ``episode_id`` or ``index``; ``options`` make a new scene."""
     # All keys are optional, so each is checked where it is given.
     keys = ("include", "seed", "options")
     include, seed, options = (data.get(key) for key in keys)
-    episode = data.get("episode_id", data.get("index"))
+    episode = _first_of(data, "episode_id", "episode", "index")
     valid = isinstance(include, list | None) and isinstance(episode, str | int | None)
     if not (valid and isinstance(options, dict | None)):
         raise UsageError(
@@ -57,7 +62,7 @@ def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
         )
     # One server has one split: another one is a mistake of the client.
     split = env.dataset.split
-    if data.get("split", split) != split:
+    if _first_of(data, "split") not in (None, split):
         raise UsageError(f"this server has the split {split!r}, not {data['split']!r}")
     env.include = check_include(include or ())
     observation, info = env.reset(seed, episode, options)
@@ -66,7 +71,7 @@ def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
 
 def step(env: Environment, action: JsonObject) -> dict[str, Json]:
     """Play ``text``, or entry ``index`` of a menu."""
-    answer = action.get("text", action.get("index"))
+    answer = _first_of(action, "text", "index")
     if not isinstance(answer, str | int):
         raise UsageError(
             'an action is {"text": "goto[kitchen]"}, or {"index": 3} of a menu'

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -59,8 +60,21 @@ def wire_message(message: Message, verbatim: bool = False) -> dict[str, Json]:
 
 def _wire_call(call: ToolCall) -> JsonObject:
     """Return a call as an entry of a message's ``tool_calls``."""
-    function = {"name": call.name, "arguments": call.arguments}
+    function = {"name": call.name, "arguments": _as_object(call.arguments)}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _as_object(arguments: str) -> str:
+    """Return arguments as the JSON object that servers expect of a conversation.
+
+    Without an object in them it is empty: many servers parse the arguments of earlier calls, and
+    refuse each later request if they cannot.
+    """
+    with suppress(ValueError, RecursionError):
+        if isinstance(json.loads(arguments), dict):
+            return arguments
+    objects = (value for value, _, _ in json_values(arguments, "{", bool))
+    return json.dumps(next(objects, {}), ensure_ascii=False)
 
 
 def read_calls(
@@ -68,10 +82,10 @@ def read_calls(
 ) -> tuple[tuple[ToolCall, ...], str]:
     """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
 
-    Both are the server's own, with three changes. Each call is in OpenAI's form. An ID
-    that is missing, or was used before in the conversation, is replaced by a new one,
-    because each result must name its call. Fields without a value are left out: some
-    servers send fields that they refuse to read.
+    Both are the server's own, with three changes. Each call is in OpenAI's form, under the
+    offered name; in the message, its arguments are an object. An ID that is missing, or was used
+    before in the conversation, is replaced by a new one, because each result must name its call.
+    Fields without a value are left out: some servers send fields that they refuse to read.
     """
     used = {call.id for sent in prompt for call in sent.calls}
     calls = []
@@ -89,13 +103,14 @@ def read_calls(
         if not isinstance(arguments, str):
             # Ollama's own form: an object instead of its text.
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
-        name = str(function["name"])
-        calls.append(ToolCall(call_id, _LEFT_IN_NAMES.sub("", name), arguments))
+        arguments = _NO_ARGUMENTS.sub("", arguments)
+        name = _LEFT_IN_NAMES.sub("", str(function["name"]))
+        calls.append(ToolCall(call_id, name, arguments))
         own = {key: value for key, value in entry.items() if key not in _CALL_KEYS}
         changed = {
             "id": call_id,
             "type": "function",
-            "function": {"name": name, "arguments": arguments},
+            "function": {"name": name, "arguments": _as_object(arguments)},
         }
         entries.append({**own, **changed})
     if not calls:
@@ -117,7 +132,11 @@ def read_calls(
 
 
 _CALL_KEYS = ("function", "custom", "name", "arguments", "input", "parameters")
-_LEFT_IN_NAMES = re.compile(r"^functions?\.|(?::\d+)?(?:<\|.*)?$", re.DOTALL)
+_NO_ARGUMENTS = re.compile(r"^\s*(?:\{\}\s*(?=\{)|null\s*$)")
+"""An empty object before the arguments, with which gateways begin a stream, and ``null``."""
+_LEFT_IN_NAMES = re.compile(
+    r"^(?:.*\bfunctions?\.|default_api[.:])|(?:\(\))?(?::\d+)?(?:<\|.*)?\s*$", re.DOTALL
+)
 """Parts of a model's own format that servers leave in the names of functions."""
 
 

@@ -174,7 +174,7 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         ) from None
     # A shell expands the home folder in few places; a folder "~" is never meant.
     for key, given in values.items():
-        if str(given).startswith("~"):
+        if isinstance(given, str | Path) and str(given).startswith("~"):
             value = getattr(made, key)
             if isinstance(value, Path) or key in file_fields(cls):
                 home = type(value)(os.path.expanduser(value))

@@ -172,11 +172,17 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         raise UsageError(
             f"{owner}{key} must be {' or '.join(expected)}, got {value}"
         ) from None
-    # A shell expands the home folder in few places; a folder "~" is never meant.
+    # A shell expands the home folder and variables in few places; a folder "~" or "$HOME" is
+    # never meant.
     for key, given in values.items():
-        if isinstance(given, str | Path) and str(given).startswith("~"):
+        if isinstance(given, str | Path) and str(given).startswith(("~", "$")):
             value = getattr(made, key)
             if isinstance(value, Path) or key in file_fields(cls):
+                if str(given).startswith("$"):
+                    problem = (
+                        f"{owner}{key}: variables are not read, got {str(given)!r}"
+                    )
+                    raise UsageError(f"{problem}; write the path itself")
                 home = type(value)(os.path.expanduser(value))
                 object.__setattr__(made, key, home)
     return made

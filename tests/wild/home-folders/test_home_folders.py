@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from wayword.cli.app import app
+from wayword.core.errors import UsageError
 from wayword.core.files import cache_folder
 from wayword.datasets.r2r import R2RSettings
 from wayword.models.parts.weights import weights_folder
@@ -51,6 +52,15 @@ def test_plans_and_settings(home: Path) -> None:
     assert (plan.out, plan.data) == (home / "run", home)
     settings = make(R2RSettings, {"annotations": "~/mine.json"}, "r2r")
     assert settings.annotations == str(home / "mine.json")
+
+
+@pytest.mark.parametrize("out", ["$HOME/run", "${HOME}/run"])
+def test_a_variable_in_a_path_is_refused(out: str) -> None:
+    with pytest.raises(UsageError, match="out: variables are not read") as error:
+        Plan("oracle", "houses", out=Path(out))
+    assert "write the path itself" in str(error.value)
+    with pytest.raises(UsageError, match="setting annotations: variables are not"):
+        make(R2RSettings, {"annotations": out}, "r2r")
 
 
 def test_variables(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -511,3 +511,16 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
     page.locator(".act[data-action^=goto]").first.click()
     turn(page, 2)
     leave(page)
+
+
+def test_a_game_without_a_map_begins_at_the_left_and_names_no_map(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    plan = Plan("human", "two_phase", out=top / "rooms")
+    page, text = start_page(browser, server, plan)
+    assert "map" not in page.locator("#feedback").inner_text()
+    box = page.locator(".menu").bounding_box()
+    assert box is not None
+    assert box["x"] < 100
+    assert wrong(page, axe=False) == []
+    assert text == []

@@ -127,7 +127,7 @@ class Sought:
             name, _, required = words.removesuffix(")").partition(" (")
             return f"{name} ({place}): should be {required}"
         if not moved:
-            return f"{words}, in the {place}"
+            return f"{words} (now in the {place})"
         # A destination that is as required needs no such word.
         required = " (open)" if placed.get("open") else " (closed)"
         target = target.removesuffix(required)

@@ -17,6 +17,7 @@ from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference
 
 _WIDE = 520.0  # of the drawing
 _CHARACTER = 7.6  # width of a character
+_BOLD = 0.9  # what a bold one is wider
 _LINE = 26.0  # height of a line
 _GAP = 8.0  # between two objects
 
@@ -59,8 +60,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
                 leads = step.feedback.details.get("room")
             elif name in right and name != HALLWAY:
                 leads = room
-            text = f"{name} → {leads}" if leads else name
+            text = name
+            if leads and leads != name:
+                text = f"{name} → {leads}"
             wide = _CHARACTER * len(text) + 16
+            if name == chosen:
+                wide += _BOLD * len(text)
             if x + wide > _WIDE:  # it begins a new line
                 x = 0.0
                 y = y + _LINE + _GAP

@@ -26,7 +26,8 @@ _NEAR = 24  # between the start and the end, up to which they share a marker
 _RING = 16.0  # radius of the ring around the dart at the end
 _DOT = 4.0  # half width of a marker without a number
 _CHARACTER = 4.1  # half width of a character
-_EVERY = 5  # on a grid, steps between two numbers
+_EVERY = 5  # on a grid, or where all moves are short, steps between two numbers
+_CLOSE = 0.4  # metres of a move up to which the next number would touch the last one
 _MANY = 30  # stops up to which all others are numbered; of more, about a dozen
 _BESIDE = 1.5  # squares from a player up to which numbers would hide what is next to it
 
@@ -158,7 +159,9 @@ class _Stops:
         self._is_grid = where.unit != "m"
         # On a grid, numbers would hide the squares next to them, and on a long walk the walk. The
         # start, the end and the stop of the mistake always have one.
-        every = _EVERY if self._is_grid else 1
+        moves = [math.dist(a.point, b.point) for a, b in pairwise(waypoints)]
+        is_dense = max(moves, default=1.0) < _CLOSE
+        every = _EVERY if self._is_grid or is_dense else 1
         if len(waypoints) > _MANY:
             every = _EVERY * math.ceil(len(waypoints) / (2 * _MANY))
         chosen = [*waypoints[::every], self._final]

@@ -491,7 +491,7 @@ def export(
     # Failures serve KTO and DPO
     if not (card.lines or (strategy == "calls" and card.decisions)):
         # An empty file would look like a finished export.
-        if out.is_file():
+        if out.is_file() and not out.stat().st_size:
             out.unlink()
         elif strategy == "calls":
             rmtree(out)

@@ -187,13 +187,17 @@ def export(
     """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``.
 
     The file is written completely or not at all; the same run folders give the same
-    bytes. Raises ``UsageError`` for an agent that is not a strategy and for data that
+    bytes. An earlier export is replaced, unless there is nothing to export; another file is not.
+    Raises ``UsageError`` for an agent that is not a strategy and for data that
     differ from the run's, ``RecordingError`` for a path that is not a run folder.
     """
     cls = registry.load("agent", options.strategy)
     if not issubclass(cls, Strategy):
         remedy = "use act, react, react_emmem or a custom subclass of Strategy"
         raise UsageError(f"--as {options.strategy}: not a strategy; {remedy}")
+    card_path = out.with_name(f"{out.name}.card.json")
+    if out.exists() and not card_path.exists():
+        raise RecordingError(f"{out}: exists and is no export; give another --out")
     settings: StrategySettings = make(cls.Settings, options.settings, options.strategy)
     strategy = partial(cls, settings)
     opened = [RunFolder.read(path) for path in runs]
@@ -218,9 +222,10 @@ def export(
             for lines in _lines(opened, options, strategy, card, folder, on_episode):
                 file.writelines(lines)
         card.pictures = folder.count
-        os.replace(new, out)
-        text = escaped(json.dumps(asdict(card), indent=2, ensure_ascii=False)) + "\n"
-        out.with_name(f"{out.name}.card.json").write_text(text, **_ENCODING)
+        if card.lines or not out.exists():
+            os.replace(new, out)
+            text = json.dumps(asdict(card), indent=2, ensure_ascii=False)
+            card_path.write_text(escaped(text) + "\n", **_ENCODING)
     except OSError as error:
         raise RecordingError(f"{out}: cannot be written ({error.strerror})") from error
     finally:

@@ -329,9 +329,17 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         text = task.text.partition(COMMENT)[0].rstrip()
         texts.append(f"{text}\n\n{COMMENT}\naccepted: {json.dumps(mark)}\n")
     # Written after all tasks have passed: an error leaves the file as it was.
-    target = target_path or path
-    target.write_text("---\n".join(texts), encoding="utf-8")
-    return _read_file(target)
+    target = (target_path or path).resolve()
+    # Another file first: on a full disk, the author's would be cut.
+    new = target.with_name(f".{target.name}.new")
+    try:
+        new.write_text("---\n".join(texts), encoding="utf-8")
+        new.replace(target)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        problem = f"cannot be written ({error.strerror})"
+        raise DataError(path, "", problem, "the file is as it was") from error
+    return _read_file(target_path or path)
 
 
 class FileTasks(homes.SourcedTasks):

@@ -183,7 +183,7 @@ def test_an_expert_that_cannot_go_on_does_not_undo_what_another_one_did() -> Non
     walked.steps.append(replace(walked.steps[-1], actor="bob"))
     found = mistake_of(walked, dataset, task)
     assert (found.step, found.limit) == (2, False)
-    assert found.text.startswith("Step 2: ann did stop. ")
+    assert found.text.startswith("Step 2: ann stopped. ")
     assert "Bob stopped; ann had seen apple 1" in found.text, "not: It bob stopped"
 
 

@@ -183,9 +183,9 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     if step == last or why.step:
         fact = Fact("lost", step=step, did=why.end, more=why.more)
         return Mistake(step, cause, fact, **marks)
-    did = why.did or Fact(
-        "acted", actor=evidence.name(step), action=evidence.acted(step)
-    )
+    action = evidence.acted(step)
+    kind = "left_off" if action == "stop" else "acted"
+    did = why.did or Fact(kind, actor=evidence.name(step), action=action)
     end = why.end
     if "actor" not in end:
         end = Fact("ended", end=end)

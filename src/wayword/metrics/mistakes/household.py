@@ -3,18 +3,20 @@ seen and left alone, or that never came into view."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
-from wayword.core.visible import join_words, spaced
+from wayword.core.visible import join_words, single_line, spaced
 from wayword.metrics.conditions import Sought, answer_given
 from wayword.metrics.mistakes.behavior import behavior, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.recorded import as_mapping, listed, objects_in, room_of
+from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, room_of
 
 _NAMED = 2  # unmet goal conditions that the sentence names
+_SAID = 120  # characters of a message that it quotes
 
 
 def explain_answer(evidence: EpisodeFacts, right: str) -> Explanation:
@@ -53,7 +55,22 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
         return undone
     if picked := evidence.causes.get("wrong_object"):
         return _wrong_object(evidence, picked)
-    return _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
+    found = _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
+    return replace(found, more=[*found.more, *_request(evidence)])
+
+
+def _request(evidence: EpisodeFacts) -> list[Fact]:
+    """Return the last message that the actor of the last step got, which it did not carry out."""
+    steps = evidence.trajectory.steps
+    for number in range(len(steps), 0, -1):
+        step = steps[number - 1]
+        decision = step.decision
+        if step.actor == steps[-1].actor or not isinstance(decision, Decision):
+            continue
+        if decision.action.name in SPOKEN and decision.action.arguments:
+            text = single_line(decision.action.arguments[-1], _SAID).rstrip(" .")
+            return [Fact("asked", actor=step.actor, step=number, text=text)]
+    return []
 
 
 def _unmet(evidence: EpisodeFacts) -> Fact:
@@ -253,6 +270,9 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     if len(evidence.conditions) < 2:  # else some object may have been faced by chance
         points += chain.from_iterable(each.points for each in unseen)
     facts = behavior(evidence, points, unseen)
+    # The sentence has named its actor.
+    if facts and facts[0].get("actor") == shared["actor"]:
+        facts[0] = Fact(**{**facts[0], "actor": ""})
     objects = {tuple(each.ids) or (each.kind,) for each in unseen}
     if len(objects) > 1:
         total = len(evidence.conditions)

@@ -341,7 +341,12 @@ def listed(folder: Path) -> dict[str, Path]:
         raise UsageError(f"{folder}: no such folder")
     # Sorted, as folders list files in any order.
     files = sorted(folder.iterdir())
-    pictures = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
+    pictures: dict[str, Path] = {}
+    for path in files:
+        if path.suffix.lower() in SUFFIXES:
+            other = pictures.setdefault(path.stem, path)
+            if other != path:
+                raise UsageError(f"{path}: {other.name} is of the same place; keep one")
     if not pictures:
         raise UsageError(f"{folder}: contains no pictures ({', '.join(SUFFIXES)})")
     return pictures

@@ -25,7 +25,7 @@ import numpy as np
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import ask_all
 from wayword.core.blocking import blocking
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import make_parent, read_json
 from wayword.core.geometry import absolute, sector
 from wayword.core.model import Model, Sampling, user
@@ -200,9 +200,9 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
         if isinstance(value, bool) or not isinstance(value, int | float):
             problem = f"must be a heading in degrees, got {value!r}"
             raise DataError(plan.norths or name, f"field {name!r}", problem)
-    norths = {k: float(v) for k, v in headings.items()}
     tour = plan.folder.parent / "tour.json"
     pictures = panorama.listed(plan.folder)
+    norths: dict[str, float] = {}
     # The folder of a tour: its places, not its files, have the names.
     if plan.folder.name == "pictures" and tour.is_file():
         places = Tour("all", None, TourSettings(str(tour.parent))).places
@@ -216,10 +216,13 @@ def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]
                     f"place {name!r}",
                     f"picture {path} does not exist",
                 )
-        # Headings that the user gives win over those of the tour.
-        norths = {
-            name: float(p.get("north", 0.0)) for name, p in places.items()
-        } | norths
+        norths = {name: float(p.get("north", 0.0)) for name, p in places.items()}
+    # A heading of no place would silently leave a picture's at 0.
+    for name, value in headings.items():
+        if name not in pictures:
+            problem = f"{name!r} is no place; {suggest(name, pictures)}"
+            raise DataError(plan.norths or name, "", problem)
+        norths[name] = float(value)
     return pictures, norths
 
 

@@ -14,7 +14,8 @@ from wayword.models.servers.profile import profile_of
 
 THINKS = (
     *("glm-4.6", "zai-org/GLM-5.2", "deepseek-v4-pro", "deepseek-ai/DeepSeek-V4"),
-    *("kimi-k2.6", "moonshotai/Kimi-K2-Thinking", "kimi-k3", "x-ai/grok-4.6"),
+    *("kimi-k2.6", "moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K3"),
+    *("x-ai/grok-4.6", "x-ai/grok-5", "Qwen/QwQ-32B"),
     *("claude-opus-5", "anthropic/claude-sonnet-5-20260701", "stepfun/step-3.5-flash"),
 )
 DOES_NOT = (
@@ -22,6 +23,12 @@ DOES_NOT = (
     *("claude-sonnet-4-5", "x-ai/grok-4-fast-non-reasoning"),
 )
 NO_SAMPLING = ("claude-opus-4-7", "anthropic/claude-opus-4.8", "claude-opus-5")
+
+
+def test_a_vendor_is_no_family() -> None:
+    """The folder of a vendor may begin as the name of another of its families."""
+    assert not profile_of("mistralai/Mixtral-8x7B-Instruct-v0.1").images
+    assert profile_of("moonshotai/Kimi-K3") == profile_of("kimi-k3")
 
 
 def test_families_that_think_have_room_for_it() -> None:

@@ -119,10 +119,14 @@ def shipped() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_entry(model: str, table: Mapping[str, object]) -> str:
-    """Return the longest key that matches the name, with or without the vendor's prefix."""
+    """Return the longest key that matches the name, without its vendor's folder if the key has
+    none."""
     full = model.lower()
-    names = (full, full.rsplit("/", 1)[-1])
-    matches = [key for key in table if any(fnmatchcase(n, key.lower()) for n in names)]
+    short = full.rsplit("/", 1)[-1]
+    # The * of "moonshot*" must not take in the name behind "moonshotai/".
+    matches = [
+        key for key in table if fnmatchcase(full if "/" in key else short, key.lower())
+    ]
     return max(matches, key=lambda key: ("*" not in key, len(key)), default="")
 
 

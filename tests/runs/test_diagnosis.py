@@ -183,8 +183,8 @@ def test_an_expert_that_cannot_go_on_does_not_undo_what_another_one_did() -> Non
     walked.steps.append(replace(walked.steps[-1], actor="bob"))
     found = mistake_of(walked, dataset, task)
     assert (found.step, found.limit) == (2, False)
-    assert found.text.startswith("Step 2: ann stopped. ")
-    assert "Bob stopped; ann had seen apple 1" in found.text, "not: It bob stopped"
+    assert found.text.startswith("Step 2: ann stopped; ann had seen apple 1 at step 1 ")
+    assert "bob stopped" not in found.text.lower(), "the first stop lost it"
 
 
 def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:

@@ -184,12 +184,15 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         fact = Fact("lost", step=step, did=why.end, more=why.more)
         return Mistake(step, cause, fact, **marks)
     action = evidence.acted(step)
-    kind = "left_off" if action == "stop" else "acted"
-    did = why.did or Fact(kind, actor=evidence.name(step), action=action)
+    did = why.did or Fact("acted", actor=evidence.name(step), action=action)
     end = why.end
     if "actor" not in end:
         end = Fact("ended", end=end)
     more = [*why.more, end]
+    # An actor that stopped before the last one left undone what the end tells.
+    if why.did is None and action == "stop" and "actor" in end:
+        did = Fact(**{**end, "actor": evidence.name(step), "end": "stopped"})
+        more.remove(end)
     left = {}
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left}

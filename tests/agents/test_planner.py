@@ -28,6 +28,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import SLIPPED, Feedback
 from wayword.datasets.household import Household
 from wayword.metrics.household import score_state
+from wayword.worlds.household.observation import SeenObject
 from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -360,8 +361,8 @@ class Messenger(Agent):
 
 
 @pytest.mark.parametrize("replan", [True, False])
-@pytest.mark.parametrize("says", [True, False])
-def test_a_message_makes_a_plan_obsolete(says: bool, replan: bool) -> None:
+@pytest.mark.parametrize("speaks", [True, False])
+def test_a_message_makes_a_plan_obsolete(speaks: bool, replan: bool) -> None:
     dataset = TwoInAFlat()
     model = PlanPlayer("\n".join(f"{n}. turn_left" for n in range(1, 7)))
     settings = PlannerSettings(decoding="free", replan=replan)
@@ -369,12 +370,12 @@ def test_a_message_makes_a_plan_obsolete(says: bool, replan: bool) -> None:
     def built(toolkit: Any, actor: str) -> Agent:
         if actor == "ann":
             return PlannerAgent(settings, toolkit)
-        return Messenger("Leave the apple." if says else "")
+        return Messenger("Leave the apple." if speaks else "")
 
     setup = Setup(dataset, built, {"main": model}, max_steps=5)
     played = asyncio.run(rollout(dataset.tasks[0], setup))
     assert played.ended != "failed", played.error
-    is_new = says and replan
+    is_new = speaks and replan
     taken = [str(action) for action in played.actions("ann")]
     assert taken == ["turn_left"] * 5, "of the old plan or of the new one"
     assert len(model.said) == 1 + is_new
@@ -451,6 +452,29 @@ def test_what_a_search_could_not_get_to_is_tried_again_after_a_success(
     agent.on_feedback(visit, Feedback("ok" if ok else "failed"))
     assert agent._tried == ({"hall"} if ok else {"box_1", "hall"})
     assert agent._unreached == (set() if ok else {"box_1", "pan_1"})
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+@pytest.mark.parametrize("was_seen", [True, False])
+def test_an_object_in_view_has_its_states_from_there(
+    was_seen: bool, is_closed: bool
+) -> None:
+    graph = SceneGraph()
+    closed = ["box_1"] if is_closed else []
+    explored = Feedback(
+        "ok",
+        {"action": "go_explore", "room": "hall", "seen": ["box_1"], "closed": closed}
+        | {"places": {}},
+    )
+    if was_seen:
+        view = SimpleNamespace(room="hall", holding=(), doors=(), others=())
+        item = SeenObject("box_1", "left", 0.0, 1.0, "", "", ("open", "dirty"), None)
+        view.objects = (item,)
+        graph.see(view)  # type: ignore[arg-type]
+    graph.learn(explored)
+    states = "open, dirty" if was_seen else "closed" * is_closed
+    expected = f"box_1 ({states})" if states else "box_1"
+    assert graph.text(["hall"], "hall", 1).splitlines()[1].strip() == expected
 
 
 @pytest.mark.parametrize("full", range(5))

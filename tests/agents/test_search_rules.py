@@ -231,6 +231,34 @@ def test_only_a_collision_closes_the_way(status: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("verb", "status", "is_free"),
+    [
+        ("goto", "ok", True),
+        ("goto", "blocked", False),
+        ("goto", "lost", False),
+        ("rotate", "ok", False),  # a base drifts as it turns, also against an obstacle
+        ("rotate", "blocked", False),
+        ("goto", "rejected", False),
+    ],
+)
+def test_only_a_place_that_was_arrived_at_is_free_to_go_back_to(
+    verb: str, status: Any, is_free: bool
+) -> None:
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+    agent.costmap = SimpleNamespace(add=lambda _: None)  # type: ignore[assignment]
+    agent._has_started = True
+    agent._target_heading = 0.0  # nothing is looked for on the way
+    agent._take_in(view(x=1.0, y=1.0))
+    assert agent._last_free_point == (1.0, 1.0)
+    action = Action(verb, ("9", "9")[: 2 if verb == "goto" else 1])
+    agent.on_feedback(Decision(action), Feedback(status))
+    agent._blocked_at = None
+    agent._take_in(view(x=1.1, y=1.0))
+    assert agent._last_free_point == ((1.1, 1.0) if is_free else (1.0, 1.0))
+
+
+@pytest.mark.parametrize(
     ("text", "fits"),
     [
         ("sofa", True),

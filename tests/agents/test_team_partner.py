@@ -25,7 +25,14 @@ from wayword.agents.team.messages import (
     not_understood,
     parse_all,
 )
-from wayword.agents.team.partner import VERBS, Knowledge, Partner, Whereabouts
+from wayword.agents.team.partner import (
+    VERBS,
+    Knowledge,
+    Partner,
+    Want,
+    WantStatus,
+    Whereabouts,
+)
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
@@ -253,6 +260,8 @@ def test_an_object_that_cannot_be_taken_is_given_up_after_three_attempts() -> No
     [
         # The pen in the last hand has no place: for the mug, the table is checked before "put".
         (("mug_1", "pen_1"), True, Action("go_check", ("table_1",))),
+        # Of two that belong there, the one that "go_put" takes: the last one.
+        (("mug_1", "mug_2"), True, Action("go_put", ("table_1",))),
         # The table is known from a message.
         (("mug_1",), False, Action("go_explore", ("hall",))),
     ],
@@ -287,7 +296,39 @@ def test_an_action_that_is_not_taken_leaves_no_trace(
     # With a free hand it searches for the rest.
     assert act(held) == Decision(Action("go_explore", ("attic",)))
     partner.knowledge.viewed_rooms.add("attic")
-    assert act(("mug_1", "mug_2", "pen_1")) == Decision(following)
+    if held[-1] == "mug_2":
+        assert act(held) == Decision(following)
+    else:
+        assert act(("mug_1", "mug_2", "pen_1")) == Decision(following)
+
+
+PLATES = tuple(f"plate_{number}" for number in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("placed", "claimed", "target"),
+    [
+        ((), (), "desk_1"),  # all actors choose alike
+        (("table_1",), (), "table_1"),
+        ((), ("table_1",), "table_1"),
+        (("table_1", "desk_1"), (), "desk_1"),
+        (("table_1", "desk_1"), ("table_1",), "table_1"),
+        (("table_1", "desk_1", "desk_1"), ("table_1",), "desk_1"),
+        (("bed_1", "bed_1", "table_1"), (), "table_1"),  # no place of the goal
+    ],
+)
+def test_objects_go_to_the_place_of_the_goal_where_most_of_them_are(
+    placed: tuple[str, ...], claimed: tuple[str, ...], target: str
+) -> None:
+    """Placed or claimed for it: two plates on two tables would not be "two on a table"."""
+    want = Want(frozenset(PLATES), ("table_1", "desk_1"), 2)
+    knowledge = Knowledge("agent_1")
+    for place in ("table_1", "desk_1", "bed_1"):
+        knowledge.objects[place] = Whereabouts(room="hall")
+    knowledge.placed = dict(zip(PLATES, placed, strict=False))
+    knowledge.destinations = dict(zip(reversed(PLATES), claimed, strict=False))
+    status = WantStatus([want], lambda name: name, knowledge)
+    assert status.targets == [target]
 
 
 def test_silent_partners_say_nothing() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import wayword
+from wayword.agents.strategies.agents import Act
 from wayword.core.errors import UsageError
 from wayword.models.parts.weights import trained_settings
+from wayword.runs.opening import open_agent, open_dataset
 
 
 def test_an_agent_is_queried_in_the_words_that_the_weights_were_trained_with() -> None:
@@ -44,3 +47,22 @@ def test_settings_lie_next_to_weights_of_ones_own(tmp_path: Path) -> None:
         UsageError, match=r"mine.json: not the settings of trained weights"
     ):
         trained_settings(own, "walker")
+
+
+@pytest.mark.parametrize("trained_for", ["act", "react", None])
+def test_weights_that_were_trained_for_an_agent_need_no_settings_of_small_models(
+    tmp_path: Path, trained_for: str | None
+) -> None:
+    """Other settings would change the prompts that they were trained with."""
+    weights = tmp_path / "mine.gguf"
+    weights.write_bytes(b"GGUF")
+    if trained_for:
+        record = {"agent": trained_for, "settings": {"own_state": "start"}}
+        weights.with_suffix(".json").write_text(json.dumps(record))
+    plan = wayword.Plan("act", "houses", f"local:{weights}", {"shots": 1})
+    settings = open_agent(plan, open_dataset(plan)).settings
+    usual = Act.Settings(shots=1)
+    if trained_for == "act":
+        assert settings == Act.Settings(shots=1, own_state="start")
+    else:
+        assert settings == replace(usual, **Act.small_model) != usual

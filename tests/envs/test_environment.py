@@ -367,6 +367,25 @@ def test_a_curriculum_raises_the_level_by_success() -> None:
     assert env._recent
 
 
+@pytest.mark.parametrize("failures", [0, 4])
+def test_successes_of_an_easier_level_do_not_count(failures: int) -> None:
+    """Sixteen of its own last twenty episodes: none of an easier level."""
+    level = {"rooms": 5, "length": 2}
+    env = make("houses", curriculum=[level] * 3, include=["expert_action"])
+    levels = []
+    for number in range(2 * (16 + failures)):
+        _, info = env.reset(seed=number)
+        fails = number % (16 + failures) < failures
+        over = False
+        while not over:
+            command = "stop" if fails else info["expert_action"]
+            _, _, terminated, truncated, info = env.step(command)
+            over = terminated or truncated
+        levels.append(env.level)
+    each = 16 + failures
+    assert levels == [0] * (each - 1) + [1] * each + [2]
+
+
 def test_a_clone_by_replay_counts_no_episode_again() -> None:
     settings = {"homes": 1, "episodes": 1}
     env = make(

@@ -10,6 +10,9 @@ import pytest
 
 from helpers.generated import generated
 from helpers.sampling import LONG
+from helpers.two_in_a_flat import TwoInAFlat
+from wayword.agents import legal
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
@@ -305,3 +308,31 @@ def test_the_default_reward_asks_no_expert_and_takes_conditions_in_homes() -> No
     env.reset(episode=0)
     env.game.remaining = None  # type: ignore[assignment, method-assign]
     env.step("look")
+
+
+@pytest.mark.parametrize("other", ["the same", "wait", "nonsense"])
+def test_advice_continues_after_the_advised_turn_of_its_actor_alone(
+    other: str,
+) -> None:
+    """Whatever another actor does, also the same: the plan is then made from where they are."""
+    dataset = TwoInAFlat()
+    game = TaskGame(dataset, dataset.tasks[0], 120)
+    advice = []
+    while (action := game.expert_action("ann")) is not None:
+        advice.append(action)
+        decision = {
+            "the same": Decision(parsed(game, "ann", action)),
+            "wait": Decision(Action("wait")),
+            "nonsense": Rejection("unknown", "nonsense"),
+        }[other]
+        game.act("bob", decision)
+        assert game.expert_action("ann") == game.clone().expert_action("ann")
+        game.act("ann", Decision(parsed(game, "ann", str(game.expert_action("ann")))))
+    assert advice[-1] == "stop"
+    assert game.world.done("ann")
+
+
+def parsed(game: TaskGame, actor: str, text: str) -> Action:
+    action = legal.Legal(game.space(actor)).read(text)
+    assert isinstance(action, Action), text
+    return action

@@ -703,3 +703,34 @@ def test_a_turn_was_rejected_if_its_answer_was_even_where_a_fallback_was_played(
         assert (meter.turns, meter.rejected) == (number, rejected)
     account.stepped(refused)  # outside of an episode
     assert meter.turns == len(turns)
+
+
+@pytest.mark.parametrize("dollars", [0.5, None])
+def test_a_request_of_an_earlier_session_counts_once_whoever_pays_for_it(
+    dollars: float | None,
+) -> None:
+    """At its probable cost until a call adopts it, then at its bill."""
+    totals = Totals()
+    totals.add(LedgerRow(40, 0.25))
+    for number in (1, 2):
+        totals.add(LedgerRow(100, dollars, call=f"old-{number}", open=True))
+    account = Account()
+    account.resume(Listed(), totals)
+    each = dollars or 0.0
+    assert (account.tokens, account.dollars) == (240, 0.25 + 2 * each)
+
+    async def pay_for(name: str) -> bool:
+        call = Call()
+        await account.admit(call)
+        row = LedgerRow(100, dollars, call=name)
+        if is_adopted := await account.adopt(call.name, row):
+            assert account.totals.tokens == 140, "the other one is still open"
+            await account.settle(call.name, LedgerRow(30, 0.125, call=name))
+        account.landed(call.name)
+        return is_adopted
+
+    assert asyncio.run(pay_for("old-1"))
+    assert (account.tokens, account.dollars) == (170, 0.375 + each)
+    assert not asyncio.run(pay_for("old-1")), "paid already"
+    assert (account.tokens, account.dollars) == (170, 0.375 + each)
+    assert (account.totals.tokens, account.totals.dollars) == (170, 0.375 + each)

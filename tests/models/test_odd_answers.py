@@ -24,7 +24,10 @@ from wayword.models.middleware.budget import Account
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
+from wayword.models.servers.answers import logprobs, usage
 from wayword.models.servers.connection import MOST_BYTES
+from wayword.models.servers.profile import Profile
+from wayword.models.servers.requests import ServerSettings, request
 from wayword.runs.codec import from_json, to_json
 
 HELLO = [user("hello, which way is the kitchen from here?")]
@@ -227,6 +230,36 @@ def test_a_log_probability_that_is_no_number_never_wins() -> None:
     choice = asyncio.run(go())
     assert choice.best == "right"
     assert not any(math.isnan(value) for value in choice.logprobs)
+
+
+@pytest.mark.parametrize("order", [(-0.5, -1.5), (-1.5, -0.5), (-0.5, -0.5)])
+def test_of_tokens_with_the_same_text_the_most_likely_one_counts(
+    order: tuple[float, float],
+) -> None:
+    listed = [{"token": "left", "logprob": value} for value in order]
+    listed.insert(1, {"token": "right", "logprob": -1.0})
+    row = {"token": "left", "logprob": order[0], "top_logprobs": listed}
+    (token,) = logprobs({"logprobs": {"content": [row]}})
+    assert token.alternatives == {"left": -0.5, "right": -1.0}
+
+
+@pytest.mark.parametrize("total", [None, 30, 40])
+@pytest.mark.parametrize("reasoning", [None, 0, 5, 20, 60])
+@pytest.mark.parametrize("completion", [10, 20])
+def test_reasoning_is_part_of_the_completion_however_it_was_counted(
+    completion: int, reasoning: int | None, total: int | None
+) -> None:
+    counts = {"prompt_tokens": 10, "completion_tokens": completion}
+    if total is not None:
+        counts["total_tokens"] = total
+    if reasoning is not None:
+        counts["reasoning_tokens"] = reasoning
+    answer = {**chat("left"), "usage": counts}
+    made = request("m", HELLO, Sampling(), ServerSettings(), Profile())
+    found = usage(answer, made, lambda: Usage(99, 99))
+    assert found.prompt == 10
+    assert found.reasoning <= found.completion
+    assert found.completion >= max(completion, (total or 0) - 10)
 
 
 TOOL = {"tool_calls": [{"function": {"name": "move", "arguments": "{}"}}]}

@@ -12,7 +12,7 @@ import yaml
 from wayword.core.secrets import MASK, remember
 from wayword.models.servers import refusals
 from wayword.models.servers.profile import Profile
-from wayword.models.servers.refusals import learn, read, window
+from wayword.models.servers.refusals import ServerRefusal, learn, read, window
 
 BODY: dict[str, Any] = {
     "max_tokens": 4496,
@@ -136,3 +136,13 @@ def test_window_and_prompt_are_read(text: str, room: tuple[int, int]) -> None:
 )  # fmt: skip
 def test_the_window_of_a_server_in_each_form(described: Any, size: int) -> None:
     assert window(json.loads(json.dumps(described)), "m") == size
+
+
+@pytest.mark.parametrize("known", [0, 4_096, 8_192, 32_768])
+@pytest.mark.parametrize("stated", [4_096, 8_192, 0])
+def test_a_window_only_ever_shrinks(stated: int, known: int) -> None:
+    """A lesson is never reversed: another server of the same name may state a larger one."""
+    refusal = ServerRefusal("prompt too long", "too long", window=stated)
+    lesson = learn(refusal, Profile(window=known), {})
+    smallest = min(filter(None, (stated, known)), default=0)
+    assert (lesson and lesson[0]) == ({"window": smallest} if stated else None)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 from helpers.recorded import walk
 from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.config import Session, add_session, sessions
+from wayword.models.middleware.ledger import LedgerRow
+from wayword.runs.config import Session, Spending, add_session, sessions
 from wayword.runs.differences import compare
 from wayword.runs.record import EpisodeRecord, RunFolder, merge
 from wayword.runs.reports import table
@@ -543,3 +545,35 @@ def test_a_finished_record_whose_trajectory_failed_is_refused(tmp_path: Path) ->
         run.fail("e0", "an error", failed.trajectory)
         assert run.index.ids() == []
         assert run.index.failed() == {"e0": "an error"}
+
+
+RESULTS: dict[str, Any] = {
+    "nothing": lambda run: None,
+    "a session": lambda run: add_session(run.path, Session("", 1.0, 0)),
+    "an episode": lambda run: run.append(walk("e0")),
+    "a failure": lambda run: run.fail("e0", "no connection"),
+    "a bill": lambda run: billed(run.path, LedgerRow(7, 0.25)),
+    "tokens without a price": lambda run: billed(run.path, LedgerRow(7, None)),
+}
+
+
+def billed(folder: Path, row: LedgerRow) -> None:
+    with closing(Spending(folder)) as spending:
+        spending.write(row)
+
+
+@pytest.mark.parametrize("result", RESULTS)
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("error", [None, UsageError, RecordingError, KeyboardInterrupt])
+def test_only_a_new_folder_of_a_refused_run_without_results_is_removed(
+    tmp_path: Path, error: type[BaseException] | None, is_new: bool, result: str
+) -> None:
+    path = tmp_path / "run"
+    if not is_new:
+        path.mkdir()
+    with suppress(*filter(None, [error])), RunFolder.open(path, CONFIG) as run:
+        RESULTS[result](run)
+        if error is not None:
+            raise error("wrong")
+    is_empty = result in ("nothing", "a session")
+    assert path.exists() == (not (is_new and is_empty and error is UsageError))

@@ -14,6 +14,7 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, RunResult, run
 from wayword.runs.identity import source_checksum
 from wayword.runs.opening import check_recipe, dataset_of, plan_of, trusted_part
+from wayword.runs.plan import RunRecipe
 
 IDENTITY: Mapping[str, Any] = {
     "dataset": "houses:test",
@@ -187,6 +188,27 @@ def test_a_recipe_names_no_file_that_the_user_does_not_trust(
         with pytest.raises(UsageError, match=r"recipe\.yaml: names the file '.*mine"):
             check_recipe(Path("recipe.yaml"), recipe, trusted)
     check_recipe(Path("recipe.yaml"), recipe, [Path("mine.py"), Path("mine.json")])
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        ("agent=./mine.py",),
+        ("agent=random,./mine.py",),
+        ("seed=0,1", "on=houses,./mine.py:all"),
+        ("model=./mine.py:x,scripted:first", "seed=0,1"),
+        ("grounding=./mine.py",),
+    ],
+)
+def test_a_sweep_of_a_recipe_names_no_file_either(
+    sweep: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(CODE, encoding="utf-8")
+    recipe = RunRecipe("random", "houses", sweep=sweep)
+    with pytest.raises(UsageError, match=r"recipe\.yaml: names the file '.*mine"):
+        check_recipe(Path("recipe.yaml"), recipe, ())
+    check_recipe(Path("recipe.yaml"), recipe, [Path("mine.py")])
 
 
 def test_a_recipe_of_installed_parts_names_no_file() -> None:

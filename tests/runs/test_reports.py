@@ -238,6 +238,31 @@ def test_metres_are_grouped_by_the_nearest_whole_one(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("shuffle", "sample"), [(None, "first"), (0, "random"), (7, "random")]
+)
+@pytest.mark.parametrize("of", [4, 9])
+def test_only_the_row_of_all_parts_has_a_sample(
+    tmp_path: Path, of: int, shuffle: int | None, sample: str
+) -> None:
+    """A part by length has the episodes of the split with that length, and lacks the others."""
+    identity = {"agent": "oracle", "dataset": "houses:test", "models": {}}
+    identity |= {"data_checksum": "", "seed": 0, "shuffle": shuffle}
+    config = {"identity": identity, "family": "indoor", "episodes_in_split": of}
+    names = [f"e{number}" for number in range(9)]
+    with RunFolder.open(tmp_path, config) as folder:
+        for name in names[:4]:
+            folder.append(EpisodeRecord(name, {"sr": 1.0}, Trajectory(name, {})))
+    tasks = [
+        Task(Episode(name, "Go.", "flat", {}), PathReference(name, ("a", "b")))
+        for name in names[:of]
+    ]
+    (row,) = rows_of([tmp_path])
+    assert row.sample == (sample if of > 4 else "")
+    (part,) = by_length(RunFolder.read(tmp_path), tasks).values()
+    assert (part.n, part.of, part.sample) == (4, of, "")
+
+
 def test_a_row_has_every_setting_by_its_name_on_the_command_line(
     tmp_path: Path,
 ) -> None:

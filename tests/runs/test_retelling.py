@@ -32,6 +32,7 @@ from wayword.runs.retelling import (
     read_retold,
     retell,
     scored,
+    summary_lines,
 )
 from wayword.runs.running import run
 from wayword.viewer import data
@@ -138,6 +139,24 @@ def test_errors_are_means_over_places_without_the_start() -> None:
     assert drawn.error == 2.0
     assert drawn.end_error == 3.0
     assert drawn.share == 0.5
+
+
+@pytest.mark.parametrize(("scenes", "has_interval"), [(60, True), (59, False)])
+def test_walks_in_one_scene_are_one_unit_of_the_interval(
+    scenes: int, has_interval: bool
+) -> None:
+    """Of errors, which have no upper bound, there is none for fewer than sixty units."""
+    walks = [
+        Retold(
+            *(f"e{number}", f"scene {number % scenes}", "Go.", "Go.", ((0.0, 0.0),)),
+            error=1.0 + number % 7,
+            end_error=2.0,
+            share=0.1 + number % scenes / 100,
+        )
+        for number in range(4 * scenes)
+    ]
+    (_, line) = summary_lines(walks, ())
+    assert ("[" in line) == has_interval, line
 
 
 @pytest.mark.parametrize(

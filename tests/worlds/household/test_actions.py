@@ -387,3 +387,40 @@ def test_a_body_without_a_radius_passes_through_all_but_the_edge_of_the_house() 
     assert "The path is blocked by table_1." in texts[0]
     assert "The path is blocked by table_1." not in texts[1]
     assert texts[1][-1] == "The path is blocked by the edge of the house."
+
+
+@pytest.mark.parametrize("away", [0.15, 0.3, 0.45])
+@pytest.mark.parametrize("other", [0.2, 0.4])
+@pytest.mark.parametrize("mine", [0.2, 0.4])
+def test_a_door_stays_open_for_every_body_by_its_extent(
+    mine: float, other: float, away: float
+) -> None:
+    """Whichever of them closes it, and the one who closes it as well."""
+    for actor in ("agent_1", "agent_2"):
+        world = start(flat(), (3.0, 1.5, 90.0), (4.0 + away, 1.5, 270.0))
+        for name, radius in (("agent_1", mine), ("agent_2", other)):
+            world.house.actors[name].body = Body(radius=radius)
+        closed = act(world, "close door_1", actor)
+        assert closed.ok == (away >= other)
+        if not closed.ok:
+            by = "you" if actor == "agent_2" else "agent_2"
+            assert (closed.status, closed.details["by"]) == ("blocked", by)
+
+
+@pytest.mark.parametrize(("first", "count"), [(0.7, 1), (2.8, 2)])
+def test_a_check_names_the_contents_that_are_seen_and_no_others(
+    first: float, count: int
+) -> None:
+    """Of a long shelf whose far end is out of view from where the body ends."""
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 4), (0, 4)])
+    shelf = house.furniture("shelf", 2.0, 3.6, 3.0, 0.4, 0.8, receptacle="on")
+    for x in (first, 3.2):
+        house.item("cup", parent=shelf, x=x)
+    world = start(house.build(), (3.0, 2.8, 0.0))
+    checked = act(world, "go_check shelf_1")
+    assert checked.ok
+    view = world.observe("agent")
+    seen = {each.name for each in view.objects if each.container == "shelf_1"}
+    assert set(checked.details["contents"]) == seen
+    assert len(seen) == count

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from wayword.worlds.household.goals import (
     Has,
     Held,
     HouseholdReference,
     Inside,
     Lit,
+    Near,
     Restored,
     Stacked,
 )
@@ -86,6 +89,19 @@ def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
     assert goal.met(state({"lamp": 1.5}, lamp=off)) == 0
     assert goal.met(state({"lamp": 1.6}, lamp=lit)) == 0, "too far to count as seen"
     assert goal.met(state({"desk": 0.5}, lamp=lit)) == 0, "on, but behind one's back"
+
+
+@pytest.mark.parametrize(
+    ("metres", "is_lit", "is_near"),
+    [(0.0, 1, 1), (1.499, 1, 1), (1.5, 1, 1), (1.501, 1, 0), (1.502, 0, 0)],
+)
+def test_distances_to_the_millimetre_decide(
+    metres: float, is_lit: int, is_near: int
+) -> None:
+    """A lamp has the slack of a rounding, as ALFRED's simulator judges the true distance."""
+    seen = state({"lamp": metres}, lamp=entity(on=True))
+    assert Lit(("lamp",)).met(seen) == is_lit
+    assert Near(("lamp",)).met(seen) == is_near
 
 
 def test_restored_asks_for_receptacle_and_openness() -> None:

@@ -706,7 +706,7 @@ def test_a_turn_was_rejected_if_its_answer_was_even_where_a_fallback_was_played(
 
 
 @pytest.mark.parametrize("dollars", [0.5, None])
-def test_a_request_of_an_earlier_session_counts_once_whoever_pays_for_it(
+def test_a_request_of_an_earlier_session_counts_once(
     dollars: float | None,
 ) -> None:
     """At its probable cost until a call adopts it, then at its bill."""

@@ -218,7 +218,7 @@ def test_lengths_are_rows_of_their_own_or_quarters_of_the_split(
         assert len(ranges) == 4
 
 
-def test_metres_are_grouped_by_the_nearest_whole_one(tmp_path: Path) -> None:
+def test_metres_are_rounded_to_lengths(tmp_path: Path) -> None:
     metres = {"a": 2.4, "b": 2.6, "c": 3.4, "d": 3.6, "e": 3.97}
     with RunFolder.open(tmp_path, {"identity": {}, "family": "objectnav"}) as folder:
         for name in metres:

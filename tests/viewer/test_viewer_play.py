@@ -161,7 +161,11 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(
         "the open one"
     )
     turn_of(server.games.table("1"), "agent")
-    assert "Resume: houses, turn 1" in ask(server, "/play")[1]
+    form = ask(server, "/play")[1]
+    assert 'name="on" value="houses"' in form
+    assert 'name="on" value="robot"' not in form, "it needs a target"
+    assert "Not on this machine: " in form
+    assert "Resume: houses, turn 1" in form
     assert answer({"after": "1"}) == "None", "it has not ended"
     first, folder = stop("1")
     assert folder == "mine"

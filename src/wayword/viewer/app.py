@@ -47,6 +47,7 @@ from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, binding, is_loopback, read_object
 from wayword.core.secrets import redacted
 from wayword.core.visible import visible
+from wayword.runs.catalog import present
 from wayword.runs.plan import Plan
 from wayword.viewer import play
 from wayword.viewer.content import Content
@@ -232,11 +233,13 @@ class _Site:
         """Return the form that begins a game, filled from the query, and the running games."""
         values = dict(request.query_params)
         dataset, _, split = values.get("on", "houses").partition(":")
+        datasets = present(self._content.data)
         written = page(
             "begin_page.html",
             "play",
             served=True,
-            datasets=registry.summaries("dataset"),
+            datasets=datasets,
+            absent=[name for name in registry.names("dataset") if name not in datasets],
             chosen=dataset,
             values={"split": split, **values},
             games=self._games.running(),

@@ -290,7 +290,9 @@ def read(source: Path | BinaryIO, name: str = "") -> Picture:
             return _pixels(picture)
     # An oversized picture is refused by pillow itself.
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
-        problem = f"cannot be read as a picture ({error})"
+        # Pillow names what it read: of bytes in memory that is an address.
+        reason = str(error).removesuffix(f" {source!r}")
+        problem = f"cannot be read as a picture ({reason})"
         remedy = "convert it to JPEG or PNG"
         raise DataError(name or str(source), "", problem, remedy) from error
 

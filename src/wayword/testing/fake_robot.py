@@ -8,7 +8,8 @@ Its camera paints each object in the color that encodes its name, which the dete
 ``colors:names`` reads from the pixels; walls are gray.
 
 Faults happen to goals by their number, counted from 1: ``drop`` closes the connection halfway,
-``refuse`` rejects the goal, ``ignore`` never answers, ``stall`` sends feedback and never ends.
+``refuse`` rejects the goal, ``ignore`` never answers, ``stall`` sends feedback and never ends, and
+``cancel`` ends it halfway as an operator does who cancels all goals.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -36,14 +37,14 @@ from wayword.render.parts import MeshBuilder, Paint
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.robot import RosSettings, ros_pose
-from wayword.worlds.objectnav.rosbridge import ABORTED, SUCCEEDED
+from wayword.worlds.objectnav.rosbridge import ABORTED, CANCELLED, SUCCEEDED
 from wayword.worlds.objectnav.simulated import SimulatedBase, surfaces_of
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response
     from websockets.sync.server import ServerConnection
 
-FAULTS = ("drop", "refuse", "ignore", "stall")
+FAULTS = ("drop", "refuse", "ignore", "stall", "cancel")
 PERIOD = 0.02
 """Seconds between two messages of a topic."""
 LASER_HEIGHT = 0.2
@@ -219,13 +220,15 @@ class FakeRobot:
             status, values = self.results[self.goals]
             send(connection, {**result, "values": values, "status": status})
             return
-        share = 0.5 if fault == "drop" else 1.0
+        share = 0.5 if fault in ("drop", "cancel") else 1.0
         with self._lock:
             has_arrived = self._move(message["action"], message["args"], share)
         if fault == "drop":
             connection.close()
             return
         status = SUCCEEDED if has_arrived else ABORTED
+        if fault == "cancel":
+            status = CANCELLED
         send(
             connection,
             {

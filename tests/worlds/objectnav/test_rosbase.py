@@ -315,6 +315,63 @@ def test_malformed_messages_are_named(message: Any) -> None:
         ros.parse_place(message, "/odom")
 
 
+@pytest.mark.parametrize("x", [1e9, -1e308, None])
+def test_a_pose_that_is_no_place_is_refused(x: float | None) -> None:
+    message = {"pose": ros.ros_pose(1.0, 2.0, 0.0)}
+    message["pose"]["position"]["x"] = x if x is not None else math.nan
+    with pytest.raises(DataError, match=r"/odom: field 'pose': is at x .* no place"):
+        ros.parse_place(message, "/odom")
+
+
+@pytest.mark.parametrize("content", [[1, 2], None, "here", 5])
+def test_a_topic_with_content_that_is_no_message_is_named(content: Any) -> None:
+    robot = robot_at()
+    robot.extra = {"/odom": content}
+    with serving(robot) as url:
+        base = RosBase(replace(QUICK, url=url, answer=0.3))
+        expected = r"sent nothing on /odom for 0.3 s; it had sent a message .* must be"
+        with pytest.raises(RobotError, match=expected):
+            base.start(EPISODE)
+
+
+@pytest.mark.parametrize("name", ["depth", "navigate", "spin", "odometry"])
+def test_a_name_that_a_search_needs_cannot_be_empty(name: str) -> None:
+    for empty in ("", "/"):
+        with pytest.raises(UsageError, match=f"robot: {name} must not be empty"):
+            RosSettings(**{name: empty})
+    RosSettings(pose_from="tf", odometry="")
+    with pytest.raises(UsageError, match="robot: tf must not be empty"):
+        RosSettings(pose_from="tf", tf="")
+
+
+def test_a_setting_without_effect_names_the_one_that_it_needs() -> None:
+    values = {"depth_unit": 0.001, "tilt": -20.0, "scan_turn": 90.0,
+              "scan_flipped": True, "no_return": "free",
+              "map_frame": "floor", "body_frame": "base_footprint"}  # fmt: skip
+    assert values.keys() == ros.USED_WITH.keys()
+    others = {"depth_from": ("scan", "image"), "pose_from": ("odometry", "tf")}
+    for name, value in values.items():
+        needed, used = ros.USED_WITH[name]
+        (other,) = {*others[needed]} - {used}
+        RosSettings(**{name: value, needed: used})  # type: ignore[arg-type]
+        remedy = f"{name} has no effect with {needed}={other}; add --set dataset.{needed}={used}"
+        with pytest.raises(UsageError, match=remedy):
+            RosSettings(**{name: value, needed: other})  # type: ignore[arg-type]
+
+
+def test_a_goal_that_an_operator_cancels_ends_halfway() -> None:
+    robot = robot_at(cancel=1)
+    with serving(robot) as url:
+        world = driven(url)
+        cancelled = world.step("agent", goto(3.0, 1.5))
+        again = world.step("agent", goto(3.0, 1.5))
+        ended(world)
+    reason = "cancelled by another client or an operator"
+    assert (cancelled.status, cancelled.details["reason"]) == ("cancelled", reason)
+    assert cancelled.details["metres"] == pytest.approx(1.0, abs=0.01)
+    assert again.ok
+
+
 @pytest.mark.parametrize(
     "text",
     ["{", "[" * 100_000, "[1]", '{"op": "publish", "topic": ["/odom"], "msg": {}}'],

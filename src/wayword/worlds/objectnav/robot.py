@@ -22,9 +22,9 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import FrameType
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -86,6 +86,15 @@ NAMES = (
 )
 """Settings that name a topic or an action."""
 
+USED_WITH: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("depth_unit", "tilt"), ("depth_from", "image")),
+    **dict.fromkeys(("scan_turn", "scan_flipped", "no_return"), ("depth_from", "scan")),
+    **dict.fromkeys(("map_frame", "body_frame"), ("pose_from", "tf")),
+}
+"""Setting -> the setting that it needs, and its value. With another one it would have no effect."""
+REQUIRED_NAMES = ("depth", "navigate", "spin")
+"""Topics and actions that every search needs; that of poses depends on its type."""
+
 # Conversion of ROS 2 messages. Sources: REP 103 (x forward, y left; counter-clockwise), REP 105
 # (frames). rosbridge sends bytes in base64, and numbers that are not finite as null.
 
@@ -112,6 +121,8 @@ FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
 """Metres: no depth camera (``data``) or laser (``ranges``) of a robot sees so far with half of its
 rays. Centimetres reach a camera's from a view of half a metre on."""
 LETHAL_LEVEL = 100  # of an occupied cell; maps in another scale are refused
+# Metres from the origin at most: those of a map projection (UTM) reach 1e7
+FARTHEST_PLACE = 1e8
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
 # Wait for a frame that measured something: a camera starts with black frames.
@@ -153,8 +164,10 @@ def parse_place(message: Message, topic: str) -> Place:
         y = float(pose["position"]["y"])
         orientation = pose["orientation"]
     yaw = math.degrees(yaw_of(orientation, topic, "pose"))
-    if not math.isfinite(x) or not math.isfinite(y):
-        raise DataError(topic, "field 'pose'", "is not finite")
+    # NaN compares false with everything.
+    if not math.hypot(x, y) < FARTHEST_PLACE:
+        problem = f"is at x {x:g}, y {y:g}, which is no place in metres"
+        raise DataError(topic, "field 'pose'", problem)
     return x, y, round(absolute(90.0 - yaw), 6)
 
 
@@ -555,6 +568,20 @@ class RosSettings(Checked):
                 raise UsageError(
                     f"robot: {setting} must be a ROS name such as /robot1, got {name!r}"
                 )
+        pose_topic = "tf" if self.pose_from == "tf" else "odometry"
+        for setting in (*REQUIRED_NAMES, pose_topic):
+            if not getattr(self, setting).strip("/"):
+                raise UsageError(
+                    f"robot: {setting} must not be empty; leave it out for its default"
+                )
+        for field in fields(self):
+            needed, value = USED_WITH.get(field.name, ("", ""))
+            is_given = getattr(self, field.name) != field.default
+            if needed and is_given and getattr(self, needed) != value:
+                raise UsageError(
+                    f"robot: {field.name} has no effect with {needed}={getattr(self, needed)}; "
+                    f"add --set dataset.{needed}={value}, or remove it"
+                )
 
     @property
     def tf_topics(self) -> tuple[str, str]:
@@ -895,6 +922,8 @@ class RosBase:
                 continue
             except TimeoutError as error:
                 problem = f"sent nothing on {error} for {self.settings.answer:g} s"
+                if malformed := self.link.malformed.get(str(error)):
+                    problem += f"; it had sent a message that is ignored: {malformed}"
                 break
         self.link.close()
         raise RobotError(f"the robot at {self.settings.url} {problem}")

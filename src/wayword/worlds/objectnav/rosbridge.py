@@ -378,11 +378,11 @@ class Link:
                 request_id = message.get("id")
                 content = message.get("msg")
                 topic = str(message.get("topic"))
-                if (
-                    op == "publish"
-                    and topic in self._topics
-                    and isinstance(content, dict)
-                ):
+                if op == "publish" and topic in self._topics:
+                    if not isinstance(content, dict):
+                        expected = f"must be a message with fields, got {content!r:.80}"
+                        self._warn(topic, TypeError(expected))
+                        return
                     self._latest[topic] = content, time.monotonic()
                     try:
                         self.listener(topic, content)

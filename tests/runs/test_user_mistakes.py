@@ -90,6 +90,7 @@ LINES = {
         "Line": "class Line(World):", "Lines": "class Lines(Dataset):",
         "action_space": "    def action_space(self, actor):",
         "state": "    def state(self):", "succeeded": "    def succeeded(self, task, trajectory):",
+        "observe": "    def observe(self, actor):",
         "step": "    def step(self, actor, action):", "world": "    def world(self, episode):",
         "judged": "        return task.episode.id == f\"to_{trajectory.state['place']}\"",
         "moved": "        self.stopped = action == STOP",
@@ -184,6 +185,14 @@ WORLDS = {
     "a judge that answers in words": Mistake(
         """task.episode.id == f"to_{trajectory.state['place']}\"""", '"yes"',
         "line.py:@succeeded: succeeded must return True, False or None, got 'yes'",
+    ),
+    "a judge that counts": Mistake(
+        """task.episode.id == f"to_{trajectory.state['place']}\"""", "2",
+        "line.py:@succeeded: succeeded must return True, False or None, got 2",
+    ),
+    "an observation in a dict": Mistake(
+        "return Place(self.place)", "return {'place': self.place}",
+        "line.py:@observe: observe must return an instance of a subclass of Observation, got {",
     ),
     "a step without its action": Mistake(
         "def step(self, actor, action)", "def step(self, action)", "takes 2 positional"

@@ -55,7 +55,14 @@ class Game:
         """Return the actor's observation, computed once per turn."""
         # Once per turn: an observation may draw or look around.
         if actor not in self._observations:
-            self._observations[actor] = self.world.observe(actor)
+            seen: Any = self.world.observe(actor)  # of a user's world, anything
+            if not isinstance(seen, Observation):
+                where = place_of(type(self.world).observe)
+                expected = (
+                    "observe must return an instance of a subclass of Observation"
+                )
+                raise CodeError(f"{where}: {expected}, got {seen!r:.80}")
+            self._observations[actor] = seen
         return self._observations[actor]
 
     def space(self, actor: str) -> ActionSpace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby, islice
@@ -191,12 +192,13 @@ class SuccessScorer(EpisodeScorer):
         success = dataset.succeeded(task, trajectory)
         if success is None:
             return {}
-        try:
-            return {self._key: float(success)}
-        except (TypeError, ValueError):
-            where = place_of(type(dataset).succeeded)
-            expected = "succeeded must return True, False or None"
-            raise CodeError(f"{where}: {expected}, got {success!r:.60}") from None
+        # Numbers and numpy's booleans are fine, but a share would be averaged as if it were a rate.
+        with suppress(TypeError, ValueError):
+            if float(success) in (0.0, 1.0):
+                return {self._key: float(success)}
+        where = place_of(type(dataset).succeeded)
+        expected = "succeeded must return True, False or None"
+        raise CodeError(f"{where}: {expected}, got {success!r:.60}")
 
 
 def scorer(family: Family | str) -> Scorer:

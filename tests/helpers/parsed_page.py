@@ -17,11 +17,11 @@ KNOWN = re.findall(
     html head meta title style body script main header section div p span b i a nav h1 h2 h3 h4
     dl dt dd ul ol li table thead tbody tr th td details summary pre code bdi button aside figure
     svg tspan g line circle rect text path polyline defs marker blockquote input select option
-    output noscript kbd abbr img small meter label br form textarea dialog
+    output noscript kbd abbr img small meter label br wbr form textarea dialog
     """,
 )
 """Every tag that the viewer writes."""
-VOID = {"meta", "br", "img", "input", "link", "hr"}
+VOID = {"meta", "br", "wbr", "img", "input", "link", "hr"}
 
 
 @dataclass

@@ -84,7 +84,7 @@ def test_the_state_of_a_full_house_is_a_folded_table() -> None:
     }
     page = Page.parse(f"<body>{figures.facts({'scene': 'A', 'objects': items})}</body>")
     (folded,) = page.all("details")
-    assert "20 of them" in folded.text
+    assert folded.text.startswith("20")
     assert [head.text for head in page.all("th", scope="col")] == [
         *("name", "x", "room", "open"),
     ]

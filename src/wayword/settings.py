@@ -208,7 +208,8 @@ def _expected(error: JsonObject) -> str:
     kind = re.match(r"Input (?:should be|is not) a valid (\w+)", text)
     if kind:
         return _TYPES.get(kind[1], f"a {kind[1]}")
-    if "as a Sequence" in text:
+    # Of a mapping, or text, where a list is expected.
+    if "as a Sequence" in text or "instance of Sequence" in text:
         return "a list"
     return text.removeprefix("Input should be ")
 

@@ -93,6 +93,10 @@ def parse_reward(
         raise UsageError(
             f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}'
         )
+    if not spec:
+        raise UsageError(
+            f'reward needs a term, such as {{"success": 1}}; there are: {", ".join(TERMS)}'
+        )
     # Every weight is checked, as a wrong name would silently be 0.
     for name, weight in spec.items():
         if name not in TERMS:

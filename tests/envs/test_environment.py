@@ -261,9 +261,8 @@ def test_others_play_along_by_an_agent() -> None:
     assert order[:3] == ["commander", "follower", "commander"]
     clone = env.clone()
     assert clone.step("turn_left")[0] == env.step("turn_left")[0]
-    env = make("ma_household", actor="follower", others="react", **options)
     with pytest.raises(UsageError, match="others=react: needs a model; use an agent"):
-        env.reset()
+        make("ma_household", actor="follower", others="react", **options)
 
 
 @pytest.mark.parametrize(
@@ -287,11 +286,39 @@ def test_others_play_along_by_an_agent() -> None:
         ({"max_steps": -1}, "max_steps must be at least 1"),
         ({"view": "lgx"}, "objectnav"),
         ({"view": "oracle"}, "calls no model"),
+        ({"reward": {}}, "reward needs a term, such as"),
+        ({"curriculum": {"rooms": 5}}, "curriculum must be a list, got {'rooms': 5}"),
     ],
 )
 def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         small("houses", **options).reset()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"view": "rgb"}, "view must be text, structured, or the name of an agent"),
+        ({"view_settings": {"a": 1}}, "view=text takes no settings"),
+        ({"others": "tam"}, "no agent is called 'tam'; did you mean 'team'"),
+        ({"others": "react"}, "others=react: needs a model"),
+        ({"actor": "bob"}, "no actor is called 'bob'; there are: agent"),
+    ],
+)
+def test_wrong_names_are_errors_before_the_first_reset(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        small("houses", **options)
+
+
+@pytest.mark.parametrize("saved", [None, "clone", ("observation", {})])
+def test_only_a_clone_is_restored(saved: Any) -> None:
+    env = small("houses")
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match=r"restore takes a clone of env\.clone\(\)"):
+        env.restore(saved)
+    assert env.step("stop")[2], "the episode goes on"
 
 
 @pytest.mark.parametrize(

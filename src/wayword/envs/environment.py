@@ -176,6 +176,9 @@ class Environment:
         self.options = options
         self.reward = parse_reward(options.reward, options.discount)
         self.include = check_include(options.include)
+        # Names are checked now, not in a reset that may happen in another process.
+        check_view(options)
+        check_others(options.others)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
         tasks = self.dataset.tasks
         requested = options.episodes
@@ -188,6 +191,10 @@ class Environment:
             raise UsageError(
                 f"{options.name}: no episode to play (episodes={requested!r})"
             )
+        if options.actor:
+            # A world has its actors once an episode has begun.
+            first = TaskGame(self.dataset, self.tasks[0], self.max_steps)
+            check_actor(options.actor, first.world.actors)
         self._rng: random.Random | None = None
         self._next = 0
         self._stride = 1
@@ -417,7 +424,9 @@ class Environment:
         self.__dict__.update(state["fields"])
 
     def restore(self, saved: Environment) -> None:
-        """Go back to the state of a clone."""
+        """Go back to the state of a clone. Raises ``UsageError`` for anything else."""
+        if not isinstance(saved, Environment):
+            raise UsageError(f"restore takes a clone of env.clone(), got {saved!r:.80}")
         copied = saved.clone()
         self.close()
         self.__dict__.update(copied.__dict__)
@@ -448,9 +457,9 @@ class Environment:
         self._game = game
         actors = game.world.actors
         options = self.options
-        if options.actor and options.actor not in actors:
-            hint = suggest(options.actor, actors)
-            raise UsageError(f"no actor is called {options.actor!r}; {hint}")
+        # Later episodes may have other actors than the first.
+        if options.actor:
+            check_actor(options.actor, actors)
         self.actor = options.actor or actors[0]
         self._seat_others(game)
         self._view = self._open_view()
@@ -468,11 +477,6 @@ class Environment:
         others = [actor for actor in game.world.actors if actor != self.actor]
         if not others:
             return
-        # First, as `open_agent` would advise an option that environments do not have.
-        name = self.options.others
-        if registry.load("agent", name).needs_model:
-            problem = "needs a model; use an agent that needs none"
-            raise UsageError(f"others={name}: {problem}")
         parts = open_agent(self.options.plan, game.dataset)
         task = game.task
         setup = Setup(game.dataset, parts.make, {}, self.options.seed)
@@ -487,18 +491,8 @@ class Environment:
     def _open_view(self) -> ActorView:
         """Open the view that the options name. Raises ``UsageError``."""
         options = self.options
-        views: dict[str, type[Words]] = {"text": Words, "structured": Structured}
-        if options.view in views:
-            if options.view_settings:
-                raise UsageError(
-                    f"view={options.view} takes no settings; only agents' views do"
-                )
-            return views[options.view](self.actor, options.actions)
-        try:
-            registry.load("agent", options.view)
-        except UsageError as error:
-            kinds = "text, structured, or the name of an agent"
-            raise UsageError(f"view must be {kinds}: {error}") from None
+        if options.view in VIEWS:
+            return VIEWS[options.view](self.actor, options.actions)
         # Kept over resets: a thread for each episode would pile up.
         self._background = self._background or Background()
         return AgentPrompts(
@@ -568,6 +562,39 @@ class Environment:
             "reward_terms": dict(terms),
             **self._view.extra(),
         }
+
+
+VIEWS: Mapping[str, type[Words]] = {"text": Words, "structured": Structured}
+"""Views that need no agent."""
+
+
+def check_view(options: EnvironmentOptions) -> None:
+    """Raise ``UsageError`` for a view that does not exist, or settings that it does not take."""
+    if options.view in VIEWS:
+        if options.view_settings:
+            raise UsageError(
+                f"view={options.view} takes no settings; only agents' views do"
+            )
+        return
+    try:
+        registry.load("agent", options.view)
+    except UsageError as error:
+        kinds = "text, structured, or the name of an agent"
+        raise UsageError(f"view must be {kinds}: {error}") from None
+
+
+def check_others(name: str) -> None:
+    """Raise ``UsageError`` for an agent that does not exist or needs a model."""
+    # `open_agent` would advise an option that environments do not have.
+    if registry.load("agent", name).needs_model:
+        problem = "needs a model; use an agent that needs none"
+        raise UsageError(f"others={name}: {problem}")
+
+
+def check_actor(name: str, actors: Sequence[str]) -> None:
+    """Raise ``UsageError`` for an actor that the world does not have."""
+    if name not in actors:
+        raise UsageError(f"no actor is called {name!r}; {suggest(name, actors)}")
 
 
 def checked_options(options: object) -> dict[str, Any]:

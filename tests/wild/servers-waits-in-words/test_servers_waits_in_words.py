@@ -36,6 +36,10 @@ HEADERS: tuple[tuple[dict[str, str], float | None], ...] = (
     ({"x-ratelimit-reset-after": "1.5", "x-ratelimit-remaining": "2"}, None),
     ({"ratelimit": '"burst";r=0;t=5, "daily";r=50;t=36000'}, 5.0),
     ({"ratelimit": '"burst";r=2;t=5, "daily";r=0;t=36000'}, 36000.0),
+    ({"ratelimit": "burst;t=5;r=2, daily;r=0;w=86400;t=36000"}, 36000.0),
+    ({"ratelimit": "limit=10, reset=50, remaining=0"}, 50.0),
+    ({"retry-after-ms": "0", "retry-after": "30"}, 0.0),
+    ({"retry-after-ms": f"{NOW + 60}000"}, 60.0),
 )
 
 

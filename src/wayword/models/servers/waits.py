@@ -31,8 +31,8 @@ _LIMIT_IN_TEXT = re.compile(
     r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
 )
 """A header of a limit that a router repeats in the text of its error."""
-_REACHED = re.compile(r"\b(?:r|remaining)=0[;,]\s?(?:t|reset)=(\d+)")
-"""A limit of the header ``RateLimit`` that is reached; it may list several."""
+_NEXT_LIMIT = re.compile(r",\s*(?=[^,;=]+;)")
+"""The comma before another limit of the header ``RateLimit``, which may list several."""
 _SECONDS = {
     "milli": 0.001,
     "ms": 0.001,
@@ -59,8 +59,8 @@ def retry_after(
     if now is None:
         # By the server's clock, from which this machine's may differ.
         now = _moment(fields.get("date", "")) or time.time()
-    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "")):
-        seconds = _wait(fields.get(name, "") + unit, now)
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _wait(fields.get(name, ""), now, unit)
         if seconds is not None:
             return seconds
     waits = []
@@ -75,18 +75,20 @@ def retry_after(
         left = fields.get(re.sub("reset(?:-after)?", "remaining", name), "")
         if is_reset and re.fullmatch("0[0., ]*", left):
             waits.append(value)
-    waits += _REACHED.findall(fields.get("ratelimit", ""))
+    for limit in _NEXT_LIMIT.split(fields.get("ratelimit", "")):
+        if re.search(r"\b(?:r|remaining)=0\b", limit):
+            waits += re.findall(r"\b(?:t|reset)=(\d+)", limit)
     return max(filter(None, (_wait(wait, now) for wait in waits)), default=None)
 
 
-def _wait(text: str, now: float) -> float | None:
+def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
     """Return the seconds of a wait; None for texts that state none.
 
-    ``7``, ``1m2.5s``, or a moment as a date or as a time since 1970.
+    ``7`` of a unit in seconds, ``1m2.5s``, or a moment as a date or as a time since 1970.
     """
     with suppress(ValueError):
         # Gateways repeat a header: "30, 30".
-        seconds = max(map(float, text.split(",")))
+        seconds = max(map(float, text.split(","))) * unit
         if seconds > 1000 * _MOMENT:
             seconds /= 1000
         if seconds > _MOMENT:

@@ -86,8 +86,8 @@ _NAME_LEAD = re.compile(
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
-_SIGN = "(?![❌✗✘🚫⛔])[←-⇿☀-➿⬀-⯿🀀-🫿]"
-"""A pictogram or an arrow that says nothing against the option next to it."""
+_SIGN = "(?![❌❎✕-✘☐☒☓🚫⛔👎🙅❓❔🤔🤷])[←-⇿☀-➿⬀-⯿🀀-🫿]"
+"""A pictogram or an arrow that neither crosses out nor doubts the option next to it."""
 _HEAD_END = re.compile(
     rf"[,;:!?()#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->|{_SIGN}"
     r"|\b(?:because|since|as|is|which|so|here|now|and|then|or)\b",
@@ -153,7 +153,7 @@ _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
 )
 _HEDGE = re.compile(
-    r"\s*(?:&|/(?!/))|\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b",
+    r"\s*(?:&|/(?!/|(?:no_)?think\b))|\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b",
     re.I,
 )
 _TAKEN_BACK = re.compile(

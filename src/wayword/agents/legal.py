@@ -153,7 +153,8 @@ _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
 )
 _HEDGE = re.compile(
-    r"\s*(?:&|/(?!/|(?:no_)?think\b))|\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b",
+    r"\s*(?:&|/(?!/|(?:no_)?think\b))"
+    r"|\W*\b(?:or|and|either|instead|rather|unless|maybe|perhaps)\b",
     re.I,
 )
 _TAKEN_BACK = re.compile(

@@ -54,6 +54,13 @@ def test_frames_of_now_and_of_other_clocks_are_used(lag: float) -> None:
     looked(robot_with(lag))
 
 
+def test_a_frame_without_a_stamp_is_used_in_a_simulation_of_half_a_minute() -> None:
+    robot = robot_at()
+    pose = stamped(robot._messages()["/odom"], 30.0, ("sec", "nanosec"))
+    robot.extra = {"/odom": pose}
+    looked(robot)
+
+
 def test_a_robot_that_stood_still_for_longer_may_be_late() -> None:
     looked(robot_with(0.9), settle=0.7)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+# A whole word or its usual abbreviation, so that "5 models" is no wait
 _UNIT = (
     r"(?:(?:milli|month|min|sec|hour|hr|day|week)[a-z]*|ms(?:ecs?)?|[smhdw])(?![a-z])"
 )

@@ -981,8 +981,10 @@ class RosBase:
         latest = self.link.latest(after, s.answer)
         self._locate(now)
         for topic in filter(None, (s.depth, s.image)):
-            lag = self._stamp - stamp_of(latest[topic], topic)
-            if s.settle + MOST_LAG < lag < OTHER_CLOCK:
+            stamp = stamp_of(latest[topic], topic)
+            lag = self._stamp - stamp
+            # A frame without a stamp has no age; a simulated clock begins at 0.
+            if stamp and s.settle + MOST_LAG < lag < OTHER_CLOCK:
                 problem = f"is {lag:.1f} s older than the pose"
                 remedy = "set dataset.settle above it, or synchronize the clocks"
                 raise OldFrame(topic, "field 'header.stamp'", problem, remedy)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,14 @@ class Tour(SolvableWalks):
     def tasks(self) -> Sequence[Task]:
         """Tasks of the tour's episodes. Raises ``DataError`` naming the episode."""
         records = read_field(self._path, "tour", self._tour, "episodes", list)
-        return [self._task(number, record) for number, record in enumerate(records)]
+        tasks = [self._task(number, record) for number, record in enumerate(records)]
+        numbers: dict[str, int] = {}
+        for number, task in enumerate(tasks):
+            first = numbers.setdefault(task.episode.id, number)
+            if first != number:
+                problem = f"{task.episode.id!r} is also the id of episode {first}"
+                raise DataError(self._path, f"episode {number}, field 'id'", problem)
+        return tasks
 
     def graph(self, scene: str) -> ViewpointGraph:
         """Return the graph of the tour, its only scene."""
@@ -123,8 +131,9 @@ class Tour(SolvableWalks):
             for axis in ("x", "y"):
                 read(axis, NUMBER)
             read("picture", str)
-            if "north" in place:
-                read("north", NUMBER)
+            for name in ("north", "z"):
+                if name in place:
+                    read(name, NUMBER)
         return places
 
     @cached_property
@@ -141,15 +150,16 @@ class Tour(SolvableWalks):
         for number, edge in enumerate(
             read_field(self._path, "tour", self._tour, "edges", list)
         ):
-            if (
-                not isinstance(edge, list)
-                or len(edge) != 2
-                or not set(edge) <= set(ids)
-            ):
+            is_pair = isinstance(edge, list) and len(edge) == 2
+            if not is_pair or not all(each in ids for each in edge):
                 problem = f"must join two of the places, got {edge!r}"
                 raise DataError(self._path, f"edge {number}", problem)
             i = ids.index(edge[0])
             j = ids.index(edge[1])
+            # A shortest path could go to and fro on an edge without length.
+            if np.array_equal(positions[i], positions[j]):
+                problem = f"{edge[0]!r} and {edge[1]!r} are at one position"
+                raise DataError(self._path, f"edge {number}", problem)
             # In both directions and once each, however the author lists an edge.
             edges |= {(i, j), (j, i)}
         pairs = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
@@ -171,7 +181,11 @@ class Tour(SolvableWalks):
         if unknown or not path:
             problem = f"has an unknown place {unknown[0]!r}" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)
-        heading = absolute(float(record.get("heading", 0.0)))
+        for one, other in pairwise(path):
+            if other not in self._graph.adjacent[one]:
+                problem = f"no edge joins {one!r} and {other!r}"
+                raise DataError(self._path, f"{where}, field 'path'", problem)
+        heading = absolute(float(read("heading", NUMBER) if "heading" in record else 0))
         words = str(read("instruction", str))
         start = {"viewpoint": path[0], "heading": heading}
         return Task(Episode(name, words, SCAN, start), PathReference(name, tuple(path)))

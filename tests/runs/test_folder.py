@@ -475,10 +475,13 @@ def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:
 def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "run.json").write_text("{}")
+    (tmp_path / "learning.jsonl").write_text("{}")
     cases = {
         tmp_path: "not a run folder: it has no run.json; name one of the runs in it: inside",
         tmp_path / "none": "none: no such folder",
         tmp_path / "inside" / "run.json": "a file, not a run folder",
+        tmp_path
+        / "learning.jsonl": "run folder; `wayword plot --kind curve` draws training logs",
     }
     for path, message in cases.items():
         with pytest.raises(RecordingError, match=re.escape(message)):

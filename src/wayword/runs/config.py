@@ -448,7 +448,10 @@ def read_config(run: Path) -> dict[str, Json]:
             remedy = ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
-        raise RecordingError(f"{run}: a file, not a run folder") from None
+        remedy = "; `wayword plot --kind curve` draws training logs"
+        if run.suffix not in (".jsonl", ".csv", ".tsv"):
+            remedy = ""
+        raise RecordingError(f"{run}: a file, not a run folder{remedy}") from None
     except OSError as error:
         raise json_lines.unusable(path, error) from error
     except ValueError as error:

@@ -140,8 +140,34 @@ def test_a_row_with_more_cells_than_columns_is_read(tmp_path: Path) -> None:
 def test_an_empty_log_is_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="no known column of results"):
+    expected = "no known column of results; it has no rows; log one"
+    with pytest.raises(DataError, match=expected):
         drawn(path)
+
+
+@pytest.mark.parametrize("line", ["no JSON", "[1, 2]", "5", '{"step": 3, "rew'])
+def test_a_line_that_is_no_row_is_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [json.dumps({"step": step, "reward": value}) for step, value in UP]
+    path.write_text("\n".join([rows[0], "", line, *rows[1:], ""]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.jsonl: line 3: .*; remove the line"):
+        drawn(path)
+
+
+def test_a_log_that_is_being_written_is_drawn_up_to_its_last_whole_line(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [json.dumps({"step": step, "reward": value}) for step, value in UP]
+    path.write_text("\n".join([*rows, '{"step": 9, "rew']), encoding="utf-8")
+    assert points(path) == UP
+
+
+def test_a_missing_log_is_told_from_another_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.jsonl: no such file or folder; name"):
+        drawn(tmp_path / "none.jsonl")
+    with pytest.raises(UsageError, match="neither a run folder nor a training log"):
+        drawn(tmp_path)
 
 
 def test_the_longest_state_of_a_trainer_is_the_newest(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -244,7 +245,10 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         problem = "no known column of results"
         if wanted:
             problem = f"no column {metric!r}"
-        raise DataError(file, "", problem, f"--metric: {suggest(metric, options)}")
+        remedy = f"set --metric to a column; {suggest(metric, options)}"
+        if not options:
+            remedy = "it has no rows; log one for each episode or update"
+        raise DataError(file, "", problem, remedy)
     # A log has lines of other measures.
     values = [_number(row.get(metric)) for row in rows]
     measured = [n for n, value in enumerate(values) if value is not None]
@@ -310,8 +314,11 @@ def _file_of(path: Path) -> Path:
         if present:
             # Logs of checkpoints repeat the earlier ones'. A copy has other times of change.
             return max(present, key=lambda file: file.stat().st_size)
+    problem = "neither a run folder nor a training log"
+    if not path.exists():
+        problem = "no such file or folder"
     raise UsageError(
-        f"{path}: neither a run folder nor a training log (CSV, JSON Lines, {LOGS[0]})"
+        f"{path}: {problem}; name a run, or a log (CSV, JSON Lines, {LOGS[0]})"
     )
 
 
@@ -329,13 +336,25 @@ def _rows_of(file: Path) -> list[JsonObject]:
             if delimiter != ",":  # the comma is in the numbers
                 lines = [line.replace(",", ".") for line in lines]
             return list(csv.DictReader(lines, delimiter=delimiter, restkey=""))
-        lines = [line for line in text.split("\n") if line.strip()]
-        rows = [json.loads(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = single_line(error, 80)
         raise DataError(file, "", f"is not a training log: {problem}") from None
-    if not all(isinstance(row, dict) for row in rows):
-        raise DataError(file, "", "is not a training log: a line is no JSON object")
+    rows: list[JsonObject] = []
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row: Any = None
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+        # A training that still runs may have written a part of its last line.
+        if row is None and number == len(lines) > 1:
+            continue
+        if not isinstance(row, dict):
+            problem = f"is not a training log: no JSON object, got {line!r:.60}"
+            remedy = "remove the line, or end the name of a table in .csv"
+            raise DataError(file, f"line {number}", problem, remedy)
+        rows.append(row)
     return rows
 
 

@@ -242,7 +242,7 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         if action is None:
             raise UsageError(f"no action for {actor!r}, whose turn it is")
         step_count = len(self.game.trajectory.steps)
-        # The actor's reward starts anew with its own turn.
+        # The actor's reward restarts with its own turn.
         self._cumulative_rewards[actor] = 0.0
         rejected = self._take_turn(actor, action)
         rewards = self._rewards_since(step_count)

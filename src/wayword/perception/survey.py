@@ -67,8 +67,7 @@ class Memory:
     ) -> list[Json]:
         """Return one answer per view: from the cache, the rest in batches that are cached at once.
         Only views that are not cached are cut from their panorama."""
-        # The key holds question and content, so a changed network or size is asked
-        # anew.
+        # The key holds question and content, so a changed network or size is asked again.
         keys = [digest([question, content]) for content in views.contents]
         cached: dict[str, Json] = dict.fromkeys(keys)
         if self.cache is not None:

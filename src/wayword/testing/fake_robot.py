@@ -281,7 +281,7 @@ class FakeRobot:
     def _messages(self) -> dict[str, Message]:
         """Return the current messages by topic.
 
-        They are made anew only after a motion: painting and ray casting are too slow for
+        They are made again only after a motion: painting and ray casting are too slow for
         every ``PERIOD``.
         """
         # The lock keeps ``_move`` from changing the pose in between, on which ``_image`` relies.

@@ -34,6 +34,13 @@ def test_an_error_inside_a_field_is_that_error() -> None:
     assert "Too many requests" in str(error)
 
 
+def test_the_gateways_own_error_comes_before_one_in_a_field() -> None:
+    reply = {"error": {"message": "Too many requests"}, "data": {"error": "failed"}}
+    with serving(lambda *_: (429, reply)) as server:
+        error = send_request(server.address)
+    assert "Too many requests" in str(error)
+
+
 OTHERS: dict[str, Any] = {
     "Ollama": {"model": "m", "message": {"content": "hi"}, "done_reason": "stop"},
     "Gemini": {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]},

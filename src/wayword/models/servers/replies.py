@@ -28,10 +28,10 @@ def reply_in(text: str) -> Json:
     reply = _json_in(text)
     if field(reply, "choices"):
         return reply
+    # The gateway's own error has more to say than one that it passes on.
+    wanted = ("choices",) if field(reply, "error") else ("choices", "error")
     inside = (
-        each
-        for each in _inside(reply)
-        if field(each, "choices") or field(each, "error")
+        each for each in _inside(reply) if any(field(each, name) for name in wanted)
     )
     return next(inside, reply)
 

@@ -163,7 +163,9 @@ def test_a_log_that_is_being_written_is_drawn_up_to_its_last_whole_line(
     assert points(path) == UP
 
 
-def test_a_missing_log_is_told_from_another_file(tmp_path: Path) -> None:
+def test_a_missing_log_and_another_file_have_errors_of_their_own(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UsageError, match=r"none\.jsonl: no such file or folder; name"):
         drawn(tmp_path / "none.jsonl")
     with pytest.raises(UsageError, match="neither a run folder nor a training log"):

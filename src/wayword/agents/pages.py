@@ -52,12 +52,17 @@ class Prompts:
             raise UsageError(f"prompts={folder}: no such folder")
         paths: list[Path] = []
         if folder:
-            files = sorted(Path(folder).iterdir())
+            # Editors keep the last version next to a file, with ~ at its end.
+            files = [p for p in sorted(Path(folder).iterdir()) if p.name[-1] != "~"]
             # A folder without a prompt, or a misspelled file, would silently have no effect.
             paths = [path for path in files if path.suffix == ".txt"]
-            others = [path for path in files if path.stem in self._page_of]
-            if not paths or not set(others) <= set(paths):
-                found = ", ".join(path.name for path in others) or "no prompts"
+            misnamed = [
+                path.name
+                for path in files
+                if path.stem in self._page_of and path not in paths
+            ]
+            if misnamed or not paths:
+                found = ", ".join(misnamed) or "no prompts"
                 raise UsageError(
                     f"prompts={folder}: contains {found}; each is a file such as "
                     f"{next(iter(self._page_of))}.txt"

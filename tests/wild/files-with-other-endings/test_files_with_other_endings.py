@@ -29,11 +29,21 @@ def test_a_folder_without_prompts_is_refused(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_refused_file_is_named_alone(tmp_path: Path) -> None:
+    for name in ("system.txt", "user.md"):
+        (tmp_path / name).write_text("Go.", encoding="utf-8")
+    settings = {"prompts": str(tmp_path)}
+    plan = Plan("act", "houses", "scripted:first", settings, out=tmp_path / "r")
+    with pytest.raises(UsageError, match=r"contains user\.md; each"):
+        run(plan)
+
+
 def test_notes_next_to_a_prompt_are_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "prompts"
     folder.mkdir()
     (folder / "system.txt").write_text("Go.", encoding="utf-8")
     (folder / "README.md").write_text("Mine.", encoding="utf-8")
+    (folder / "system.txt~").write_text("Went.", encoding="utf-8")
     settings = {"prompts": str(folder)}
     run(Plan("act", "houses", "scripted:first", settings, limit=1, out=tmp_path / "r"))
 

@@ -34,6 +34,14 @@ def test_a_full_disk_leaves_the_file_as_it_was(
     assert [each.name for each in tmp_path.iterdir()] == ["task.yaml"]
 
 
+def test_a_private_file_stays_private(tmp_path: Path) -> None:
+    path = tmp_path / "task.yaml"
+    path.write_text(example(), encoding="utf-8")
+    path.chmod(0o600)
+    own.accept(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     path = tmp_path / "task.yaml"
     path.write_text(example(), encoding="utf-8")

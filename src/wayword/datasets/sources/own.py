@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -334,6 +335,8 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
     new = target.with_name(f".{target.name}.new")
     try:
         new.write_text("---\n".join(texts), encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, new)  # a private file stays private
         new.replace(target)
     except OSError as error:
         new.unlink(missing_ok=True)

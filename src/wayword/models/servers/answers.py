@@ -65,8 +65,6 @@ class Sample:
         return "".join([self.text, *map(str, self.calls)])
 
 
-_row = str.split
-"""The words of a table's row."""
 _FINISHES = {
     "stop": "eos eos_token end_turn stop_sequence stop_token complete completed",
     "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
@@ -81,7 +79,7 @@ _FINISHES = {
         malformed_model_output malformed_response""",
 }
 """Finish reasons of the chat API, or ``error`` -> those of others."""
-_FINISH = {name: ours for ours, names in _FINISHES.items() for name in _row(names)}
+_FINISH = {name: ours for ours, names in _FINISHES.items() for name in names.split()}
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
@@ -97,9 +95,9 @@ def finish_of(choice: Mapping[str, Any]) -> str:
     return ""
 
 
-_REASONING = _row(
-    """reasoning_content reasoning thinking thought thoughts reasoning_text reasoning_details
-    thinking_blocks thinking_content"""
+_REASONING = (
+    *("reasoning_content", "reasoning", "thinking", "thought", "thoughts"),
+    *("reasoning_text", "reasoning_details", "thinking_blocks", "thinking_content"),
 )
 """Fields of a message with its reasoning."""
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
@@ -237,12 +235,13 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
 
 _WRITTEN_BY_MODEL = ("completion", "output")
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
-_REUSED = _row(
-    "cached_tokens cache_read_input_tokens cache_read_tokens prompt_cache_hit_tokens"
+_REUSED = (
+    *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
+    "prompt_cache_hit_tokens",
 )
-_WRITTEN = _row(
-    """cache_write_tokens cache_creation_input_tokens cache_creation_tokens
-    cache_write_input_tokens"""
+_WRITTEN = (
+    *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
+    "cache_write_input_tokens",
 )
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
 _SHORT = "ephemeral_5m_input_tokens"

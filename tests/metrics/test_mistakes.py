@@ -318,8 +318,8 @@ def test_an_order_that_was_never_sent_is_the_mistake_of_who_alone_knew_it(
         "No cup was ever in view of bob."
     )
     assert (found.text == expected) == alone
-    said = f"Ann had said at step 1: “{message}”."
-    assert (said in found.text) == bool(message and not alone)
+    quote = f"Ann had said at step 1: “{message}”."
+    assert (quote in found.text) == bool(message and not alone)
 
 
 # Grids.

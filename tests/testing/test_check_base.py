@@ -153,3 +153,16 @@ def test_a_wrong_base_ends_in_one_line(
     dataset = own(tmp_path, text, base_settings=settings)
     with pytest.raises(UsageError, match=words):
         dataset.world(dataset.tasks[0].episode)
+
+
+def test_settings_of_the_connection_and_of_a_base_are_not_confused(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        UsageError, match=r"url has no effect with base=.*base_settings\.url"
+    ):
+        own(tmp_path, CART, url="ws://127.0.0.1:9091")
+    with pytest.raises(UsageError, match=r"add --set dataset\.base="):
+        RobotTasks(
+            settings=RobotSettings(target="vase", base_settings={"port": "COM3"})
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,18 @@ class RobotTasks(SolvableSearches):
             raise UsageError(
                 'robot needs a target: --set dataset.target="cat-shaped mug"'
             )
+        settings = self.settings
+        if settings.base_settings and not settings.base:
+            raise UsageError(
+                "robot: base_settings are those of your own base; add --set dataset.base=FILE"
+            )
+        # With a base of its own, no setting of the connection would be read.
+        for one in fields(RosSettings):
+            if settings.base and getattr(settings, one.name) != one.default:
+                raise UsageError(
+                    f"robot: {one.name} has no effect with base={settings.base}; write "
+                    f"dataset.base_settings.{one.name} if it has this setting, or remove it"
+                )
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -264,3 +264,13 @@ def test_a_batch_with_too_few_or_many_actions_is_one_line(parallel: bool) -> Non
             envs.step(actions)
         assert "\n" not in str(caught.value)
     envs.close()
+
+
+def test_the_default_dataset_is_for_training() -> None:
+    from wayword.envs.gymnasium import WaywordEnv, vector
+
+    assert WaywordEnv().inner.options.name == "houses:train"
+    envs = vector(2)
+    _, infos = envs.reset()
+    assert all(each.startswith("train-") for each in infos["episode_id"])
+    envs.close()

@@ -340,7 +340,9 @@ def robot(
     settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
         # A robot may be starting up: a refused connection is tried again for a while.
-        with show.waiting("connecting to the robot …"):
+        with show.waiting(
+            "connecting to the robot, for dataset.patience (30 s) at most …"
+        ):
             report = robots.inspect(settings)
         show.echo(report)
         return

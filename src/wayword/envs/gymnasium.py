@@ -180,7 +180,8 @@ def colors_of(eyes: Eyes) -> NDArray[np.uint8]:
 
 class WaywordEnv(gymnasium.Env[Any, Any]):
     """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
-    ``shared`` is a dataset that is open already."""
+    ``shared`` is a dataset that is open already. The default is a training split, as a policy that
+    trains on the test split measures nothing."""
 
     metadata = {  # noqa: RUF012 - Gymnasium's form
         "render_modes": RENDER_MODES,
@@ -189,7 +190,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
 
     def __init__(
         self,
-        dataset: str = "houses",
+        dataset: str = "houses:train",
         render_mode: str | None = None,
         shared: Dataset | None = None,
         **options: Any,
@@ -317,7 +318,7 @@ class AsyncBatch(gymnasium.vector.AsyncVectorEnv):
 
 def vector(
     num_envs: int,
-    dataset: str = "houses",
+    dataset: str = "houses:train",
     parallel: bool = False,
     autoreset_mode: str = "NextStep",
     render_mode: str | None = None,

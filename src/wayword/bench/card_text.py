@@ -17,20 +17,9 @@ from wayword.bench.sight import verdict
 from wayword.core.episode import JsonObject
 from wayword.metrics.table import latex, markdown
 
-HEAD = (
-    "Track",
-    "H50",
-    "95%",
-    "Best level",
-    "95%",
-    "Success",
-    "95%",
-)
-
-
+HEAD = ("Track", "H50", "95%", "Best level", "95%", "Success", "95%")
+# In place of a horizon that is no number
 NO_HORIZON = "no horizon"
-
-
 BELOW = "below the ladder"
 
 

@@ -70,7 +70,7 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
     return compared
 
 
-ALL_TRACKS = "all tracks"
+ALL_TRACKS = "all tracks"  # the first row, if there are several
 
 
 def place_totals(

@@ -412,13 +412,7 @@ SHAPES: Shapes = {
 """Fields of a card, with examples of their types."""
 
 
+# Fields that are computed from the runs, never read from a card
 _COMPUTED = (
-    "success",
-    "tokens",
-    "dollars",
-    "unpriced",
-    "date",
-    "robust",
-    "sight",
-    "looks",
+    *("success", "tokens", "dollars", "unpriced", "date", "robust", "sight", "looks"),
 )

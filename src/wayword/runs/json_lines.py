@@ -35,44 +35,23 @@ from wayword.runs.codec import from_json
 
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x0c\0Ww\x08\0"
 """Start of a gzip member: deflate, no time, no name, an extra field with one 8-byte subfield."""
-
-
+# The start, the member's size and its complement
 _HEAD = struct.Struct("<16sII")
-
-
 _FOOT = struct.Struct("<II")
-
-
 FOOT_SIZE = _FOOT.size
 """Bytes at the end of a member: CRC-32 and length of its text."""
-
-
 # 32 bits: a length is stored modulo 2**32, and checked by its complement
 _MASK = 0xFFFFFFFF
-
-
 _LEVEL = 6  # zlib level 1 would take half the time (0.5 ms less per 100 kB) but 1.7 times the space
-
-
 # Bytes that a power cut may leave at the end: a record has far fewer.
 _MOST_TORN = 64 << 20
-
-
 _ZEROS = 16  # more trailing zeros than any gzip member has; a power cut leaves them
-
-
 _MOST_BYTES = 64 << 20
-
-
 _MOST_RATIO = 200
 """A line is at most 64 MiB long, or 200 times its compressed size: recorded prompts repeat
 themselves up to 50 times, a decompression bomb 1,000 times."""
-
-
 # Errors of file systems without locks, as Lustre's: https://github.com/tox-dev/filelock/issues/67
 _NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
-
-
 _SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 

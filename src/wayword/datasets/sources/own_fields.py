@@ -238,19 +238,14 @@ def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
     return pydantic.create_model("Condition", __base__=base, **fields)
 
 
+# Fields that several conditions have
 _STATES: Any = dict.fromkeys(FLAGS, (bool | None, None))
-
-
 _HAS = _on(
     **_STATES,
     temperature=(Temperature | None, None),
     count=(int, pydantic.Field(1, ge=1)),
 )
-
-
 _INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
-
-
 _WITHIN = _on(distance=(Number, 1.5))  # metres
 
 

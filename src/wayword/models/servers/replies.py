@@ -18,6 +18,7 @@ from wayword.models.servers.answers import as_list, field, mapping
 
 # Comments that keep a connection alive, and the marks of a stream with one event.
 _BEFORE = re.compile(r"\s*(?:(?::|event:|id:|retry:).*\s+)*(?:data:\s*)?")
+# Some servers leave line breaks in their texts.
 _DECODER = json.JSONDecoder(strict=False)
 # Fields in which gateways put a reply
 _ENVELOPES = ("data", "result", "response", "body")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from wayword.bench import card_text, ladders, page, scorecard
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
-from wayword.viewer.play import Games, PlayTable
+from wayword.viewer.games import Games, PlayTable
 
 GRID = "grid, length 2: place {} of 8, each played once."
 

@@ -27,7 +27,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.runs.verify import verify
-from wayword.viewer.play import Games
+from wayword.viewer.games import Games
 
 AGENT = """
 from wayword.core.action import STOP, Action, Decision, Rejection

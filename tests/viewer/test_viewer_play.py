@@ -22,23 +22,20 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
+from wayword.viewer.games import PlayEvent, PlayTable, Seat
 from wayword.viewer.library import Library
 from wayword.viewer.markup import Letters
-from wayword.viewer.play import (
+from wayword.viewer.observed import (
     Look,
-    PlayEvent,
-    PlayTable,
-    Seat,
     _MapBuilder,
     arrow_keys,
     arrows,
     idle,
     landmarks,
-    moves_of,
     observed_map,
-    readable,
     room_of,
 )
+from wayword.viewer.play import moves_of, readable
 
 
 @pytest.fixture

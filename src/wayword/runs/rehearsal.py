@@ -27,42 +27,24 @@ from wayword.models.scripted import smallest
 
 # Words of a free text in an answer: a thought, a summary, an expert's opinion.
 LENGTH = 45
-
-
 # Words of a free text if the prompt requests one sentence.
 SENTENCE = 20
-
-
 # Words of a part of a section, such as the progress so far, and of a message.
 PART = 12
-
-
 # Words of a list item: an action with its place, a landmark with its types.
 LISTED = 8
-
-
 # Tokens added to raw text for a chat model.
 CONTINUED = 26
-
-
 # Repeated for a text of any length.
 THOUGHT = (
     "the words that a thought takes up before an action, about sixty tokens of them;"
 )
-
-
 # The end of a prompt with a list of numbered actions, the next of which the model writes.
 _NUMBER = re.compile(r"(\d+)\.\s*$")
-
-
 # A prompt that requests one sentence.
 _ONE_SENTENCE = re.compile(r"\bone (?:concise )?sentence\b")
-
-
 # Actions with a text as argument.
 _SPEAKS = ("chat", "ask")
-
-
 # Answers that end the episode.
 _STOPS = re.compile(r"\bstop\b|\"arrived\": true|\bfinish", re.IGNORECASE)
 

@@ -367,8 +367,6 @@ def only(
 
 # Width of a table that hides no column.
 WIDE = 10_000
-
-
 # Width if stdout is not a terminal, so that files do not depend on a window.
 _FILE_WIDTH = 100
 

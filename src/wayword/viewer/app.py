@@ -51,8 +51,8 @@ from wayword.runs.catalog import present
 from wayword.runs.plan import Plan
 from wayword.viewer import play
 from wayword.viewer.content import Content
+from wayword.viewer.games import Games, PlayTable
 from wayword.viewer.markup import page
-from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
 # Seconds between two checks of a live run, which writes its progress as often

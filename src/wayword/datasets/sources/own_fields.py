@@ -53,18 +53,12 @@ def _standing_kinds() -> list[str]:
 
 
 Text = Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)]
-
-
 Number = Annotated[float, pydantic.Field(ge=-1000, le=1000)]
 """Metres or degrees."""
-
-
 Spot = Annotated[
     tuple[Number, Number], pydantic.Strict(False), pydantic.BeforeValidator(_parse_pair)
 ]
 """``[x, y]`` in metres."""
-
-
 Temperature = Annotated[str, _allowed_names(TEMPERATURES)]
 
 
@@ -247,8 +241,6 @@ _HAS = _on(
 )
 _INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
 _WITHIN = _on(distance=(Number, 1.5))  # metres
-
-
 CONDITIONS: Mapping[str, type[Any]] = {
     "inside": _INSIDE,
     "has": _HAS,
@@ -259,8 +251,6 @@ CONDITIONS: Mapping[str, type[Any]] = {
     "next_to": _on(other=(Text, ...)),
 }
 """Condition -> its fields."""
-
-
 E = TypeVar("E", bound=FileFields)
 
 

@@ -33,12 +33,8 @@ from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject
 
 TRIES = 40  # layouts of furniture without a position; a failed one is drawn again from scratch
-
-
 OVERLAP_M = 0.01
 """Overlap of two rooms (metres) that is taken for rounding in the file."""
-
-
 DOOR_WALL = floorplans.DOOR + 2 * floorplans.CORNER
 """Minimum length of a wall with a door, in metres."""
 

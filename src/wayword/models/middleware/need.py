@@ -12,10 +12,8 @@ SPREAD = 4.0
 """Safety margin on the highest cost so far: + 400% after one call, + 200% after two, and so on,
 because the output of reasoning models varies tenfold. For turns, the margin falls with the square
 root of the longest episode so far, because histories grow."""
-
 # Share of running episodes that should end within the amount reserved for them.
 _CONFIDENCE = 0.9
-
 # Costs of ended episodes that are kept; at twice the number, half are dropped.
 _MAX_ENDED = 256
 

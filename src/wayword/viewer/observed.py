@@ -1,0 +1,642 @@
+"""Views of a person in a game: its map of what has been seen, and the keys of its moves."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from wayword.agents.person import Situation
+from wayword.core.action import Action
+from wayword.core.episode import JsonObject
+from wayword.core.geometry import Point, displaced, relative
+from wayword.core.visible import spaced
+from wayword.metrics.recorded import as_mapping, finite, listed, place_of
+from wayword.verbalize import street
+from wayword.viewer.maps import drawing as draw
+from wayword.viewer.maps import heading_and_length
+from wayword.viewer.maps.babyai import GridItem, cell, grid_item, item_shape
+from wayword.viewer.maps.content import Extent, Map, Shape, Target, Waypoint, room_label
+from wayword.viewer.maps.indoor import room_in
+from wayword.viewer.maps.objectnav import fan
+from wayword.viewer.markup import Html, Letters
+from wayword.worlds.babyai.level import MIDDLE, VIEW_SIZE
+
+
+def idle(held: JsonObject) -> list[str]:
+    """Return the actions on a grid that would have no effect, by what is right ahead.
+
+    ``held`` is an observation as a mapping; those without ``walls`` are no grid and
+    have no idle actions. A box can be both picked up and opened.
+    """
+    if "walls" not in held:
+        return []
+    ahead = set()
+    for each in listed(held, "objects"):
+        if each["ahead"] == 1 and each["right"] == 0:
+            ahead.add(each["kind"])
+    hands_full = bool(held["holding"])
+    wall = held["walls"][0] == 1
+    actions = []
+    if hands_full or ahead.isdisjoint({"key", "ball", "box"}):
+        actions.append("pick_up")
+    if not hands_full or wall or ahead:
+        actions.append("drop")
+    if ahead.isdisjoint({"door", "box"}):
+        actions.append("toggle")
+    return actions
+
+
+_KEYS = {
+    "ArrowUp": (0.0, ("move_ahead", "forward")),
+    "ArrowLeft": (-90.0, ("turn_left", "left", "rotate[-30]")),
+    "ArrowRight": (90.0, ("turn_right", "right", "rotate[30]")),
+    "ArrowDown": (180.0, ("turn_around",)),
+}
+"""Arrow keys: degrees to the right of the actor's heading, and the actions that go or turn there
+in worlds without a graph of viewpoints."""
+
+
+def arrow_keys(now: Situation) -> dict[str, str]:
+    """Map arrow keys to listed actions, each as its text.
+
+    A key stands for the neighbor nearest to its direction and within 45 degrees of it,
+    so that the four keys divide the circle; without such a neighbor for a step or a
+    turn of ``_KEYS``. Keys without an action are left out.
+    """
+    listed = {str(action) for action in now.space.listed}
+    turns = [
+        (turn, f"goto[{name}]")
+        for field_name, name, turn, _ in sightings(as_mapping(now.observation))
+        if field_name == "neighbors"
+    ]
+    keys = {}
+    for key, (angle, names) in _KEYS.items():
+        near = [
+            (abs(turn), action)
+            for turn, action in turns
+            if abs(relative(turn, angle)) <= 45
+        ]
+        actions = list(names)
+        if near:
+            # The nearest to the key's direction: for the way back that is the largest turn.
+            nearest = max(near) if angle == 180 else min(near)
+            actions.insert(0, nearest[1])
+        pressed = [action for action in actions if action in listed]
+        if pressed:
+            keys[key] = pressed[0]
+    return keys
+
+
+_ARROWS = "↑↗→↘↓↙←↖"
+_WITH_BEARING = ("objects", "doors", "others", "shown")
+"""Fields of observations whose items have a bearing and a distance."""
+Sighting = tuple[str, str, float, float]
+"""Field of an observation, name, degrees to the right, and distance (NaN if unknown)."""
+
+
+class Look(NamedTuple):
+    """An observation at a pose: what one turn adds to the map of an actor.
+
+    ``text`` is the observation in words; ``known`` the objects remembered and ``room``
+    the corners of the room, in metres, which only a household has.
+    """
+
+    pose: Mapping[str, Any]
+    observation: Any
+    text: str = ""
+    known: Mapping[str, Point] = {}
+    room: Sequence[Point] = ()
+
+
+def sightings(held: JsonObject) -> Iterator[Sighting]:
+    """Yield the items of an observation that have a direction.
+
+    Each as field, name, degrees to the right of the actor's heading in (-180, 180], and
+    distance, NaN if unknown. Distances are metres; those of a grid, whose field is
+    given as ``squares``, are squares.
+    """
+    facing = finite(held.get("heading")) or 0.0
+    for key in ("neighbors", *_WITH_BEARING):
+        for each in listed(held, key):
+            # Viewpoints have an id, objects a name, landmarks words.
+            name = each.get("viewpoint") or each.get("name")
+            name = str(name or each.get("words"))
+            turn = finite(each.get("bearing"))
+            distance = finite(each.get("distance"))
+            field_name = key
+            heading = None
+            if key == "neighbors":
+                heading = finite(each.get("heading"))
+            if "ahead" in each:  # an object of a grid
+                field_name = "squares"
+            if heading is not None:
+                turn = relative(heading, facing)
+            elif "ahead" in each:
+                ahead = finite(each.get("ahead")) or 0.0
+                right = finite(each.get("right")) or 0.0
+                turn = math.degrees(math.atan2(right, ahead))
+                distance = math.hypot(ahead, right)
+            if distance is None:
+                distance = math.nan
+            if turn is not None:
+                yield field_name, name, turn, distance
+
+
+_SIGHTING = re.compile(
+    r"([^,.:;()\[\]]+) \((ahead|behind|left|right)(?: (\d+)°)?, ([\d.]+) m\)"
+    rf"|You see (.+?) ({'|'.join(street.DIRECTIONS)})\."
+)
+_MARK = 3.4  # radius of a place or an object, in units of the drawing
+_DOOR = 6.0  # and of a door, which a player looks for first
+_DOORWAY = 0.5  # metres between a doorway and the place that is in it
+_ROOM = 4.0  # metres around the name of a room in which it is not repeated
+_SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
+_ELSEWHERE = re.compile(
+    r"\b(door|doorways?|beyond|further|make out|can be seen|into)\b", re.IGNORECASE
+)
+
+
+def landmarks(text: str) -> Iterator[tuple[str, float, float]]:
+    """Yield the landmarks that a text names: name, degrees to the right, distance (m).
+
+    Texts of indoor scenes give ``door (left 30°, 2.1 m)``. Those of a street give a
+    side without a distance: such a landmark is put one unit from the actor.
+    """
+    for name, side, angle, far, seen, where in _SIGHTING.findall(text):
+        if seen:
+            yield seen, street.VIEWS[street.DIRECTIONS.index(where)], 1.0
+        else:
+            # The angle is left out for "ahead" and "behind", whose sides are degrees.
+            turn = _SIDES[side] * float(angle or 1)
+            yield name.strip(), turn, float(far)
+
+
+def room_of(text: str) -> str:
+    """Return the room that the most sentences of a text name; empty if none does.
+
+    Sentences on what is elsewhere ("through the door you see a kitchen") do not count.
+    """
+    # "Through the door you see a kitchen" speaks of another room.
+    rooms: Counter[str] = Counter()
+    for sentence in re.split(r"[.\n]", text):
+        room = room_in(sentence)
+        if room and not _ELSEWHERE.search(sentence):
+            rooms[room] += 1
+    return max(rooms, key=lambda room: rooms[room], default="")
+
+
+def arrows(observation: Any) -> dict[str, str]:
+    """Map names of items with a bearing and a distance to both: ``↗ 2.3 m``."""
+    relative_positions = {}
+    for field_name, name, turn, distance in sightings(as_mapping(observation)):
+        if math.isnan(distance):
+            continue
+        unit = "squares" if field_name == "squares" else "m"
+        relative_positions[name] = f"{_arrow(turn)} {distance:.1f} {unit}"
+    return relative_positions
+
+
+def _arrow(turn: float) -> str:
+    """Return the arrow nearest to a direction in degrees to the right."""
+    return _ARROWS[round(turn / 45) % 8]
+
+
+def observed_map(
+    looks: Sequence[Look], letters: Letters, now: Situation | None = None
+) -> Html | None:
+    """Draw the map of what was seen, the last look being now.
+
+    None if there is nothing to draw: no look, or one without a position. Places and
+    objects that the actor can act on ``now`` can be pressed. Assigns ``letters`` to new
+    places in the order in which they were seen.
+    """
+    builder = _MapBuilder(letters)
+    if not looks or not all(builder.add(look) for look in looks):
+        return None
+    drawn = Map(
+        {"you": builder.waypoints},
+        places=builder.points,
+        edges=list(builder.edges),
+        shapes=builder.shapes(),
+        scale=builder.exact,
+        unit="squares" if builder.squares else "m",
+        targets=_targets(builder, now),
+    )
+    legend = []
+    if builder.view:
+        legend.append(("inview", "in view"))
+    words = {"open": "open door", "closed": "closed door", "doorway": "doorway"}
+    states = sorted(set(builder.doors.values()))
+    legend += [(f"mark-seen-doors {state}", words[state]) for state in states]
+    drawn.legend = legend
+    return draw.render(drawn)
+
+
+def _targets(builder: _MapBuilder, now: Situation | None) -> list[Target]:
+    """Return the places, objects and exits that current actions act on, as buttons.
+
+    Each as its point, the title, and data for the page: ``words``, the number of the
+    single action in the menu, or ``name``, from which the page lists several.
+    """
+    listed = now.space.listed if now else ()
+    # By the last argument: "put[mug, table]" acts on the table.
+    numbered: dict[str, list[tuple[int, Action]]] = {}
+    for number, action in enumerate(listed, 1):
+        if action.arguments:
+            name = action.arguments[-1]
+            numbered.setdefault(name, []).append((number, action))
+    points = {name: item.point for name, item in builder.grid.items()}
+    points |= {name: point for name, (point, _) in builder.objects.items()}
+    points |= builder.points
+    targets: list[Target] = []
+    for name, point in points.items():
+        actions = numbered.get(name, [])
+        called = builder.letters.of(name)
+        data: dict[str, Any]
+        if len(actions) == 1:
+            number, action = actions[0]
+            title = f"{action.name} {called}"
+            data = {"words": number, "action": str(action)}
+        elif actions:
+            title = f"{called}: {len(actions)} actions"
+            data = {"name": name}
+        else:
+            continue
+        targets.append((point, spaced(title), data))
+    if now is None:
+        return targets
+    texts = [str(action) for action in listed]
+    if "move_ahead" in texts:
+        targets += _squares(builder, texts, idle(as_mapping(now.observation)))
+    keys = arrow_keys(now)
+    for turn, end in builder.exits:
+        # An exit does what the arrow key nearest to its direction does.
+        gaps = {}
+        for key, (angle, _) in _KEYS.items():
+            gaps[key] = abs(relative(turn, angle))
+        nearest = min(gaps, key=gaps.__getitem__)
+        action_text = keys.get(nearest)
+        if action_text:
+            data = {"words": texts.index(action_text) + 1, "action": action_text}
+            targets.append((end, spaced(action_text), data))
+    return targets
+
+
+def _squares(
+    builder: _MapBuilder, listed: Sequence[str], idle: Sequence[str]
+) -> Iterator[Target]:
+    """Yield the free squares of a grid as buttons.
+
+    Each with the motion that leads there, with the actions that work on the object
+    right ahead, or with neither and the reason. ``listed`` are the menu's actions as
+    texts, ``idle`` those without an effect.
+    """
+    motions = builder.motions()
+    here = builder.waypoints[-1].point
+    verbs = ("pick_up", "toggle")
+    # An action without an effect is listed by the world, but is no offer to a player.
+    works = [verb for verb in verbs if verb in listed and verb not in idle]
+    for square, is_wall in builder.squares.items():
+        if is_wall:
+            continue
+        title = "no known way there yet"
+        more: dict[str, Any] = {}
+        motion = motions.get(square)
+        if motion:
+            title = "walk here"
+            more["words"] = listed.index(motion) + 1
+        elif square == here:
+            title = "you are here"
+        elif square in motions:  # faced already
+            title = spaced(" or ".join(works)) or "no action works on it now"
+            numbers = [str(listed.index(verb) + 1) for verb in works]
+            more["does"] = " ".join(numbers)
+        more["cell"] = f"{square[0]:g},{square[1]:g}"
+        yield square, title, more
+
+
+def _square(position: Point, facing: float, ahead: float, right: float) -> Point:
+    """Return the square at ``ahead`` and ``right`` steps from a position on the map.
+
+    ``facing`` is a heading in degrees, a multiple of 90. Rounded, because steps
+    computed from sines miss the whole numbers in their last bits.
+    """
+    in_front = displaced(position, facing, ahead)
+    x, y = displaced(in_front, facing + 90, right)
+    return float(round(x)), float(round(y))
+
+
+@dataclass
+class _MapBuilder:
+    """A map under construction: looks are added, shapes are taken.
+
+    Coordinates are those of the poses (metres or squares). A grid's y grows downwards,
+    so it is negated: on the map north is up. ``exact`` is False once a position was
+    reckoned from headings, in which case the map has no scale.
+    """
+
+    letters: Letters
+    waypoints: list[Waypoint] = field(default_factory=list)
+    points: dict[str, Point] = field(default_factory=dict)
+    """Places by their names."""
+    edges: dict[tuple[str, str], None] = field(default_factory=dict)
+    stubs: list[tuple[Point, Point]] = field(default_factory=list)
+    exits: list[tuple[float, Point]] = field(default_factory=list)
+    """Exits of a street at the last look: degrees to the right, and the end of its stub."""
+    objects: dict[str, tuple[Point, str]] = field(default_factory=dict)
+    squares: dict[Point, bool] = field(default_factory=dict)
+    """Squares of a grid: whether each is a wall."""
+    grid: dict[str, GridItem] = field(default_factory=dict)
+    view: list[Point] = field(default_factory=list)
+    """Squares in view at the last look."""
+    rooms: dict[Point, str] = field(default_factory=dict)
+    """Names of rooms, where the walk entered them."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Destinations of the doorways that places are in."""
+    fans: list[list[Point]] = field(default_factory=list)
+    outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
+    # Open or closed, when seen last; a doorway has no door
+    doors: dict[str, str] = field(default_factory=dict)
+    exact: bool = True
+
+    def add(self, look: Look) -> bool:
+        """Add a look to the map; False if it has no position, which leaves the map as it was."""
+        pose = look.pose
+        held = as_mapping(look.observation)
+        place = place_of(pose)
+        heading = finite(pose.get("heading"))
+        position = self._point(place, pose, "walls" in held)
+        if position is None:
+            return False
+        self.letters.assign(place)
+        stop = Waypoint(
+            step=len(self.waypoints),
+            place=self.letters.of(place),
+            point=position,
+            heading=heading,
+        )
+        self.waypoints.append(stop)
+        if place:
+            self.points[place] = position
+        facing = finite(pose.get("heading", held.get("heading"))) or 0.0
+        self._add_neighbors(place, position, held)
+        turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
+        # A stub just long enough to be pressed: the length of a street's edge is unknown.
+        self.exits = []
+        for turn in turns:
+            end = displaced(position, facing + turn, 0.55)
+            self.exits.append((turn, end))
+            self.stubs.append((position, end))
+        # Stubs have no true length, so a map with them has no scale.
+        self.exact = self.exact and not turns
+        self._add_room(place, position, held, look)
+        self._add_objects(position, facing, held, look)
+        for door in listed(held, "doors"):
+            state = "open" if door["open"] else "closed"
+            self.doors[door["name"]] = state
+        if "walls" in held:
+            self._add_squares(position, facing, held)
+        # Held objects, and what is in them, are no longer where they were.
+        for item in listed(held, "holding"):
+            held_name = item["name"]
+            self.grid.pop(held_name, None)
+            for name in (held_name, *item.get("contents", ())):
+                self.objects.pop(name, None)
+        if "depth" in held:
+            self.fans.append(fan(held))
+        return True
+
+    def _add_neighbors(self, place: str, position: Point, held: JsonObject) -> None:
+        """Add the edges to the places that can be reached from here, and unseen places."""
+        for neighbor in listed(held, "neighbors"):
+            name = str(neighbor.get("viewpoint"))
+            self.letters.assign(name)
+            # A place keeps the position at which it was seen first.
+            end = displaced(position, *heading_and_length(neighbor))
+            self.points.setdefault(name, end)
+            self.edges[place, name] = None
+
+    def _add_room(
+        self,
+        place: str,
+        position: Point,
+        held: JsonObject,
+        look: Look,
+    ) -> None:
+        """Add the outline of the room, or its name unless that stands nearby already.
+
+        "Nearby" is within ``_ROOM`` metres. A room without an outline is read from the
+        observation or, at places of a graph, from its text.
+        """
+        room = str(held.get("room") or "")
+        if not room and place:
+            room = room_of(look.text)
+        # An outline has room for the name, and needs no place of its own for it.
+        if look.room:
+            self.outlines[room] = look.room
+            return
+        for point, name in self.rooms.items():
+            if name == room and math.dist(point, position) <= _ROOM:
+                return
+        self.rooms[position] = room
+
+    def _add_objects(
+        self,
+        position: Point,
+        facing: float,
+        held: JsonObject,
+        look: Look,
+    ) -> None:
+        """Add what is remembered, what the observation lists, and what its text names.
+
+        ``facing`` is the heading in degrees that bearings are relative to. A doorway
+        close to a place does not become an object but names the place.
+        """
+        for name, point in look.known.items():
+            kind = "objects"
+            if name.startswith("door"):
+                kind = "doors"
+            self.objects[name] = (point, kind)
+        for key, name, turn, distance in sightings({**held, "heading": facing}):
+            if key in _WITH_BEARING and not math.isnan(distance):
+                point = displaced(position, facing + turn, distance)
+                self.objects[name] = (point, key)
+        if held.get("shown"):
+            return  # the text says the same
+        # A text rounds its angles and distances: what it names is drawn nearby.
+        for name, turn, distance in landmarks(look.text):
+            spot = displaced(position, facing + turn, distance)
+            in_doorway = [
+                place
+                for place, point in self.points.items()
+                if math.dist(point, spot) < _DOORWAY
+            ]
+            if name.startswith("doorway ") and in_doorway:
+                destination = name.removeprefix("doorway ")
+                self.names.setdefault(in_doorway[0], destination)
+            elif name.startswith("doorway "):
+                self.objects[name] = spot, "doors"
+                self.doors[name] = "doorway"
+            else:
+                self.objects[name] = spot, "objects"
+
+    def _point(self, place: str, pose: JsonObject, grid: bool) -> Point | None:
+        """Return a look's coordinates, else its known place, else one unit along its heading.
+
+        The last is dead reckoning, for poses without coordinates: it clears ``exact``.
+        None if the pose has neither coordinates nor a place.
+        """
+        x = finite(pose.get("x"))
+        y = finite(pose.get("y"))
+        if x is not None and y is not None:
+            # A grid counts its rows to the south.
+            if grid:
+                y = -y
+            return x, y
+        if not place:
+            return None
+        # The first place is the origin; a known one keeps its position, which closes
+        # loops.
+        if place in self.points or not self.waypoints:
+            return self.points.get(place, (0.0, 0.0))
+        self.exact = False
+        heading = finite(pose.get("heading")) or 0.0
+        return displaced(self.waypoints[-1].point, heading, 1.0)
+
+    def _add_squares(self, position: Point, facing: float, held: JsonObject) -> None:
+        """Add the view from a square, which in a room reaches up to the walls or doors.
+
+        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares
+        to the next wall ahead, left and right, None beyond the view; ``objects`` have
+        steps ``ahead`` and to the ``right``. Squares at the border become walls, unless
+        known as free or with an object.
+        """
+        # Objects and doors by (ahead, right), in squares from the actor's own
+        at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
+        doors = {square for square, each in at.items() if each["kind"] == "door"}
+
+        def reach(wall: int | None, ahead: int, right: int, most: int) -> int:
+            """Squares up to a wall or door in a direction, at most those of the view."""
+            for steps in range(1, most):
+                if steps == wall or (steps * ahead, steps * right) in doors:
+                    return steps
+            return most
+
+        wall_ahead, wall_left, wall_right = held["walls"]
+        front = reach(wall_ahead, 1, 0, VIEW_SIZE)
+        left = reach(wall_left, 0, -1, MIDDLE + 1)
+        right = reach(wall_right, 0, 1, MIDDLE + 1)
+        on_door = any(
+            item.kind == "door" and item.point == position
+            for item in self.grid.values()
+        )
+        # Rows from the actor's own to that of the wall or door in front.
+        self.view = []
+        for ahead in range(min(front + 1, VIEW_SIZE)):
+            columns = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
+            if on_door and ahead:
+                columns = range(1)  # the walls next to a door are no walls of the room
+            for aside in columns:
+                square = _square(position, facing, ahead, aside)
+                if ahead == front or aside in (-left, right):
+                    self.squares.setdefault(square, True)
+                else:
+                    self.view.append(square)
+                    self.squares[square] = False
+        # Through an open door the column ahead is free up to the wall.
+        if at.get((front, 0), {}).get("state") == "open":
+            for ahead in range(front + 1, wall_ahead or 0):
+                self.squares[_square(position, facing, ahead, 0)] = False
+        # Objects in view that are no longer there. A list, because the loop removes items.
+        for name, item in list(self.grid.items()):
+            # An object in view is listed again below if it is still there.
+            if item.kind != "door" and item.point in self.view:
+                del self.grid[name]
+        for (ahead, right), each in at.items():
+            point = _square(position, facing, ahead, right)
+            self.squares[point] = False
+            # Points have y to the north, squares of the grid count to the south.
+            x, y = point
+            self.grid[each["name"]] = grid_item(each, int(x), int(-y))
+
+    def motions(self) -> dict[Point, str]:
+        """Map squares to the first motion of the shortest path to them; empty if none is needed.
+
+        Includes the squares that can be reached over free squares seen so far, and
+        those of objects that can be faced. Assumes a grid: every heading is a multiple
+        of 90 degrees.
+        """
+        # An open door can be walked through, all other objects stand in the way.
+        taken = {item.point for item in self.grid.values() if item.state != "open"}
+        floor = {square for square, wall in self.squares.items() if not wall}
+        free = floor - taken
+        now = self.waypoints[-1]
+        # Breadth first over squares and headings: a turn costs a step like a move.
+        heading = (now.heading or 0.0) % 360
+        queue = deque([(now.point, heading, "")])
+        first = dict[Point, str]()
+        reached = set[tuple[Point, float]]()
+        while queue:
+            point, heading, motion = queue.popleft()
+            if (point, heading) in reached:
+                continue
+            reached.add((point, heading))
+            front = _square(point, heading, 1, 0)
+            # A square itself is reached by standing on it, an object by facing it.
+            for square in {point, front} & {point, *taken}:
+                first.setdefault(square, motion)
+            if front in free:
+                queue.append((front, heading, motion or "move_ahead"))
+            left = (heading - 90) % 360
+            right = (heading + 90) % 360
+            queue.append((point, left, motion or "turn_left"))
+            queue.append((point, right, motion or "turn_right"))
+        return first
+
+    def shapes(self) -> list[Shape]:
+        """Return the shapes of the map, from the ground up: later ones cover earlier ones."""
+        shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
+        shapes += [
+            Shape("area", corners, "floor") for corners in self.outlines.values()
+        ]
+        shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
+        if self.view:
+            shapes.append(Shape("cells", self.view, "inview", size=1))
+        labels: list[tuple[str, Point, float, str]] = []
+        for item in self.grid.values():
+            shape = item_shape(item)
+            shapes.append(shape)
+            # A label as wide as 0.8 of a square does not reach into the next one.
+            labels.append((shape.title, item.point, 0.8, ""))
+        shapes += [room_label(name, corners) for name, corners in self.outlines.items()]
+        for at, room in self.rooms.items():
+            if room:
+                labels.append((room, at, 0.0, "inroom"))
+        labels += [(_arrow(turn), end, 0.0, "") for turn, end in self.exits]
+        for text, at, side, kind in labels:
+            corners = Extent.around(at, side, side).corners
+            shapes.append(Shape("label", corners, kind, label=text))
+        shapes += [Shape("line", ends, "stub") for ends in self.stubs]
+        # Places and objects are dots, whose class tells what they are.
+        marks = []
+        for name, point in self.points.items():
+            title = f"{self.letters.of(name)} {self.names.get(name, '')}"
+            marks.append((title.strip(), point, "place"))
+        for name, (point, kind) in self.objects.items():
+            style = f"seen-{kind} {self.doors.get(name, '')}"
+            marks.append((name, point, style.strip()))
+        for name, point, style in marks:
+            size = _DOOR if style.startswith("seen-doors") else _MARK
+            mark = Shape("dot", [point], f"mark-{style}", name, name, size)
+            shapes.append(mark)
+        # The actor is on top; without a heading, it is a dot.
+        now = self.waypoints[-1]
+        if now.heading is None:
+            me = Shape("dot", [now.point], "me", size=14)
+        else:
+            me = Shape("cone", [now.point], "me", size=now.heading)
+        return [*shapes, me]

@@ -14,7 +14,8 @@ import time
 
 from wayword.core.episode import Episode
 from wayword.core.geometry import relative, unit
-from wayword.worlds.objectnav.robot import RosBase, RosSettings, parse_place
+from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.worlds.objectnav.robot_messages import parse_place
 from wayword.worlds.objectnav.rosbridge import Link
 
 

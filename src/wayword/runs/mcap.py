@@ -24,7 +24,7 @@ from wayword.core.files import make_parent
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.export import OnEpisode, records, require_new, row_of
 from wayword.runs.record import RunFolder
-from wayword.worlds.objectnav.robot import ros_pose
+from wayword.worlds.objectnav.robot_messages import ros_pose
 
 INFO, WARNING = 2, 3  # levels of a foxglove.Log
 

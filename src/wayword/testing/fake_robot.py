@@ -36,7 +36,8 @@ from wayword.perception.networks.colors import color_of
 from wayword.render.parts import MeshBuilder, Paint
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.robot import RosSettings, ros_pose
+from wayword.worlds.objectnav.robot import RosSettings
+from wayword.worlds.objectnav.robot_messages import ros_pose
 from wayword.worlds.objectnav.rosbridge import ABORTED, CANCELLED, SUCCEEDED
 from wayword.worlds.objectnav.simulated import SimulatedBase, surfaces_of
 

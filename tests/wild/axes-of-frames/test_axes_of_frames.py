@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import DataError, UsageError
-from wayword.worlds.objectnav.robot import (
-    RosBase,
-    RosSettings,
-    check_axes,
-    parse_frame,
-)
+from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.worlds.objectnav.robot_messages import check_axes, parse_frame
 
 
 def frame_of(name: str) -> str:

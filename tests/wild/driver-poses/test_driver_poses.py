@@ -9,7 +9,7 @@ import pytest
 
 from helpers.rosbridge_server import transform
 from wayword.core.errors import DataError
-from wayword.worlds.objectnav.robot import (
+from wayword.worlds.objectnav.robot_messages import (
     Transforms,
     parse_frame,
     parse_place,

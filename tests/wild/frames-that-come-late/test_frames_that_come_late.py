@@ -9,7 +9,7 @@ import pytest
 
 from helpers.rosbridge_server import Message, Robot, serving, transform, until
 from wayword.core.errors import DataError
-from wayword.worlds.objectnav.robot import Transforms, stamp_of
+from wayword.worlds.objectnav.robot_messages import Transforms, stamp_of
 from worlds.objectnav.test_rosbase import driven, ended, robot_at
 
 NOW = 1_700_000_000.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError
-from wayword.worlds.objectnav.robot import floor_map
+from wayword.worlds.objectnav.robot_messages import floor_map
 
 
 def grid(data: list[Any], width: int = 3, **turn: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from wayword.core.errors import DataError
 from wayword.worlds.objectnav.observation import DepthImage
-from wayword.worlds.objectnav.robot import scan_depth
+from wayword.worlds.objectnav.robot_messages import scan_depth
 
 COUNT = 181
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wayword.worlds.objectnav.robot import Transforms
+from wayword.worlds.objectnav.robot_messages import Transforms
 
 
 def transform(parent: str, child: str, x: float | None) -> dict[str, Any]:

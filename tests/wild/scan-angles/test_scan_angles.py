@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import DataError
-from wayword.worlds.objectnav.robot import scan_depth
+from wayword.worlds.objectnav.robot_messages import scan_depth
 
 EYE = 0.9
 REACH = 5.0

@@ -19,7 +19,11 @@ from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
 from wayword.verbalize.objectnav import around
 from wayword.worlds.objectnav.observation import DepthImage, View, clear_ahead
-from wayword.worlds.objectnav.robot import NothingMeasured, image_depth, scan_depth
+from wayword.worlds.objectnav.robot_messages import (
+    NothingMeasured,
+    image_depth,
+    scan_depth,
+)
 from worlds.objectnav.test_rosbase import driven, robot_at
 
 EYE = 0.9

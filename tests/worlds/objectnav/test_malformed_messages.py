@@ -13,7 +13,7 @@ import pytest
 
 from helpers.looping import for_each
 from wayword.core.errors import DataError
-from wayword.worlds.objectnav import robot
+from wayword.worlds.objectnav import robot_messages
 from wayword.worlds.objectnav.rosbridge import Link
 
 POSE = {
@@ -59,17 +59,23 @@ ODD = [
 
 
 def transform(message: Any, topic: str) -> Any:
-    transforms = robot.Transforms()
+    transforms = robot_messages.Transforms()
     transforms.add(message, topic)
     return transforms.place("map", "base_link", 0.0)
 
 
 READERS: dict[str, tuple[Any, Callable[[Any, str], Any]]] = {
-    "place": (POSE, robot.parse_place),
-    "frame": (POSE, lambda message, _: robot.parse_frame(message)),
-    "scan": (SCAN, lambda message, topic: robot.scan_depth(message, topic, 0.9, 5.0)),
-    "image": (IMAGE, lambda message, topic: robot.image_depth(message, topic, 60, 5.0)),
-    "grid": (GRID, robot.floor_map),
+    "place": (POSE, robot_messages.parse_place),
+    "frame": (POSE, lambda message, _: robot_messages.parse_frame(message)),
+    "scan": (
+        SCAN,
+        lambda message, topic: robot_messages.scan_depth(message, topic, 0.9, 5.0),
+    ),
+    "image": (
+        IMAGE,
+        lambda message, topic: robot_messages.image_depth(message, topic, 60, 5.0),
+    ),
+    "grid": (GRID, robot_messages.floor_map),
     "transforms": (TF, transform),
 }
 
@@ -106,7 +112,10 @@ def test_a_malformed_message_is_one_error_with_its_topic(name: str) -> None:
     assert len(odd) > 10
     for each in odd:
         error = error_of(read, each)
-        assert error is None or type(error) in (DataError, robot.NothingMeasured), each
+        assert error is None or type(error) in (
+            DataError,
+            robot_messages.NothingMeasured,
+        ), each
         assert error is None or str(error).startswith("/topic"), each
         assert error is None or len(str(error)) < 400, each
 
@@ -116,7 +125,7 @@ def test_the_reader_survives_any_message_and_warns_once(
 ) -> None:
     link = Link("ws://127.0.0.1:9")
     link.subscribe("/tf", "tf2_msgs/msg/TFMessage")
-    transforms = robot.Transforms()
+    transforms = robot_messages.Transforms()
     link.listener = lambda topic, message: transforms.add(message, topic)
     texts = ["", "5", "[]", "null", "{", "[" * 100_000, '{"op": 10' + "0" * 400 + "}"]
     sent = {"op": "publish", "topic": "/tf", "msg": TF}

@@ -15,7 +15,7 @@ from helpers.rosbridge_server import MAP_SHIFT, odometry, serving, transform
 from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
-from wayword.worlds.objectnav import robot as ros
+from wayword.worlds.objectnav import robot_messages
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import FloorMap
 from wayword.worlds.objectnav.rosbridge import RobotError
@@ -96,7 +96,7 @@ def test_a_chain_of_transforms_agrees_with_matrices() -> None:
                 }
             )
         rng.shuffle(links)
-        transforms = ros.Transforms()
+        transforms = robot_messages.Transforms()
         for link in links:
             transforms.add({"transforms": [link]}, "/tf")
         place = transforms.place("a", "e", 0.0)
@@ -111,11 +111,11 @@ def test_a_chain_of_transforms_agrees_with_matrices() -> None:
 @pytest.mark.parametrize("link", [{}, {"child_frame_id": "a"}, {"transform": 1}, None])
 def test_malformed_transforms_are_named(link: Any) -> None:
     with pytest.raises(DataError, match=r"/tf: field 'transforms'"):
-        ros.Transforms().add({"transforms": [link]}, "/tf")
+        robot_messages.Transforms().add({"transforms": [link]}, "/tf")
 
 
 def test_frames_in_a_circle_have_no_place() -> None:
-    transforms = ros.Transforms()
+    transforms = robot_messages.Transforms()
     transforms.add(
         {"transforms": [transform("a", "b", 1, 0, 0), transform("b", "a", 1, 0, 0)]},
         "/tf",
@@ -172,7 +172,7 @@ FLOOR = [[0, 0, 0, 100], [0, 50, 99, -1]]
 
 
 def test_a_grid_of_the_robot_is_read_by_place() -> None:
-    floor = ros.floor_map(grid(FLOOR, -1.0, 2.0), "/costmap")
+    floor = robot_messages.floor_map(grid(FLOOR, -1.0, 2.0), "/costmap")
     xs = np.array([-0.75, 0.75, -0.26, 0.25, 0.99, 9.0])
     ys = np.array([2.2, 2.2, 2.8, 2.8, 2.6, 2.2])
     assert floor.at(xs, ys).tolist() == [0, 100, 50, 99, 255, 255]
@@ -183,7 +183,7 @@ def test_a_grid_of_the_robot_is_read_by_place() -> None:
 )
 def test_a_malformed_grid_is_named(change: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"/costmap: field 'data'"):
-        ros.floor_map({**grid(FLOOR), **change}, "/costmap")
+        robot_messages.floor_map({**grid(FLOOR), **change}, "/costmap")
 
 
 def test_searchers_plan_on_the_robots_own_map() -> None:

@@ -20,6 +20,7 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds.objectnav import robot as ros
+from wayword.worlds.objectnav import robot_messages
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
 from wayword.worlds.objectnav.robot import (
@@ -299,8 +300,8 @@ def test_unsafe_addresses_are_refused(url: str, message: str) -> None:
 
 @pytest.mark.parametrize("heading", [0.0, 45.0, 90.0, 200.0, 359.0])
 def test_places_survive_the_way_to_ros_and_back(heading: float) -> None:
-    pose = ros.ros_pose(1.0, -2.0, heading)
-    assert ros.parse_place({"pose": pose}, "/pose") == pytest.approx(
+    pose = robot_messages.ros_pose(1.0, -2.0, heading)
+    assert robot_messages.parse_place({"pose": pose}, "/pose") == pytest.approx(
         (1.0, -2.0, heading)
     )
 
@@ -312,15 +313,15 @@ def test_malformed_messages_are_named(message: Any) -> None:
     with pytest.raises(
         DataError, match=r"/odom: field 'pose': is missing or malformed"
     ):
-        ros.parse_place(message, "/odom")
+        robot_messages.parse_place(message, "/odom")
 
 
 @pytest.mark.parametrize("x", [1e9, -1e308, None])
 def test_a_pose_that_is_no_place_is_refused(x: float | None) -> None:
-    message = {"pose": ros.ros_pose(1.0, 2.0, 0.0)}
+    message = {"pose": robot_messages.ros_pose(1.0, 2.0, 0.0)}
     message["pose"]["position"]["x"] = x if x is not None else math.nan
     with pytest.raises(DataError, match=r"/odom: field 'pose': is at x .* no place"):
-        ros.parse_place(message, "/odom")
+        robot_messages.parse_place(message, "/odom")
 
 
 @pytest.mark.parametrize("content", [[1, 2], None, "here", 5])
@@ -395,13 +396,13 @@ def test_depth_images_of_both_encodings_agree() -> None:
         step = len(data) // 48
         message = {"height": 48, "width": 64, "step": step, "encoding": encoding}
         message["data"] = base64.b64encode(data).decode()
-        found.append(ros.image_depth(message, "/depth", 60.0, 5.0))
+        found.append(robot_messages.image_depth(message, "/depth", 60.0, 5.0))
     assert found[0] == found[1]
     level = found[0].metres()[found[0].elevations.index(0)]
     assert np.isinf(level[0])
     assert level[found[0].bearings.index(1.0)] == pytest.approx(2.0, abs=0.02)
     with pytest.raises(DataError, match="field 'data'"):
-        ros.image_depth({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
+        robot_messages.image_depth({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
 
 
 def test_a_laser_is_turned_as_it_is_mounted() -> None:
@@ -415,7 +416,7 @@ def test_a_laser_is_turned_as_it_is_mounted() -> None:
     }
 
     def hit(**mounted: Any) -> float:
-        depth = ros.scan_depth(scan, "/scan", 0.9, 5.0, **mounted)
+        depth = robot_messages.scan_depth(scan, "/scan", 0.9, 5.0, **mounted)
         level = depth.metres()[depth.elevations.index(0)]
         return depth.bearings[int(np.argmin(level))]
 
@@ -440,7 +441,7 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
     axis = np.repeat((ray * np.cos(off_axis))[:, None], wide, axis=1).astype("<f4")
     message = {"height": high, "width": wide, "step": 4 * wide, "encoding": "32FC1",
                "data": base64.b64encode(axis.tobytes()).decode()}  # fmt: skip
-    seen = ros.image_depth(message, "/depth", field, 5.0, tilt=-20.0)
+    seen = robot_messages.image_depth(message, "/depth", field, 5.0, tilt=-20.0)
     middle = seen.metres()[:, len(seen.bearings) // 2]
     found = dict(zip(seen.elevations, middle.tolist(), strict=True))
     assert found[-5] == pytest.approx(wall / math.cos(math.radians(5)), abs=0.05)
@@ -450,10 +451,10 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
 def test_scans_that_skip_and_null_are_read() -> None:
     scan = {"ranges": [None, 0.01, 2.0, 9.0], "angle_min": -0.5, "angle_increment": 0.3,
             "range_min": 0.1, "range_max": 8.0}  # fmt: skip
-    depth = ros.scan_depth(scan, "/scan", 0.9, 5.0)
+    depth = robot_messages.scan_depth(scan, "/scan", 0.9, 5.0)
     level = dict(zip(depth.bearings, depth.metres()[0].tolist(), strict=True))
     assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [
         -5.0
     ]
     with pytest.raises(DataError, match="is empty"):
-        ros.scan_depth({**scan, "ranges": []}, "/scan", 0.9, 5.0)
+        robot_messages.scan_depth({**scan, "ranges": []}, "/scan", 0.9, 5.0)

@@ -38,9 +38,9 @@ class Tracker:
     run of that id is resumed, if there is one. The first error is reported as a notice and ends
     tracking, not the run. Values that are not finite are left out."""
 
-    is_replaced = False
-    """True if a resumed run starts empty: the parts of one of W&B that is offline replace each
-    other when they are synced."""
+    is_empty = False
+    """True if the tracker has no earlier part of the run, or replaces it: the parts of a W&B run
+    that is offline replace each other when they are synced."""
 
     def __init__(
         self,
@@ -83,7 +83,9 @@ class Tracker:
             # W&B never gives the ID of a deleted run again.
             opened = self._library.init(**options | {"id": f"{run_id}-2"})
         self._library = opened or self._library
-        self.is_replaced = getattr(opened, "offline", False) is True
+        # W&B resumes no run that is offline. Trackio shows a new run only by its next step.
+        resumed = getattr(opened, "resumed", getattr(opened, "_next_step", True))
+        self.is_empty = not resumed
 
     def _open_mlflow(
         self,
@@ -101,6 +103,7 @@ class Tracker:
             if found:
                 self._library.start_run(run_id=found[0].info.run_id)
                 return
+        self.is_empty = True
         options: dict[str, Any] = {}
         if run_id:
             options["tags"] = {MLFLOW_TAG: run_id}
@@ -145,9 +148,9 @@ class Tracker:
 
 class Means:
     """A progress callback that logs each episode's scores and their means so far. ``finished`` are
-    the scores of episodes that ended in earlier sessions, which are logged only in a tracker that
-    lacks them; ``dropped`` is the number of records that were removed since. The step counts
-    finished episodes, and those that were dropped: trackers drop what comes at an earlier step."""
+    scores from earlier sessions, logged again only if the tracker lacks them; ``dropped`` is the
+    number of records removed from the run folder (``DROPPED``). The step counts finished episodes,
+    and those that were dropped: trackers drop what comes at an earlier step."""
 
     def __init__(
         self,
@@ -161,8 +164,8 @@ class Means:
         self._finished = 0
         self._dropped = dropped
         for scores in finished:
-            if tracker.is_replaced:
-                self(0, 0, scores)
+            if tracker.is_empty:
+                self(0, 0, scores)  # ``done`` and ``total`` are not logged
             else:
                 self._add(scores)
 

@@ -15,8 +15,8 @@ from wayword.runs.tracking import tracked
 class Run:
     """A run of the tracker."""
 
-    def __init__(self, offline: bool) -> None:
-        self.offline = offline
+    def __init__(self, resumed: bool) -> None:
+        self.resumed = resumed
         self.logged: list[tuple[int, dict[str, float]]] = []
         self.finished = False
 
@@ -38,7 +38,7 @@ class Library:
     def init(self, reinit: str = "return_previous", **options: Any) -> Run:
         is_open = bool(self.runs) and not self.runs[-1].finished
         if not is_open or reinit == "create_new":
-            self.runs.append(Run(self.offline))
+            self.runs.append(Run(bool(self.runs) and not self.offline))
         return self.runs[-1]
 
 

@@ -84,6 +84,54 @@ def test_sessions_of_a_folder_are_one_run_with_means_over_all(
     assert last["mean/ne"] == pytest.approx(sum(errors) / 6)
 
 
+class Opened:
+    """A run of W&B, which is resumed, or of Trackio, which has a next step."""
+
+    def __init__(self, library: Library, kind: str, has_steps: bool) -> None:
+        self.log = library.log
+        self.finish = library.finish
+        if kind == "wandb":
+            self.resumed = has_steps
+        else:
+            self._next_step = 5 * has_steps
+
+
+class Forgetful(Library):
+    """A tracker without earlier runs. W&B gives the ID of a deleted run to no other."""
+
+    def __init__(self, kind: str, deleted: bool = False) -> None:
+        super().__init__()
+        self.kind = kind
+        self.deleted = deleted
+        self.names: set[str] = set()
+
+    def init(self, **options: Any) -> Any:
+        name = str(options.get("id", options["name"]))
+        if self.deleted and not name.endswith("-2"):
+            raise RuntimeError(f"run {name} was previously created and deleted")
+        opened = Opened(self, self.kind, name in self.names)
+        self.names.add(name)
+        return opened
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted"),
+    [("wandb", False), ("wandb", True), ("trackio", False), ("mlflow", False)],
+)
+def test_a_tracker_that_lacks_earlier_episodes_gets_them_once(
+    kind: str, deleted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Forgetful(kind, deleted)
+    monkeypatch.setitem(sys.modules, kind, library)  # type: ignore[arg-type]
+    out = tmp_path / "r"
+    run(Plan("random", "houses", limit=2, max_steps=6, out=out))
+    for limit in (4, 6):
+        session(kind, out, limit)
+    assert [step for step, _ in library.logged] == [1, 2, 3, 4, 5, 6]
+    errors = [scores["ne"] for _, scores in RunFolder.read(out).scores()]
+    assert [values["episode/ne"] for _, values in library.logged] == errors
+
+
 def test_folders_of_one_name_are_two_runs_in_trackio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

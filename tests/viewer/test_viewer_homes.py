@@ -180,6 +180,15 @@ def test_a_foreign_action_breaks_nothing(text: str) -> None:
     assert household.START in drawn.legend
 
 
+def test_an_actor_that_the_world_lacks_is_drawn_without_a_house() -> None:
+    walk, sources, _ = carried()
+    walk.start["carl"] = walk.start["ann"]
+    drawn = household.map(walk, sources)
+    assert drawn is not None
+    assert "carl" in drawn.walks
+    assert not drawn.shapes
+
+
 def test_without_the_dataset_there_is_no_house() -> None:
     walk, sources, _ = carried()
     episode = replace(sources.tasks[walk.episode_id].episode, start={"poses": {}})

@@ -46,7 +46,7 @@ START = ("", "the house at the start")
 """In the legend where the recording could not be played again."""
 RAYS = 41
 """Looks that an actor's view is drawn by."""
-_ON_WALL = 1e-6  # metres from an obstacle up to which an eye is on it: rounding
+_ON_WALL = 1e-6  # metres: an eye this near to an obstacle stands on it, by rounding
 _AHEAD = 0.05  # metres along a look: less than the free floor in front of any wall
 _MOST_GOALS = 12
 """Objects of the goal that are marked; where any of many will do, marking them says nothing."""
@@ -64,19 +64,20 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     frames: list[list[FrameItem]] = []
     views: dict[str, dict[int, list[Point]]] = {}
 
+    # Without an actor, the step is not used.
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
         house = world.house
-        state = world.house.entities
-        doors = range(state.object_count, state.first_actor)
+        entities = house.entities
+        doors = range(entities.object_count, entities.first_actor)
         # A held object, and what is in it, has no place on the map.
         held: set[int] = set()
         for holder in house.actors.values():
             for hand in holder.hands:
-                held.update(state.with_contents(hand))
+                held.update(entities.with_contents(hand))
         # To millimetres: positions that differ by rounding alone are one shape.
-        rounded = np.round((state.x, state.y), 3).T
-        places = rounded[: state.object_count].tolist()
-        frame: list[FrameItem] = [(i, bool(state.open[i])) for i in doors]
+        rounded = np.round((entities.x, entities.y), 3).T
+        places = rounded[: entities.object_count].tolist()
+        frame: list[FrameItem] = [(i, bool(entities.open[i])) for i in doors]
         frame += [
             (number, (x, y))
             for number, (x, y) in enumerate(places)
@@ -100,23 +101,25 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             views.clear()
             take(world, 1)
             frames *= len(trajectory.steps) + 1
+        shown = played or world
+        bodies = {actor: shown.house.actors[actor].body for actor in drawn.walks}
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
     goal = "goal object"
     if isinstance(reference, AnswerReference):
         goal = "place to look at"
-    state = (played or world).now()
+    # The state at the end: candidates that were not used are not marked.
+    state = shown.now()
     goals = dict.fromkeys(_goals(reference, _PLACES, state), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS, state), "goal-object")
-    drawn.shapes = _shapes(played or world, frames, goals)
-    drawn.shapes += _arrows(played or world, dict(frames[0]), reference)
+    drawn.shapes = _shapes(shown, frames, goals)
+    drawn.shapes += _arrows(shown, dict(frames[0]), reference)
     drawn.views = views
     for actor, walk in drawn.walks.items():
-        body = (played or world).house.actors[actor].body
         routed = []
         for before, after in pairwise(walk):
-            route = _route(before, trajectory.steps[after.step - 1], body)
+            route = _route(before, trajectory.steps[after.step - 1], bodies[actor])
             routed.append(replace(after, route=route))
         walk[1:] = routed
     legend = _legend(drawn.shapes, goal)

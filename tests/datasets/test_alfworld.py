@@ -172,6 +172,23 @@ def test_a_walkthrough_moves_as_many_objects_as_are_missing(
     assert verbs.count("move") == moved
 
 
+def test_a_trait_is_a_game_only_in_a_home_with_its_tool() -> None:
+    for tools in (0, 1):
+        house = SceneBuilder("room")
+        house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
+        desk = house.furniture("desk", 2, 1, 1.0, 0.6, 0.8, receptacle="on")
+        mug = house.item("mug", parent=desk)
+        for _ in range(tools):
+            house.furniture("microwave", 2, 4, 0.5, 0.4, 0.3, receptacle="in")
+        goal = Inside((mug,), (desk,), traits=(("temperature", "hot"),))
+        game = text_game(
+            house.build(),
+            lambda x, y: "room",
+            HouseholdReference("e", goals=(goal,)),
+        )
+        assert (game is not None) == bool(tools)
+
+
 def test_a_walkthrough_brings_an_object_by_way_of_its_tool(drawn: Drawn) -> None:
     heat = next(
         game

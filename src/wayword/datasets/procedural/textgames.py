@@ -84,7 +84,7 @@ def text_game(
     if reference.kind == PICK_STACK:
         return None
     needed = _needed(scene, reference.goals)
-    # A trait such as sliced is not in the domain.
+    # A trait such as sliced is not in the domain, and a home may have no tool for one.
     if not needed:
         return None
     part = _part(scene, room_at, needed)
@@ -111,9 +111,11 @@ def _problem(part: _Room, conditions: Sequence[str]) -> str:
 
 
 def _needed(scene: Scene, goals: Sequence[GoalCondition]) -> list[HouseObject]:
-    """Return the objects and furniture of a task's goals, and the tools that they need.
+    """Return the objects whose rooms the problem must have: those of the goals, and a tool for each
+    trait.
 
-    Empty for a goal that the domain does not have.
+    Empty if a goal has a trait that is not in the domain, or for which the home has no
+    tool; ``_condition`` refuses unknown goals.
     """
     ids: set[str] = set()
     tools: set[str] = set()
@@ -132,11 +134,12 @@ def _needed(scene: Scene, goals: Sequence[GoalCondition]) -> list[HouseObject]:
         if any(trait not in TREATED for trait in traits):
             return []
         tools |= {TOOLS[TREATED[trait]] for trait in traits}
+    # One tool of each type is enough: the first one of the home.
+    first = {each.type: each for each in reversed(scene.objects) if _is_furniture(each)}
+    if not tools <= first.keys():
+        return []
     found = [each for each in scene.objects if each.id in ids]
-    # One tool is enough, the first one of the home.
-    for tool in sorted(tools):
-        found += [each for each in scene.objects if each.type == tool][:1]
-    return found
+    return found + [first[tool] for tool in sorted(tools)]
 
 
 def _part(scene: Scene, room_at: RoomAt, needed: Sequence[HouseObject]) -> _Room:

@@ -234,16 +234,18 @@ def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, An
 def _rank(rows: Sequence[dict[str, Any]]) -> None:
     """Set the rank of each row within a track, and in total if its card has all tracks.
 
-    Only verified cards of the same version are ranked, quick ones among themselves.
+    Only verified cards that are no private twins are ranked, among those of the same
+    version, quick ones among themselves.
     """
     groups: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for row in rows:
         card = row["card"]
-        # A card that is not verified, or of other episodes, must not push down one that is.
+        # A card that is not verified must not push down one that is. A private twin has other
+        # episodes.
         if not row["unverified"] and not card["private"]:
             groups.setdefault((card["bench"], card["quick"]), []).append(row)
     for (version, _), members in groups.items():
-        # Success by place over all tracks, for the total rank.
+        # Per card: track/place -> mean success, for the total rank.
         totals = [dict[str, float]() for _ in members]
         for track in ladders.open_bench(version).tracks:
             # A card may lack a track, and is not ranked there.
@@ -251,7 +253,7 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
             players = []
             for number in playing:
                 played = list(scorecard.outcomes(members[number]["folder"], track))
-                players.append({name: float(won) for _, name, won, _ in played})
+                players.append(scorecard.successes(played))
                 totals[number] |= comparison.place_totals(track, played)
             for number, rank in zip(
                 playing,
@@ -259,8 +261,9 @@ def _rank(rows: Sequence[dict[str, Any]]) -> None:
                 strict=True,
             ):
                 members[number]["cells"][track.name]["rank"] = rank
-        # Only cards with all tracks have a total.
+        # ``success`` is empty unless the card has all tracks.
         complete = [n for n, row in enumerate(members) if row["card"]["success"]]
+        # Each place is its own cluster.
         ranks = comparison.ranks([totals[number] for number in complete], str)
         for number, rank in zip(complete, ranks, strict=True):
             members[number]["rank"] = rank

@@ -184,9 +184,9 @@ def point_segment_distance(
     """Return the distance from a point to a segment."""
     sx = bx - ax
     sy = by - ay
-    # Both ends in one place: the segment is a point.
     squared = sx * sx + sy * sy
     if squared == 0:
+        # Both ends in one place: the segment is a point.
         t = 0.0
     else:
         # Clipped to the segment: beyond its ends, an end is the nearest point.

@@ -345,13 +345,15 @@ class _Reader:
         if isinstance(judge, PlaceScorer):
             self._judge = judge
         self._by_id = {task.episode.id: task for task in dataset.tasks}
-        # Some files name a path instead of one of its instructions.
+        # Any id field may name a path: the part before the last ``_``. Tasks are in order, so the
+        # first instruction stays.
         self._by_path: dict[str, Task] = {}
-        for name, task in self._by_id.items():  # 5593_0 is the first one of path 5593
+        for name, task in self._by_id.items():
             self._by_path.setdefault(name.rpartition("_")[0], task)
         self.foreign: list[DataError] = []
-        """Records none of whose actions exists here. A player may also have invented some."""
-        # An episode that is predicted twice would count twice in every mean.
+        """Errors of records none of whose actions exists in this world. The first is raised if all
+        records are such: a player may invent actions in single ones."""
+        # Episode id -> where its record is.
         self._used: dict[str, str] = {}
 
     def read(self, where: str, record: dict[str, Any]) -> tuple[Task, Walk, int]:

@@ -15,15 +15,19 @@ from wayword.worlds.objectnav.observation import View, is_measured
 from wayword.worlds.objectnav.simulated import STEP
 
 BODY_RADIUS = 0.19
-"""A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
+"""0.20 m, the simulated body's, less the 0.01 m to which depth is rounded. The body is round:
 obstacles off its axis stop it later than those ahead, or not at all."""
 OBSTACLE_HEIGHTS = (0.08, 1.3)
-"""Metres above the floor between which a surface stops a body."""
+"""Metres above the floor between which a surface stops a body. Chosen for the texts alone: the
+costmap and ``BODY_HEIGHTS`` have 0.1 and 1.4."""
 CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the view
 
 
 def around(view: View) -> str:
-    """Return sentences with the objects in view, nearest first if known, and the free distances."""
+    """Return a line on the objects in view, nearest first, then one on the free distances.
+
+    The first is left out without a detector; the free distances are always the last line.
+    """
     free = [
         f"{_distance_text(metres, view.depth.reach)} {_side_text(side)}"
         for side, metres in clearances(view)

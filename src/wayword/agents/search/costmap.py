@@ -1,9 +1,9 @@
 """Costmap: the floor seen in depth images, as a grid with cells of 0.25 m.
 
-A ray that ends between knee and head height marks an obstacle; below a ray that runs just above
-the floor, the floor is free. Obstacles are stored on a grid five times finer: a cell is closed to
-a body (*inflation*) exactly if its center is nearer to an obstacle than the body's radius. Source:
-LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
+A ray that ends above ``FLOOR_HEIGHT`` and below ``HEAD_HEIGHT`` marks an obstacle; below a ray
+that runs just above the floor, the floor is free. Obstacles are stored on a grid five times finer:
+a cell is closed to a body (*inflation*) exactly if its center is nearer to an obstacle than the
+body's radius. Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def distances(open_: Bools, start: Cell) -> Floats:
 
 
 def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
-    """Return lengths (H, W) in cells, and the flat index of each cell's predecessor."""
+    """Return lengths (H, W) in cells, and the flat index (H, W) of the cell before each on its
+    route (negative for none); unreachable lengths are infinite.
+    """
     from scipy.sparse.csgraph import dijkstra
 
     from wayword.worlds.objectnav.ground import grid_graph
@@ -113,7 +115,7 @@ class Costmap:
     Cells are (row, column): rows to the north, columns to the east, up to ``half``
     metres from the center. A cell is *free* (its floor was seen, or the body stood
     there), *occupied* (it contains an obstacle), or unknown. ``open_`` (H, W) are the
-    cells that a body of ``radius`` may enter: free, farther than the radius from every
+    cells that a body of ``radius`` may enter: free, no nearer than the radius to any
     obstacle, and without a collision so far. Whatever changes the map or the radius
     drops the cached arrays.
     """
@@ -241,7 +243,7 @@ class Costmap:
 
         A robot's own map of the floor, if the view has one, replaces everything.
         """
-        # Both depend on the map that changes now.
+        # Cached arrays of the old map.
         for cached in ("open_", "_clearance"):
             vars(self).pop(cached, None)
         # A robot's own map is better than what one view shows.
@@ -255,9 +257,10 @@ class Costmap:
         angle = math.radians(view.heading)
         east = view.x + ahead * math.sin(angle) + right * math.cos(angle)
         north = view.y + ahead * math.cos(angle) - right * math.sin(angle)
-        # Between floor and head: what a body would run into.
+        # Between floor and head
         is_obstacle = (up > FLOOR_HEIGHT) & (up < HEAD_HEIGHT)
         side = CELL / SUBCELLS
+        # From the edge of the first cell: ``self.x`` is its center.
         i = np.floor((east[is_obstacle] - self.x + CELL / 2) / side).astype(np.intp)
         j = np.floor((north[is_obstacle] - self.y + CELL / 2) / side).astype(np.intp)
         _mark(self._obstacles, j, i)

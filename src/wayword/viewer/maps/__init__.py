@@ -89,7 +89,8 @@ def plane_of(graph: Any) -> Mapping[str, Point]:
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
     """Return the letters of an episode's places: the gold path, then visited, then seen ones.
 
-    The letters of ``sources`` if it has some, so that several maps share them.
+    If ``sources`` has letters, returns those, so that several maps share them.
+    ``walks``: at least one, all of one episode.
     """
     if sources.letters is not None:
         return sources.letters
@@ -103,6 +104,7 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
     for trial in trials:
         for step in trial.steps:
             neighbors = listed(step.observation, "neighbors")
+            # Empty names get no letter.
             places += [str(each.get("viewpoint", "")) for each in neighbors]
     return Letters.of_ids(places)
 

@@ -323,24 +323,26 @@ def is_unhidden(
     walls = panels.walls
     # With e the eye, r an aim and s a panel from a to b, the panel is met at
     # t = (a - e) × s / (r × s), which must be in (0, RAY_END), and r × (a - e) and r × (b - e) must
-    # not have the same sign: shared corners give equal signs, so no line slips between two walls.
+    # differ in sign or be 0. Two walls with a common corner compute the same number for it, so no
+    # line slips between them.
     along = panels.along - (panels.span[:, 0] * eye[0] + panels.span[:, 1] * eye[1])
     inverse = np.divide(1.0, along, out=np.zeros(count), where=along != 0)
+    # rx, ry and r × -e, as ``Panels.crosses`` expects
     lines = np.empty((3, aims.shape[1]))
     lines[:2] = aims
     lines[2] = aims[1] * eye[0] - aims[0] * eye[1]
     inverse_t, start, end = (panels.crosses @ lines).reshape(3, count, aims.shape[1])
     inverse_t *= inverse[:, None]  # 1 / t
-    start *= end
+    sign = np.multiply(start, end, out=start)
     is_hit = inverse_t > 1 / RAY_END
-    is_hit &= start <= 0
+    is_hit &= sign <= 0
     is_clear = np.logical_not(is_hit[:walls].any(axis=0))
     if walls < count:
         crossings = (is_hit[walls:] & is_clear).ravel().nonzero()[0]
         if len(crossings):
             side, point = np.divmod(crossings, aims.shape[1])
             side += walls
-            # Sides of furniture hide objects behind them, but not objects in or near their box.
+            # Sides of furniture hide points behind them, but no point within their own box.
             line_height = eye[2] + 1 / inverse_t[side, point] * (
                 mid_heights[point] - eye[2]
             )
@@ -349,6 +351,7 @@ def is_unhidden(
             y = aims[1, point] + eye[1]
             is_hidden = (low <= line_height) & (line_height <= high)
             is_hidden &= (x < west) | (x > east) | (y < south) | (y > north)
+            # An eye inside a box is not hidden by its sides. Skipped unless some box holds the eye.
             if any(
                 w <= eye[0] <= e and s <= eye[1] <= n for w, s, e, n in panels.boxes_in
             ):

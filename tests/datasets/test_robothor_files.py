@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers.robothor_files import SCENE, apartment, episode, point, write
@@ -126,3 +127,14 @@ def test_records_are_read_however_they_are_laid_out(
     path.write_text(json.dumps(records)[:-9] + "]")
     with pytest.raises(DataError, match="is not valid JSON"):
         apartments.episodes_of(path)
+
+
+@pytest.mark.parametrize(("more", "is_bridged"), [(0, True), (1, False)])
+def test_a_gap_of_at_most_the_longest_bridge_is_wall(
+    more: int, is_bridged: bool
+) -> None:
+    cells = round(apartments.LONGEST_BRIDGE / apartments.SPACING) + more
+    maybe = np.ones((1, cells + 2), dtype=np.bool_)
+    proven = np.zeros_like(maybe)
+    proven[0, [0, -1]] = True
+    assert apartments._bridge_gaps(proven, maybe).all() == is_bridged

@@ -305,17 +305,16 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
 
 
 def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
-    """Return the proven walls and the runs of possible wall that join two of them in a row.
-
-    Runs from ``LONGEST_BRIDGE`` on are left out.
+    """Return the proven walls, with gaps filled along each row: runs of possible wall between two
+    proven cells, at most ``LONGEST_BRIDGE`` long.
     """
     wall = proven.copy()
     for row in range(len(wall)):
         for first, last in _true_runs(maybe[row] & ~proven[row]):
-            # Both ends must be proven walls, and the gap short.
-            has_both_ends = first > 0 and last + 1 < wall.shape[1]
-            if has_both_ends and last - first < LONGEST_BRIDGE / SPACING:
-                # True only between two proven cells.
+            # A run at the edge of the grid has a neighbor on one side only. ``last`` is inclusive.
+            is_inside = first > 0 and last + 1 < wall.shape[1]
+            if is_inside and last - first < LONGEST_BRIDGE / SPACING:
+                # Filled only between two proven cells; else it stays false, as it was.
                 wall[row, first : last + 1] = (
                     proven[row, first - 1] and proven[row, last + 1]
                 )

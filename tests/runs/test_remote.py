@@ -224,10 +224,14 @@ def test_failures_in_a_store_are_work_that_no_other_run_replaces(
         RunFolder.open(copy, {"identity": {"agent": "two"}})
 
 
-def test_a_copy_of_another_history_is_replaced_but_not_its_lock() -> None:
+def test_a_copy_of_a_deleted_run_is_replaced_but_not_its_lock(
+    store: fsspec.AbstractFileSystem,
+) -> None:
+    store.pipe_file("/bucket/run/run.json", b"{}")
     opened = remote.Store(URL)
-    opened.copy.mkdir(parents=True)
-    for name in (".lock", "run.json", "failures.jsonl.gz"):
+    opened.fetch()
+    for name in (".lock", "failures.jsonl.gz"):
         (opened.copy / name).write_text("{}")
+    store.rm("/bucket/run", recursive=True)
     opened.begin()
     assert [path.name for path in opened.copy.iterdir()] == [".lock"]

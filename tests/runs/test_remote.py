@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import fsspec
@@ -230,8 +231,133 @@ def test_a_copy_of_a_deleted_run_is_replaced_but_not_its_lock(
     store.pipe_file("/bucket/run/run.json", b"{}")
     opened = remote.Store(URL)
     opened.fetch()
-    for name in (".lock", "failures.jsonl.gz"):
+    for name in (".lock", ".progress.json", "failures.jsonl.gz"):
         (opened.copy / name).write_text("{}")
     store.rm("/bucket/run", recursive=True)
     opened.begin()
     assert [path.name for path in opened.copy.iterdir()] == [".lock"]
+
+
+def test_a_run_deleted_from_the_store_begins_again(
+    store: fsspec.AbstractFileSystem,
+) -> None:
+    run(_plan(URL, limit=2))
+    store.rm("/bucket/run", recursive=True)
+    assert run(_plan(URL, limit=2)).resumed == 0
+
+
+def test_a_run_that_was_never_uploaded_is_kept_and_sent(
+    tmp_path: Path, store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*requests: object, **more: object) -> None:
+        raise PermissionError("access denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "pipe_file", denied)
+        with pytest.raises(RecordingError, match="the same command uploads it"):
+            run(_plan(URL))
+    assert run(_plan(URL)).resumed == 8
+    _another_machine(tmp_path)
+    assert len(_scores(URL)) == 8
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("uploads", range(4))
+def test_a_writer_killed_between_two_uploads_leaves_a_run_to_resume(
+    tmp_path: Path,
+    store: fsspec.AbstractFileSystem,
+    monkeypatch: pytest.MonkeyPatch,
+    uploads: int,
+    kept: bool,
+) -> None:
+    """It resumes on this machine, and on another one without the working copy."""
+    create = type(store).pipe_file
+
+    def killed(*request: object, **more: object) -> None:
+        if len(store.find("/bucket")) == uploads:
+            raise KeyboardInterrupt
+        create(*request, **more)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "pipe_file", killed)
+        with suppress(KeyboardInterrupt):
+            run(_plan(URL))
+    assert len(store.find("/bucket")) == min(uploads, 3)
+    if not kept:
+        _another_machine(tmp_path)
+    run(_plan(URL))
+    _another_machine(tmp_path)
+    assert len(_scores(URL)) == 8
+
+
+def _writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[remote.Store, remote.Store]:
+    """Two writers of one run, each on a machine of its own."""
+    writers = []
+    for machine in ("machine", "other"):
+        monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / machine))
+        writers.append(remote.Store(URL))
+        writers[-1].begin()
+    return writers[0], writers[1]
+
+
+@pytest.mark.parametrize("name", remote.SMALL)
+@pytest.mark.parametrize("earlier", [b"", b'{"tokens": 1}\n'])
+def test_small_files_of_another_writer_are_not_overwritten(
+    tmp_path: Path,
+    store: fsspec.AbstractFileSystem,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    earlier: bytes,
+) -> None:
+    """A writer without a finished episode is found by them."""
+    key = f"/bucket/run/{name}"
+    store.pipe_file("/bucket/run/run.json", b"{}")
+    if earlier:
+        store.pipe_file(key, earlier)
+    first, second = _writers(tmp_path, monkeypatch)
+    (first.copy / name).write_bytes(earlier + b'{"tokens": 2}\n')
+    (second.copy / name).write_bytes(earlier + b'{"tokens": 3}\n')
+    first.end()
+    with pytest.raises(RecordingError, match="another process is writing"):
+        second.end()
+    assert store.cat_file(key) == earlier + b'{"tokens": 2}\n'
+
+
+def test_a_shortened_bill_replaces_the_one_that_was_fetched(
+    store: fsspec.AbstractFileSystem,
+) -> None:
+    """Its lines are summed up, so the new file does not begin like the stored one."""
+    store.pipe_file("/bucket/run/run.json", b"{}")
+    store.pipe_file("/bucket/run/calls.jsonl", b'{"tokens": 1}\n{"tokens": 2}\n')
+    writer = remote.Store(URL)
+    writer.begin()
+    (writer.copy / "calls.jsonl").write_bytes(b'{"tokens": 3}\n')
+    writer.end()
+    assert store.cat_file("/bucket/run/calls.jsonl") == b'{"tokens": 3}\n'
+
+
+def test_an_upload_whose_response_was_lost_is_no_other_writer(
+    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = type(store).pipe_file
+    store.pipe_file("/bucket/run/run.json", b"{}")
+    store.pipe_file("/bucket/run/calls.jsonl", b'{"tokens": 1}\n')
+    writer = remote.Store(URL)
+    writer.begin()
+
+    def lost(*request: object, **more: object) -> None:
+        upload(*request, **more)  # type: ignore[arg-type]
+        raise TimeoutError
+
+    # The bill is shortened, sent without a response, and grows.
+    bill = writer.copy / "calls.jsonl"
+    bill.write_bytes(b'{"tokens": 3}\n')
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "pipe_file", lost)
+        with pytest.raises(TimeoutError):
+            writer._send()
+    bill.write_bytes(b'{"tokens": 3}\n{"tokens": 4}\n')
+    writer.end()
+    assert store.cat_file("/bucket/run/calls.jsonl") == bill.read_bytes()

@@ -41,6 +41,8 @@ _BATCH = 500
 # The files of a run's records.
 EPISODES = "episodes.jsonl.gz"
 FAILURES = "failures.jsonl.gz"
+LOCK = ".lock"
+"""File that names the writing process. The lock itself is on ``episodes.jsonl.gz``."""
 
 # Of the index file; increment it whenever the format or content changes.
 _VERSION = 5

@@ -26,10 +26,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import codec, json_lines, remote
 from wayword.runs import config as configs
-from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
-
-LOCK = ".lock"
-"""File that names the writing process. The lock itself is on ``episodes.jsonl.gz``."""
+from wayword.runs.index import EPISODES, FAILURES, LOCK, Entry, Index, checked, entry_of
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ appended records are uploaded as another object, which never changes:
     URL/episodes.jsonl.gz/000000000000          the file's bytes from 0; also failures.jsonl.gz
     URL/episodes.jsonl.gz/000000481516          the bytes from the end of the previous segment
 
-Segments are created by conditional writes, which fail if the object exists. If two processes write
-to the same run, one of them fails and nothing is overwritten. Readers, and runs resumed on another
-machine, concatenate the segments in their working copy.
+Segments are created by conditional writes, which fail if the object exists. A small file is
+replaced only if the store has it as this process last saw it, or the beginning of the new one. If
+two processes write to the same run, at least one of them fails at its next upload, and no segment
+is overwritten. Readers, and runs resumed on another machine, concatenate the segments in their
+working copy.
 """
 
 from __future__ import annotations
@@ -23,14 +25,16 @@ from pathlib import Path
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder, text_checksum
 from wayword.core.visible import single_line
-from wayword.runs.config import BATCHES
-from wayword.runs.index import EPISODES, FAILURES
+from wayword.runs.index import EPISODES, FAILURES, LOCK
 from wayword.runs.json_lines import read_members
 
 GROWING = (EPISODES, FAILURES)
 """Files that are uploaded in segments."""
 SMALL = ("run.json", "calls.jsonl", "sessions.jsonl")
-"""Files that are uploaded as a whole."""
+"""Files that are uploaded as a whole: ``run.json`` before the segments, which are not a run without
+it; the others after them, so that the bill includes all episodes in the store."""
+STORED = ".stored"
+"""Empty file in a working copy: the store has, or had, the ``run.json`` of this run."""
 EVERY = 10.0
 """Seconds between two uploads. If this machine is lost, so are the episodes since the last one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
@@ -114,7 +118,7 @@ class Store:
         self.copy = cache_folder() / "remote" / text_checksum(url, 16)
         # Bytes of each growing file that are in the store.
         self._sent = dict.fromkeys(GROWING, 0)
-        # What was uploaded last, to send small files only if they changed.
+        # Small files as they are in the store, to send them only if they changed.
         self._contents: dict[str, bytes] = {}
         self._problem = ""
         self._over = threading.Event()
@@ -126,28 +130,34 @@ class Store:
         )
 
     def fetch(self) -> bool:
-        """Update the working copy. Returns False if the store has no run at this URL. A copy with
-        other records is replaced; those that only the copy has are kept, as they are from a writer
-        on this machine that was killed."""
+        """Update the working copy. Returns False if the store has no run at this URL.
+
+        A copy of another run (other ``run.json``), or one whose bytes differ from the store's, is
+        replaced. Records after the store's last segment are kept: a writer on this machine was
+        killed before it sent them.
+        """
         try:
-            config = self._files.cat_file(f"{self._root}/run.json")
+            try:
+                config = self._files.cat_file(f"{self._root}/run.json")
+            except FileNotFoundError:
+                return False
             local_config = self.copy / "run.json"
             # Another run has been written to the same URL.
             if local_config.exists() and local_config.read_bytes() != config:
                 self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
+            (self.copy / STORED).touch()
             # Segments that the copy lacks, then the small files.
             for name in GROWING:
                 self._fetch(name)
             for name in SMALL:
                 with suppress(FileNotFoundError):
                     content: bytes = self._files.cat_file(f"{self._root}/{name}")
+                    self._contents[name] = content
                     path = self.copy / name
-                    # A longer local file was not uploaded yet.
+                    # Kept if it continues the stored one: its end is not uploaded yet.
                     if not path.exists() or not path.read_bytes().startswith(content):
                         path.write_bytes(content)
-        except FileNotFoundError:
-            return False
         except RecordingError:
             raise
         except Exception as error:  # noqa: BLE001 - each store raises its own errors
@@ -155,9 +165,10 @@ class Store:
         return True
 
     def _clear_copy(self) -> None:
-        """Remove the local copy."""
-        for name in (*GROWING, *SMALL, BATCHES):
-            (self.copy / name).unlink(missing_ok=True)
+        """Remove the local copy, except the lock of a writer."""
+        for path in self.copy.iterdir():
+            if path.name != LOCK:
+                path.unlink()
 
     def _fetch(self, name: str) -> None:
         """Complete a growing file of the working copy from its segments, which are named by their
@@ -201,10 +212,10 @@ class Store:
 
     def begin(self) -> None:
         """Fetch the run if it exists, and start sending."""
-        # A copy without a run in the store is of a deleted one.
-        if not self.fetch():
+        # The run was deleted from the store. One that was never uploaded is kept and sent.
+        if not self.fetch() and (self.copy / STORED).exists():
             self._clear_copy()
-            self.copy.mkdir(parents=True, exist_ok=True)
+        self.copy.mkdir(parents=True, exist_ok=True)
         self._sender.start()
 
     def check(self) -> None:
@@ -239,38 +250,65 @@ class Store:
 
     def _send(self) -> None:
         """Upload new records of each growing file as a segment, and all changed small files."""
+        config, *logs = SMALL
+        self._replace(config)
         for name in GROWING:
-            path = self.copy / name
-            at = self._sent[name]
-            # Only whole records are sent.
-            end = max(
-                (line.at + line.size for line in read_members(path, at)),
-                default=at,
-            )
-            # Nothing new, no segment.
-            if end > at:
-                with path.open("rb") as file:
-                    file.seek(at)
-                    content = file.read(end - at)
-                key = f"{self._root}/{name}/{at:012d}"
-                self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
-                try:
-                    self._files.pipe_file(key, content, mode="create")
-                except FileExistsError:
-                    # unless created by our earlier attempt, whose response was lost
-                    if self._files.cat_file(key) != content:
-                        raise RecordingError(
-                            f"{self.url}: another process is writing to this run folder; wait "
-                            "until it ends, or give another folder"
-                        ) from None
-                self._sent[name] = end
-        # Small files are uploaded as a whole, if they have changed.
-        for name in SMALL:
-            path = self.copy / name
-            content = path.read_bytes() if path.exists() else b""
-            if content and content != self._contents.get(name):
-                self._files.pipe_file(f"{self._root}/{name}", content)
-                self._contents[name] = content
+            self._append(name)
+        for name in logs:
+            self._replace(name)
+
+    def _append(self, name: str) -> None:
+        """Upload the new records of a growing file as a segment."""
+        path = self.copy / name
+        at = self._sent[name]
+        # Only whole records are sent.
+        end = max(
+            (line.at + line.size for line in read_members(path, at)),
+            default=at,
+        )
+        # Nothing new, no segment.
+        if end > at:
+            with path.open("rb") as file:
+                file.seek(at)
+                content = file.read(end - at)
+            self._create(f"{self._root}/{name}/{at:012d}", content)
+            self._sent[name] = end
+
+    def _replace(self, name: str) -> None:
+        """Upload a small file as a whole, if it has changed."""
+        path = self.copy / name
+        content = path.read_bytes() if path.exists() else b""
+        if not content or content == self._contents.get(name):
+            return
+        key = f"{self._root}/{name}"
+        try:
+            stored = self._files.cat_file(key)
+        except FileNotFoundError:
+            self._create(key, content)
+        else:
+            # An extended file may be our earlier upload, whose response was lost.
+            if not content.startswith(stored) and stored != self._contents.get(name):
+                raise self._conflict()
+            self._files.pipe_file(key, content)
+        self._contents[name] = content
+        (self.copy / STORED).touch()
+
+    def _create(self, key: str, content: bytes) -> None:
+        """Create an object. Raises ``RecordingError`` if it exists with another content."""
+        self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+        try:
+            self._files.pipe_file(key, content, mode="create")
+        except FileExistsError:
+            # unless created by our earlier attempt, whose response was lost
+            if self._files.cat_file(key) != content:
+                raise self._conflict() from None
+
+    def _conflict(self) -> RecordingError:
+        """Return the error of a run that has another writer."""
+        return RecordingError(
+            f"{self.url}: another process is writing to this run folder; wait until it ends, or "
+            "give another folder"
+        )
 
     def _unreachable(self, error: Exception) -> RecordingError:
         """Return the error of a store that cannot be reached."""

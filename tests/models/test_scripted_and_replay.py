@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,32 @@ def test_choose_takes_the_option_the_script_names() -> None:
 
 def test_smallest_draws_with_an_rng_only() -> None:
     assert smallest({"oneOf": [{"const": 1}, {"const": 2}]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"verb\[[^]]{1,200}\]", "verb[x]"),
+        ("[^abc]", "x"),
+        ("^([]a]|b)$", "a"),
+        (r"[a\]]b", "]b"),
+        ("(a|b)c?(, d){0,3}e+", "a, de"),
+        ("^(10|[0-9])$", "10"),
+    ],
+)
+def test_a_pattern_is_answered_by_a_text_that_matches_it(
+    pattern: str, text: str
+) -> None:
+    assert smallest({"type": "string", "pattern": pattern}) == text
+    assert re.fullmatch(pattern, text)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{3}", "a{2,}", "a{2,3}", "a*", r"\d", "(?:a)", "[^x]"]
+)
+def test_a_pattern_beyond_a_script_is_an_error(pattern: str) -> None:
+    with pytest.raises(UsageError, match="a script has no answer to the pattern"):
+        smallest({"type": "string", "pattern": pattern})
 
 
 def test_a_call_waits_for_nothing() -> None:

@@ -231,8 +231,8 @@ def _picked(options: Sequence[Any], rng: random.Random | None) -> Any:
     return rng.choice(options)
 
 
-# A character of a pattern: an escaped one, or a class or a single one.
-_PATTERN_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
+# A character of a pattern: an escaped one, or a class (a `]` may be its first) or a single one.
+_PATTERN_PIECE = re.compile(r"\\(.)|(\[\^?\]?(?:\\.|[^\]\\])*\]|.)")
 _QUANTIFIER = re.compile(r"[?+]|\{\d+,\d+\}")
 
 
@@ -240,19 +240,22 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
     """Return a text that matches a pattern of groups, alternatives, classes, escapes and
     quantifiers: the first or a random alternative, the last character of a class, no optional part.
 
+    Raises ``UsageError`` if that text does not match, as with ``{3}``, ``*`` and ``\\d``.
+
     >>> _matching_text(r"(goto\\[(a|b)\\]|turn\\[-?[0-9]+\\]|stop)", None)
     'goto[a]'
     """
 
     def alternatives(at: int) -> tuple[str, int]:
-        """Return a text for the alternatives that begin at an offset, and the offset after them."""
+        """Return a text for the alternatives that begin at an offset, and the offset of the `)` or
+        the end that closes them."""
         options = list[str]()
         written = ""
         while at < len(pattern) and pattern[at] != ")":
             if pattern[at] == "|":
-                options = [*options, written]
+                options.append(written)
                 written = ""
-                at = at + 1
+                at += 1
                 continue
             # A group, or a single character.
             if pattern[at] == "(":
@@ -261,9 +264,14 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
             else:
                 piece = _PATTERN_PIECE.match(pattern, at)
                 assert piece is not None
+                # An escaped character; the last of a class, before its `]`; or the character
+                # itself.
                 text = piece[1] or piece[2][-2:-1] or piece[2]
+                # A negated class lists what it excludes, seldom an x.
+                if piece[0].startswith("[^"):
+                    text = "x"
                 at = piece.end()
-            # Optional parts are left out.
+            # `?` leaves the part out; other quantifiers give one copy.
             if quantifier := _QUANTIFIER.match(pattern, at):
                 if quantifier[0] == "?":
                     text = ""
@@ -272,7 +280,14 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
         options.append(written)
         return _picked(options, rng), at
 
-    return alternatives(0)[0]
+    text, _ = alternatives(0)
+    # Whatever is not supported was read as characters.
+    if not re.fullmatch(pattern, text):
+        raise UsageError(
+            f"a script has no answer to the pattern {pattern!r}, only to patterns of groups, "
+            "alternatives, classes, escaped punctuation, ?, + and {m,n} with m of 0 or 1"
+        )
+    return text
 
 
 def _count_words(prompt: Prompt) -> int:

@@ -182,9 +182,9 @@ def open_models(
 ) -> dict[str, Model]:
     """Open the models by role, with the run's wrappers. Roles with the same model share it.
 
-    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate
-    limiter that several processes share. Raises ``UsageError`` for an unknown model or
-    setting.
+    ``account`` tracks spending and enforces the budget; ``limiter`` maps a model's name and
+    settings to a rate limiter that several processes share. Raises ``UsageError`` for an
+    unknown model or setting.
     """
 
     def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
@@ -198,8 +198,8 @@ def open_models(
         keys[role] = f"{name} {sorted(given.items())!r}"
         if keys[role] not in bare:
             bare[keys[role]] = open_model(name, given, recorded)
-    # Wrapping opens a cache file, so all models are open by then: a wrong name must not leave one
-    # open.
+    # Wrap only after every name has been accepted: wrapping opens the cache file, which an error
+    # for a later name would leave open.
     opened = {}
     for key, model in bare.items():
         shared = None

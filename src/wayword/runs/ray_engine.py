@@ -496,9 +496,10 @@ class Bank(Account):
         if copy is not None and copy.owner in self._dead:
             self.landed(call.name)
 
-    async def turn(self, model: str) -> None:
-        """Wait until a model may be requested: all processes share its limit per minute."""
-        await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
+    async def turn(self, key: str) -> None:
+        """Wait until the model with this name and settings may be requested: all processes share
+        its limit per minute."""
+        await self._limiters.setdefault(key, Limiter(self._per_minute)).admit()
 
     def counts(self, close: bool = False) -> tuple[int, ...]:
         """Return the numbers of billed calls, late ones, repeated requests, dead
@@ -555,8 +556,8 @@ class Player:
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
 
-        def limiter(model: str) -> Any:  # a model's rate limiter in the bank
-            return SimpleNamespace(admit=lambda: bank.turn(model))
+        def limiter(key: str) -> Any:  # a model's rate limiter in the bank
+            return SimpleNamespace(admit=lambda: bank.turn(key))
 
         self._models = open_models(plan, model_choices(plan, agent), account, limiter)
         account.prices |= prices

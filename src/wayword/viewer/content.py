@@ -681,7 +681,8 @@ def _moves_part(now: JsonObject, sources: Sources) -> Html:
     """Return a running episode's map and its latest moves, the last one first.
 
     ``now`` is the episode's entry in the progress that the run wrote. It lists the
-    moves up to step ``step``, of which a long walk may have dropped the first.
+    moves up to step ``step``, of which a long walk may have dropped the first; then the
+    letters of places, which are those of the listed moves, change.
     """
     moves = listed(now, "moves")
     walk = _walk_of(now)

@@ -15,7 +15,7 @@ import pytest
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, remote, run
 from wayword.runs.json_lines import member
-from wayword.runs.record import merge
+from wayword.runs.record import drop, merge
 from wayword.runs.reports import table
 
 DATASET = {"dataset": {"houses": 1, "episodes": 8}}
@@ -198,6 +198,20 @@ def test_addresses_that_lead_nowhere_are_one_line(out: str, message: str) -> Non
 def test_merging_into_a_store_is_refused() -> None:
     with pytest.raises(UsageError, match="a folder on this machine"):
         merge([Path(URL)], Path("memory://bucket/whole"))
+
+
+def test_records_in_a_store_are_removed_from_a_copy_of_the_run(tmp_path: Path) -> None:
+    run(_plan(URL))
+    before = _scores(URL)
+    redo = (next(iter(before)),)
+    with pytest.raises(UsageError, match=rf"{URL}: .* `wayword merge {URL} --out NEW`"):
+        run(_plan(URL, redo=redo))
+    with pytest.raises(UsageError, match="never removed"):
+        drop(Path(URL), redo)
+    assert _scores(URL) == before
+    merge([Path(URL)], tmp_path / "new")
+    assert run(_plan(tmp_path / "new", redo=redo)).resumed == 7
+    assert _scores(tmp_path / "new") == before
 
 
 def test_a_listing_that_fails_is_no_empty_one(

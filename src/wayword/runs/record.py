@@ -583,6 +583,15 @@ DROPPED = "dropped.jsonl.gz"
 """Records of removed episodes, finished and failed ones: nothing that was paid for is lost."""
 
 
+def check_changeable(path: Path) -> None:
+    """Raise ``UsageError`` if records cannot be removed from a run, as in a store."""
+    if url := remote.url_of(path):
+        raise UsageError(
+            f"{url}: records in a store are never removed; `wayword merge {url} --out NEW` copies "
+            "them to this machine, where drop and --redo work"
+        )
+
+
 def drop(path: Path, episodes: Sequence[str]) -> int:
     """Remove episodes from a run folder, and return their number of records.
 
@@ -591,8 +600,7 @@ def drop(path: Path, episodes: Sequence[str]) -> int:
     not have, and ``RecordingError`` if the folder cannot be written or a process is
     writing to it.
     """
-    if url := remote.url_of(path):
-        raise UsageError(f"{url}: drop works on folders of this machine")
+    check_changeable(path)
     run = RecordedRun(path)
     # Finished and failed episodes alike may be dropped.
     names = set(episodes)

@@ -59,7 +59,14 @@ from wayword.runs.opening import (
     plan_of,
 )
 from wayword.runs.plan import Plan
-from wayword.runs.record import DROPPED, RecordedRun, RunFolder, drop, is_run
+from wayword.runs.record import (
+    DROPPED,
+    RecordedRun,
+    RunFolder,
+    check_changeable,
+    drop,
+    is_run,
+)
 from wayword.runs.results import RunResult
 from wayword.runs.selection import (
     LEVEL,
@@ -253,7 +260,7 @@ async def run_async(
             redone = 0
             # Dropped records leave the file before it is opened for playing.
             if plan.redo:
-                redone = _redo(path, config, plan.redo)
+                redone = _redo(out, path, config, plan.redo)
             folder = opened.enter_context(RunFolder.open(path, config))
             # The level is computed from the episodes played so far.
             if plan.episode == LEVEL:
@@ -314,9 +321,10 @@ async def run_async(
             await model.aclose()
 
 
-def _redo(path: Path, config: JsonObject, episodes: Sequence[str]) -> int:
-    """Drop the records of episodes, and return their number. Raises ``UsageError`` without a run,
-    and the errors of a folder with another one."""
+def _redo(out: Path, path: Path, config: JsonObject, episodes: Sequence[str]) -> int:
+    """Drop the records of episodes, and return their number. Raises ``UsageError`` without a run or
+    for a run in a store, and the errors of a folder with another one."""
+    check_changeable(out)  # path is its working copy on this machine
     if not is_run(path):
         raise UsageError(f"--redo: {path} is not a run folder; leave --redo out")
     RunFolder.open(path, config).close()

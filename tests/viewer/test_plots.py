@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,14 @@ import numpy as np
 import pytest
 
 import wayword
+from helpers.parsed_page import Page
 from helpers.recorded_run import recorded_trajectory
 from wayword.core.errors import WaywordError
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
+from wayword.viewer.data import open_sources
+from wayword.viewer.document import Document
+from wayword.viewer.maps.content import Map, Waypoint
 from wayword.viewer.plots import style
 from wayword.viewer.plots.display import KINDS, Plot, plot
 
@@ -104,6 +110,41 @@ def test_a_map_marks_the_mistake_of_a_failed_walk(runs: Path) -> None:
     assert {"reference path", "goal", "random (failed)"} <= set(legend(drawn))
     assert "Step " in drawn.caption
     assert "“" in drawn.caption, "the caption has the instruction"
+
+
+@pytest.mark.parametrize(("on", "steps"), [("houses", 8), ("ma_wah", 4)])
+def test_a_figure_rings_what_the_page_rings(
+    on: str, steps: int, tmp_path: Path
+) -> None:
+    """Where the walk left its path, whoever acted; nothing if the limit of steps is to blame."""
+    result = wayword.run("random", on, limit=8, max_steps=steps, out=tmp_path / "run")
+    folder = RunFolder.read(tmp_path / "run")
+    episodes = [name for name, _ in folder.scores()]
+    sources = open_sources(folder, episodes, None)
+    found = []
+    for name in episodes:
+        document = Document.of(folder.record(name), sources)
+        mistake = document.mistake
+        if mistake is None:
+            continue
+        page = Page.parse(str(document.map)).all("ul", class_="legend")[0]
+        shown = [
+            sign for sign in legend(result.plot("map", episode=name)) if "(step" in sign
+        ]
+        rings = re.findall(r"\(step \d+\)", page.text)
+        assert re.findall(r"\(step \d+\)", " ".join(shown)) == rings, name
+        found.append(mistake.limit or 0 < mistake.departed < mistake.step)
+    assert any(found)
+
+
+def test_the_ring_is_on_the_walk_of_the_actor_whose_step_it_was() -> None:
+    walks = {}
+    for actor, steps in {"one": (0, 1, 3), "two": (0, 2, 4)}.items():
+        walks[actor] = [Waypoint(n, str(n), (float(n), 0.0), None) for n in steps]
+    drawn = Map(walks, failed=True, mistake=4)
+    assert drawn.ringed(walks["one"]) is None
+    assert drawn.ringed(walks["two"]) == walks["two"][1]
+    assert replace(drawn, mistake=0).ringed(walks["two"]) is None
 
 
 def test_a_map_compares_walks_with_different_outcomes(runs: Path) -> None:

@@ -258,21 +258,26 @@ class Document:
 
     @cached_property
     def map(self) -> Html | None:
-        """The map; the end is marked and, in an episode without success, the mistake."""
+        """The map as ``marked``."""
+        return maps.figure(self.marked)
+
+    @property
+    def marked(self) -> Map | Html | None:
+        """The map with the end marked and, in an episode without success, the mistake."""
         if not isinstance(self.drawn, Map) or self.succeeded is None:
-            return maps.figure(self.drawn)
+            return self.drawn
         if self.succeeded:
-            return maps.figure(replace(self.drawn, solved=True))
+            return replace(self.drawn, solved=True)
         mistake = self.mistake
         if mistake is None:
-            return maps.figure(replace(self.drawn, failed=True))
+            return replace(self.drawn, failed=True)
         named = [place for place in self.letters.by_place if place in mistake.text]
         # The ring is where the walk left the path for good, else at the step that lost it. A limit
         # is no step's mistake.
         ring = 0
         if not mistake.limit:
             ring = mistake.departed or mistake.step
-        marked = replace(
+        return replace(
             self.drawn,
             failed=True,
             mistake=ring,
@@ -280,7 +285,6 @@ class Document:
             named=frozenset(named),
             missed=mistake.missed,
         )
-        return maps.figure(marked)
 
     @cached_property
     def rises(self) -> dict[int, str]:

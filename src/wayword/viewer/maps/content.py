@@ -178,6 +178,13 @@ class Map:
         """The waypoints of all walks."""
         return list(chain.from_iterable(self.walks.values()))
 
+    def ringed(self, walk: Sequence[Waypoint]) -> Waypoint | None:
+        """Return the last waypoint before the mistake; None if the mistake is not this actor's."""
+        if not self.failed or all(stop.step != self.mistake for stop in walk):
+            return None
+        earlier = [stop for stop in walk if stop.step < self.mistake]
+        return earlier[-1] if earlier else None
+
     @property
     def mistake_words(self) -> str:
         """What the ring of the mistake means."""

@@ -152,10 +152,7 @@ class _Stops:
         self._has_dart = has_dart
         self._final = waypoints[-1]
         # The stop where the mistake was made; its number is placed early.
-        self._left: Waypoint | None = None
-        for stop in waypoints:
-            if stop.step < where.mistake:
-                self._left = stop
+        self._left = where.ringed(waypoints)
         self._is_grid = where.unit != "m"
         # On a grid, numbers would hide the squares next to them, and on a long walk the walk. The
         # start, the end and the stop of the mistake always have one.
@@ -296,10 +293,10 @@ def ring(
     gold path; without a path only the first. None if this walk has no mistake. ``drawn``
     is the result of ``draw_walk``.
     """
-    before = [stop for stop in walk if stop.step < where.mistake]
-    places = {stop.step: stop.place for stop in walk}
-    if not where.failed or where.mistake not in places or not before:
+    before = where.ringed(walk)
+    if before is None:
         return None
+    places = {stop.step: stop.place for stop in walk}
     on_path = {name for name, _ in where.gold}
     wrong = []
     for *_, step in drawn["moves"]:
@@ -309,8 +306,7 @@ def ring(
         has_returned = not on_path or places[step] in on_path
         if has_returned and not where.departed:
             break
-    last = before[-1].step
-    marker = next(each for each in drawn["stops"] if last in each["steps"])
+    marker = next(each for each in drawn["stops"] if before.step in each["steps"])
     half = _RING
     if not marker["aside"]:  # around the number, not only around the point
         half = max(_RING, marker["half"] + 6)

@@ -86,7 +86,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     names = request.names([run.path.name for run in runs])
     records = [run.record(episode) for run in runs]
     document = Document.of(records[0], sources)
-    drawn = document.drawn
+    drawn = document.marked
     if not isinstance(drawn, Map):
         problem = f"episode {episode!r} has no map"
         if sources.notice:
@@ -119,7 +119,7 @@ def draw_map(request: FigureRequest) -> Drawing:
         caption = f"Episode {episode}: “{instruction}”"
     mistake = document.mistake
     if len(runs) == 1 and mistake is not None:
-        _draw_mistake(axes, walks[0][1], mistake.step)
+        _draw_mistake(axes, drawn)
         caption += f" {_lettered(axes, mistake.text, document)}"
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
@@ -491,12 +491,11 @@ def _draw_walk(
     )
 
 
-def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:
-    """Draw a ring where the actor stood before the step that decided the episode."""
-    before = [stop for stop in walk if stop.step < step]
-    if before:
+def _draw_mistake(axes: Axes, drawn: Map) -> None:
+    """Draw a ring where the page of the episode has one."""
+    for stop in filter(None, map(drawn.ringed, drawn.walks.values())):
         axes.plot(
-            *before[-1].point,
+            *stop.point,
             marker="o",
             markersize=12,
             markerfacecolor="none",
@@ -504,7 +503,7 @@ def _draw_mistake(axes: Axes, walk: Sequence[Waypoint], step: int) -> None:
             markeredgewidth=0.9,
             linestyle="none",
             zorder=3.6,
-            label=f"mistake (step {step})",
+            label=f"mistake (step {drawn.mistake})",
         )
 
 

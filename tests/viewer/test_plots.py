@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +105,7 @@ def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
 
 def test_a_map_marks_the_mistake_of_a_failed_walk(runs: Path) -> None:
     drawn = plot(runs / "random", "map")
-    assert any(name.startswith("mistake (step ") for name in legend(drawn))
+    assert any(name.startswith("the mistake (step ") for name in legend(drawn))
     assert {"reference path", "goal", "random (failed)"} <= set(legend(drawn))
     assert "Step " in drawn.caption
     assert "“" in drawn.caption, "the caption has the instruction"
@@ -127,12 +126,10 @@ def test_a_figure_rings_what_the_page_rings(
         mistake = document.mistake
         if mistake is None:
             continue
-        page = Page.parse(str(document.map)).all("ul", class_="legend")[0]
-        shown = [
-            sign for sign in legend(result.plot("map", episode=name)) if "(step" in sign
-        ]
-        rings = re.findall(r"\(step \d+\)", page.text)
-        assert re.findall(r"\(step \d+\)", " ".join(shown)) == rings, name
+        signs = Page.parse(str(document.map)).all("li")
+        rings = [sign.text.strip() for sign in signs if "(step" in sign.text]
+        shown = legend(result.plot("map", episode=name))
+        assert [sign for sign in shown if "(step" in sign] == rings, name
         found.append(mistake.limit or 0 < mistake.departed < mistake.step)
     assert any(found)
 

@@ -503,7 +503,7 @@ def _draw_mistake(axes: Axes, drawn: Map) -> None:
             markeredgewidth=0.9,
             linestyle="none",
             zorder=3.6,
-            label=f"mistake (step {drawn.mistake})",
+            label=f"{drawn.mistake_words} (step {drawn.mistake})",
         )
 
 

@@ -181,6 +181,35 @@ def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
     assert [call.role for call in trajectory.steps[0].calls] == ["main", "summary"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ("\nhall.", ": The scene from the viewpoint is a hall."),
+        (
+            "<think>\nA door.\n</think>\n\nhall",
+            ": The scene from the viewpoint is a hall",
+        ),
+        ("hall\nUser: next", ": The scene from the viewpoint is a hall"),
+        ("An attic.", ": The scene from the viewpoint is an attic."),
+        (
+            "The scene from the viewpoint is dark.",
+            ": The scene from the viewpoint is dark.",
+        ),
+        (" \n", ""),
+    ],
+)
+def test_an_online_summary_is_a_whole_sentence_or_noted_as_empty(
+    answer: str, line: str
+) -> None:
+    main = Scripted([go("b"), STOP])
+    settings = NavGPTSettings(decoding="free", summaries="online")
+    summary = Scripted([answer])
+    trajectory = play(NavGPT, settings, {"main": main, "summary": summary})
+    assert f'Current viewpoint "s"{line}\n' in main.prompts[1]
+    kinds = {note.kind for note in trajectory.steps[0].notes}
+    assert kinds == (set() if line else {"summary_empty"})
+
+
 def test_a_scene_is_not_summarized_again_after_a_rejected_answer() -> None:
     main = Scripted([go("nowhere"), go("b"), STOP])
     summary = Scripted(["small hall.", "kitchen."])

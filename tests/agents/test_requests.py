@@ -84,7 +84,7 @@ SENT: list[tuple[str, str, Mapping[str, Any], set[Request]]] = [
         },
         {
             ("main", 0.7, 77, (*OBSERVATION, "\n\tObservation:"), 1, True, FREE),
-            ("summary", 0.0, 80, ("\n",), 1, False, FREE),
+            ("summary", 0.0, 80, (), 1, False, FREE),
         },
     ),
     (

@@ -44,8 +44,13 @@ from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
-SUMMARY_START = "The scene from the viewpoint is a"
-"""The first words of all recorded summaries; those written online begin with them, too."""
+SUMMARY_START = "The scene from the viewpoint is"
+"""The first words of all summaries, recorded or written online; an article follows."""
+_LEAD = re.compile(rf"^{SUMMARY_START}(?: an?\b)?")
+_ARTICLE = re.compile(r"(?:an?|the)\s", re.IGNORECASE)
+# Limit of a summary written online. Ours, as the paper states none; half of the recorded ones have
+# at most 25 words.
+SUMMARY_TOKENS = 80
 SHORT_THOUGHT = 50  # characters with numbered exits: a second of a small model
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START_EVENT = "The navigation starts; no action has been taken yet."
@@ -405,10 +410,11 @@ class NavGPT(PromptAgent):
     ) -> str:
         """Return the summary of the viewpoint for the history: recorded, or written by the model.
 
-        Empty if pictures show the scene; the earlier one after a rejected answer.
+        The earlier summary if the agent has not moved (its answer was rejected) or keeps no
+        history; empty if pictures show the scene, or if the model wrote none, which is noted.
         """
         if not has_moved or not self._settings.history:
-            return self._summary  # after a rejected answer the agent is still there
+            return self._summary
         if self._sight == "pictures":
             return ""
         if self._settings.summaries == "recorded":
@@ -422,25 +428,39 @@ class NavGPT(PromptAgent):
         detail = replace(self._detail, neighbors=False)
         scene = indoor.observation(observation, percept, write, detail)
         prompt = [user(self._prompts.fill("summary", description=scene))]
-        sampling = Sampling(max_tokens=80, stop=("\n",))
+        # No stop at a line's end: it would leave nothing of an answer that begins with one.
+        sampling = Sampling(max_tokens=SUMMARY_TOKENS)
         completion = await self._toolkit.model("summary").complete(prompt, sampling)
         reply = answers.replies(
             completion,
             sampling,
             "the token limit of the role 'summary'",
         )[0]
-        text = reply.text.strip()
-        if reply.cut_off and not text:
-            self._toolkit.note("summary_cut_off", reason=reply.cut_off)
-        return one_sentence(
-            text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}"
-        )
+        text = reply.text.strip().partition("\n")[0]
+        if not text:
+            reason = reply.cut_off or "the answer is empty"
+            self._toolkit.note("summary_empty", reason=reason)
+            return ""
+        return one_sentence(begin_summary(text))
 
     def _describe_scene(self, percept: Percept) -> str:
         """Return the full summary without its first words, as the released prompts have it."""
         is_recorded = self._settings.summaries == "recorded"
         summary = percept.summary if is_recorded else self._summary
-        return summary.removeprefix(SUMMARY_START).lstrip()
+        return _LEAD.sub("", summary, count=1).lstrip()
+
+
+def begin_summary(answer: str) -> str:
+    """Return the summary that an answer continues: models may repeat its first words or the "a".
+
+    >>> begin_summary("hall."), begin_summary("An attic.")
+    ('The scene from the viewpoint is a hall.', 'The scene from the viewpoint is an attic.')
+    """
+    if answer.startswith(SUMMARY_START):
+        return answer
+    if not _ARTICLE.match(answer):
+        answer = f"a {answer}"
+    return f"{SUMMARY_START} {answer[0].lower()}{answer[1:]}"
 
 
 def one_sentence(summary: str) -> str:

@@ -94,6 +94,9 @@ def test_words() -> None:
         "Read: put a cup on the desk. At the end, one of you must hold a book. "
         "agent_1 and agent_2 do this together."
     )
+    assert instruct("Read", "", "", ("book", "pen"), ("agent",)) == (
+        "Read. At the end, you must hold a book. At the end, you must hold a pen."
+    )
     assert set(JOBS) == set(KINDS)
 
 

@@ -15,9 +15,11 @@ from wayword.agents.team.agent import Team, TeamSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.ma_wah import HOMES, Files, MaWah
+from wayword.datasets.ma_wah import HOMES, LOGS, Files, LoggedEpisodes, MaWah
 from wayword.datasets.sources.virtualhome import (
     CLASSES,
+    NO_GOAL,
+    SIT,
     ImportedHome,
     is_object,
     portable,
@@ -205,6 +207,41 @@ def _episodes(dataset: MaWah) -> int:
     return sum(
         n for cause, n in dataset.omissions.items() if cause.startswith("episode")
     )
+
+
+@pytest.mark.parametrize(
+    ("published", "instruction", "omitted"),
+    [
+        ({"holds_book": 1}, "At the end, one of you must hold a book.", {}),
+        (
+            {"sit_sofa": 1},
+            "",
+            {f"predicate: {SIT}": 1, f"episode: {NO_GOAL}": 1},
+        ),
+        ({}, "", {f"episode: {NO_GOAL}": 1}),
+    ],
+)
+def test_a_log_without_a_place_is_built_or_its_omission_counted(
+    published: dict[str, int],
+    instruction: str,
+    omitted: dict[str, int],
+    data: Path,
+    tmp_path: Path,
+) -> None:
+    log = data / "virtualhome" / f"{LOGS[1]}.gz"
+    record = json.loads(gzip.decompress(log.read_bytes()))
+    record["gt_goals"] = record["goals"] = published
+    path = tmp_path / "virtualhome" / f"{LOGS[1]}.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(json.dumps(record).encode()))
+    causes = Counter[str]()
+    case = LoggedEpisodes(tmp_path, MaWah.Settings()).case(1, causes)
+    assert (case is None) == (not instruction)
+    if case is not None:
+        text = case.task.episode.instruction
+        assert instruction in text
+        assert "put" not in text
+    assert causes == omitted
 
 
 @pytest.mark.parametrize("agents", [2, 3])

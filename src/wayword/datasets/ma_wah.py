@@ -132,10 +132,14 @@ def instruct(
     actors: Sequence[str],
     wording: Wording = 2,
 ) -> str:
-    """Write the joint instruction: the goal and the actors."""
-    sentences = [f"{in_wording(aim, wording)}: put {parts} {place}."]
-    if held:
-        item = with_article(spoken_name(held[0]))
+    """Write the joint instruction: the goal and the actors.
+
+    ``parts`` are the objects to put and ``place`` is where; both are empty if all are to be held.
+    """
+    task = f": put {parts} {place}" if parts else ""
+    sentences = [f"{in_wording(aim, wording)}{task}."]
+    for item_type in held:
+        item = with_article(spoken_name(item_type))
         ends = HOLD_ONE if len(actors) == 1 else HOLD_ANY
         sentences.append(in_wording(ends, wording).format(thing=item))
     if len(actors) > 1:
@@ -285,11 +289,12 @@ class PublishedHomes(ABC):
     ) -> homes.Case | None:
         """Build the episode of a goal; None if it cannot be played.
 
-        The cause is counted in ``causes``. ``draft`` is the home with its objects
-        placed, ``places`` are the destinations of the goal's predicates, ``starts`` the
-        actors' poses.
+        Causes are counted in ``causes``, also skipped predicates of an episode that is built.
+        ``draft`` is the home with its objects placed, ``places`` are the destinations of
+        the goal's predicates, ``starts`` the actors' poses.
         """
-        # The goals. A text in place of a goal is the reason why there is none.
+        # `goal_of` returns a goal, or a text: why there is none. Sitting is skipped; any other
+        # reason omits the episode.
         scene = draft.scene()
         goals = list[GoalCondition]()
         for predicate, place in places.items():
@@ -302,9 +307,11 @@ class PublishedHomes(ABC):
                 causes[f"episode: {goal}"] += 1
                 return None
         if not goals:
+            causes[f"episode: {virtualhome.NO_GOAL}"] += 1
             return None
 
-        # All objects of the goals must be within reach from a position in the home.
+        # All objects of the goals must be within reach. One start suffices, as all are in one
+        # connected part of the floor (`virtualhome.standing_places`).
         ids = set[str]()
         for goal in goals:
             if isinstance(goal, Inside | Held):
@@ -360,7 +367,7 @@ class PublishedHomes(ABC):
             return {"playable": playable, "omissions": causes}
 
         settings = self.settings
-        name = f"ma_wah-3-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
+        name = f"ma_wah-4-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
         return cached_json(name, self._files.read.values(), survey)  # type: ignore[no-any-return]
 
     @cached_property
@@ -614,20 +621,30 @@ def word_goal(
 ) -> str:
     """Write the joint instruction for a published goal.
 
-    The objects' place is that of the first predicate. Where its room has several of that type, the
-    text gives the side (northern, southern, eastern, western) on which it lies, or the middle.
+    The objects' place is that of the first predicate that has one.
     """
-
-    def words(kind: str) -> str:
-        """Return a class in the words of an instruction."""
-        return virtualhome.SPOKEN.get(kind, kind)
-
     put_predicates = [p for p in places if p.relation in ("on", "inside")]
     held_types = [p.item for p in places if p.relation == "holds"]
-    parts = join_words([count_phrase(words(p.item), p.count) for p in put_predicates])
-    place = places[put_predicates[0]]
+    parts = join_words([count_phrase(_spoken(p.item), p.count) for p in put_predicates])
+    place = next((places[p] for p in put_predicates), None)
+    where = place_phrase(place, home) if place is not None else ""
+    return instruct(
+        rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors, wording
+    )
+
+
+def _spoken(kind: str) -> str:
+    """Return a class in the words of an instruction."""
+    return virtualhome.SPOKEN.get(kind, kind)
+
+
+def place_phrase(place: HouseObject, home: virtualhome.ImportedHome) -> str:
+    """Describe a destination: ``on the northern kitchen table in the kitchen``.
+
+    Where its room has several of that type, the text gives the side (northern, southern, eastern,
+    western) on which it lies, or the middle.
+    """
     room_at = home.home.layout.room_at
-    assert place is not None, "goals without their place are left out"
     room = room_at(place.x, place.y)
     same_type = [
         o
@@ -650,10 +667,7 @@ def word_goal(
         side = max(lead_of, key=lead_of.__getitem__)
         if lead_of[side] <= 0:
             side = "middle "
-    where = f"{place.receptacle} the {side}{words(place.type)} in the {room}"
-    return instruct(
-        rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors, wording
-    )
+    return f"{place.receptacle} the {side}{_spoken(place.type)} in the {room}"
 
 
 @dataclass(frozen=True)

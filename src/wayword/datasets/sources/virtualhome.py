@@ -257,6 +257,7 @@ UNKNOWN = "has an unknown relation"
 NO_PLACE = "has a destination that is not in the home"
 TOO_FEW = "requires more objects of a type than the home has"
 OUT_OF_REACH = "requires an object that is out of reach"
+NO_GOAL = "has no goal that can be played"
 
 
 @dataclass(frozen=True, slots=True)

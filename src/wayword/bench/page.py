@@ -111,8 +111,12 @@ def _card_page(
     unchecked: Sequence[str] = (),
     board: str = "",
 ) -> str:
-    """Return the page of a card. ``links`` are pages of lost episodes by track and length;
-    ``board`` is the file of the board, if the page is part of one."""
+    """Return the page of a card. ``links`` are pages of lost episodes by track and level's length.
+
+    ``unverified`` is why the card is not confirmed, ``unchecked`` the published splits that could
+    not be checked because their files are missing. ``board`` is the file of the board, if the
+    page is part of one.
+    """
     return page(
         "card_page.html",
         "cards",

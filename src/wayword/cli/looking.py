@@ -443,12 +443,12 @@ def example(
         out: Write to this new file instead of stdout.
     """
     from wayword.core.errors import UsageError
-    from wayword.datasets.sources import example
+    from wayword.datasets.sources import example as example_text
 
     if out is None:
-        show.echo(example(), nl=False)
+        show.echo(example_text(), nl=False)
         return
     # The file may be a task that the user wrote.
     if out.exists():
         raise UsageError(f"{out} already exists; give a new file")
-    out.write_text(example(), encoding="utf-8")
+    out.write_text(example_text(), encoding="utf-8")

@@ -79,13 +79,19 @@ class StreetScorer(EpisodeScorer):
             costs = graph.hops.table(walk, route)
             spd = float(costs[-1, -1])
             warp = dtw(costs)
-        # One-way links count in both directions.
+        # `spd` follows link directions; next to the goal also counts by a link from the goal.
         reached = spd <= 1 or _is_linked(graph, route[-1], walk[-1])
         stopped = trajectory.ended == "stopped"
         return {
             "tc": float(reached),
             "spd": spd,
-            **key_points(graph, walk, route, reached, reached and stopped),
+            **key_points(
+                graph,
+                walk,
+                route,
+                reached=reached,
+                stopped=reached and stopped,
+            ),
             **ndtw(warp, len(route)),
         }
 

@@ -147,19 +147,16 @@ def _parts(shape: str) -> tuple[_Part, ...]:
 def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
     """Return the parts that lines of a table describe.
 
-    A line has the solid, six fractions, the paint, and a taper if the top differs.
+    A line is ``solid x0 x1 y0 y1 z0 z1 paint [taper]``; the corners are fractions.
     """
     parts = []
     for text in texts:
-        solid, *numbers, paint = str(text).split()
-        # The paint comes before the taper, if there is one.
-        taper = 1.0
-        if len(numbers) > 6:
-            taper = float(paint)
-            paint = numbers.pop()
-        x0, x1, y0, y1, z0, z1 = map(float, numbers)
+        solid, *rest = text.split()
+        x0, x1, y0, y1, z0, z1 = map(float, rest[:6])
         low = (x0, y0, z0)
         high = (x1, y1, z1)
+        paint = rest[6]
+        taper = float(rest[7]) if len(rest) > 7 else 1.0
         parts.append(_Part(solid, low, high, paint, taper))
     return tuple(parts)
 
@@ -605,7 +602,8 @@ class MeshBuilder:
 def joined(meshes: Sequence[Mesh]) -> Mesh:
     """Return one mesh of all faces of several meshes, in order.
 
-    Numbers of objects stay as they are, so meshes must agree on them.
+    Ids are not renumbered: all meshes must number the objects of one scene. The sky is
+    the first mesh's.
     """
     width = max(mesh.colors.shape[1] for mesh in meshes)
     count = sum(len(mesh.ids) for mesh in meshes)

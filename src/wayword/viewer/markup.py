@@ -66,14 +66,14 @@ def data(name: str, value: Json) -> Html:
 
     ``name`` is the id of the element. Raises ``ValueError`` for NaN, which JSON lacks.
     """
-    # ASCII alone: no sign of another alphabet can be taken for the end of the element.
+    # ASCII: independent of the page's encoding; lone surrogates cannot be encoded otherwise.
     text = json.dumps(
         value,
         ensure_ascii=True,
         allow_nan=False,
         separators=(",", ":"),
     )
-    # Escapes of JSON for the signs that HTML reads
+    # As \u escapes, since HTML would read `</script` and `<!--`
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e")
     safe = safe.replace("&", "\\u0026")
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')

@@ -492,7 +492,11 @@ def _draw_walk(
 
 
 def _draw_mistake(axes: Axes, drawn: Map) -> None:
-    """Draw a ring where the page of the episode has one."""
+    """Draw the ring of the episode's page: where the actor stood before step ``drawn.mistake``.
+
+    That step left the path for good or else lost the episode; it is 0, without a ring, if the
+    limit of steps is to blame.
+    """
     for stop in filter(None, map(drawn.ringed, drawn.walks.values())):
         axes.plot(
             *stop.point,

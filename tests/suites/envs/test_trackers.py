@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,13 @@ from wayword.runs import Plan, run
 from wayword.runs.tracking import tracked
 
 
-def tracked_run(kind: str, folder: Path, limit: int = 2) -> None:
+def tracked_run(
+    kind: str, folder: Path, limit: int = 2, project: str = "walks"
+) -> None:
     """Episodes that a tracker is told of, and no complaint."""
     complaints: list[str] = []
     plan = Plan("oracle", "houses", limit=limit, out=folder / "first", concurrency=1)
-    with tracked(f"{kind}:walks", plan, None, complaints.append) as progress:
+    with tracked(f"{kind}:{project}", plan, None, complaints.append) as progress:
         assert run(plan, on_progress=progress).outcome.complete
     assert complaints == []
 
@@ -63,15 +66,33 @@ def test_wandb_offline_completes_a_resumed_run_next_to_an_open_one(
     assert b"mean/sr" not in user_file.read_bytes()
 
 
-def test_trackio_keeps_a_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "kept"))
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of Trackio, which reads its name once."""
+    folder = tmp_path_factory.mktemp("trackio")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACKIO_DIR", str(folder))
+        yield folder
+
+
+def test_trackio_keeps_a_database(tmp_path: Path, databases: Path) -> None:
     tracked_run("trackio", tmp_path)
-    (kept,) = (tmp_path / "kept").rglob("walks*.db")
+    (kept,) = databases.rglob("walks*.db")
     with sqlite3.connect(kept) as database:
         rows = [
             row[0]
             for row in database.execute("select metrics from metrics order by step")
         ]
     assert [b"mean/sr" in bytes(row) for row in rows] == [True, True]
+
+
+def test_trackio_gets_episodes_that_were_played_without_it(
+    tmp_path: Path, databases: Path
+) -> None:
+    run(Plan("oracle", "houses", limit=2, out=tmp_path / "first", concurrency=1))
+    for limit in (4, 6):
+        tracked_run("trackio", tmp_path, limit, "untracked")
+    (kept,) = databases.rglob("untracked*.db")
+    with sqlite3.connect(kept) as database:
+        steps = [row[0] for row in database.execute("select step from metrics")]
+    assert sorted(steps) == [1, 2, 3, 4, 5, 6]

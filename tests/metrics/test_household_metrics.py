@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
+from wayword.envs import make
 from wayword.metrics.household import actions_taken, answer_is_right, score_state
 from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
@@ -27,10 +29,12 @@ from wayword.runs.reports import rows_of
 from wayword.worlds.household import expert
 from wayword.worlds.household.goals import (
     AnswerReference,
+    HouseholdReference,
     RearrangementReference,
     Restored,
 )
 from wayword.worlds.household.skills import PlannedReference
+from wayword.worlds.household.world import HouseholdWorld
 
 
 class Detour(Expert):
@@ -257,6 +261,41 @@ def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> No
         assert (before.success, before.met, before.parts) == (False, 0, 1)
         assert (after.success, after.met, after.parts) == (right, int(right), 1)
         assert judge.standing(dataset, Task(episode, Reference("q")), world) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "episodes"),
+    [
+        ("household:generated_test", 8),
+        ("rearrangement", 4),
+        ("grounding_homes", 2),
+        ("ma_wah", 1),
+    ],
+)
+def test_goals_met_are_counted_again_whenever_they_change(
+    name: str, episodes: int
+) -> None:
+    rng = random.Random(0)
+    env = make(name, include=["expert_action"], max_steps=60)
+    counts = set()
+    for number in range(episodes):
+        _, info = env.reset(episode=number)
+        reference = env.game.task.reference
+        assert isinstance(reference, HouseholdReference)
+        for _ in range(60):
+            world = env.game.world
+            assert isinstance(world, HouseholdWorld)
+            assert world.met(reference) == reference.met(world.now())
+            counts.add(world.met(reference))
+            action = info["expert_action"]
+            if action is None or rng.random() < 0.1:
+                action = str(rng.choice(list(env.game.space(env.actor).listed)))
+            if action.startswith("stop"):
+                action = "turn_left"
+            _, _, ended, cut, info = env.step(action)
+            if ended or cut:
+                break
+    assert len(counts) > 1, "no goal was met"
 
 
 def test_of_an_unknown_best_and_another_family_nothing_is_made_up(

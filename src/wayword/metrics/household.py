@@ -81,14 +81,13 @@ class HouseholdScorer(EpisodeScorer):
             HouseholdWorld,
         ):
             return None
-        state = world.now()
         if isinstance(reference, AnswerReference):
-            right = bool(answer_is_right(state, reference.answer))
+            right = bool(answer_is_right(world.now(), reference.answer))
             return Standing(right, int(right))
         # Conditions count as soon as they hold; success needs the stop as well.
-        met = reference.met(state)
+        met = world.met(reference)
         parts = reference.parts()
-        return Standing(met == parts and has_stopped(state), met, parts)
+        return Standing(met == parts and has_stopped(world.now()), met, parts)
 
 
 def score_state(

@@ -35,7 +35,8 @@ class Entities:
 
     Change arrays through ``place``, ``move``, ``set_open`` and ``set_state`` only: they keep
     boxes, anchors and cached texts consistent. ``version`` increases whenever an object or a
-    door moves, opens or closes, so a cache of views is valid while it stays the same.
+    door moves, opens or closes, so a cache of views is valid while it stays the same;
+    ``state_version`` with all other changes of objects.
     """
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -156,6 +157,7 @@ class Entities:
             self.open[self.object_count : self.first_actor]
         )
         self.version = 0
+        self.state_version = 0
         # Texts of states are built when asked for, and dropped when a state changes.
         self._states: list[tuple[str, ...] | None] = [None] * size
         self.update_box(slice(None))
@@ -298,8 +300,9 @@ class Entities:
         """Set a state other than position and ``open``: ``on``, ``dirty``, ``heated`` …
 
         ``flag`` is the name of an array of this class. No object becomes visible or hidden by
-        it, so ``version`` stays the same.
+        it, so ``version`` stays the same, and ``state_version`` increases.
         """
+        self.state_version += 1
         getattr(self, flag)[i] = value
         self._states[i] = None
 

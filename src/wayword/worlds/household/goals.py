@@ -268,6 +268,11 @@ class NextTo:
         return int(any(state["objects"][obj]["in"] in places for obj in self.objects))
 
 
+OF_OBJECTS = (Has, Inside, Stacked, Held, NextTo)
+"""Conditions on what objects are in, on or held by, and on their states. ``Restored`` is none of
+them, as a held object is where its actor is."""
+
+
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
     """Goal conditions of an episode of a ``kind`` of task.
@@ -287,6 +292,11 @@ class HouseholdReference(Reference):
     def met(self, state: State) -> int:
         """Return the number of goal conditions satisfied in a final state."""
         return sum(goal.met(state) for goal in self.goals)
+
+    @property
+    def reads_objects_only(self) -> bool:
+        """True if no goal depends on where an actor is, or what it sees."""
+        return all(isinstance(goal, OF_OBJECTS) for goal in self.goals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
 from wayword.worlds.household import motions, verbs
+from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.house import (
     Actor,
     Fail,
@@ -294,6 +295,9 @@ class HouseholdWorld(World):
         self._named = named
         self._spots = spots
         self._house: House | None = None
+        # The last count of goals met, and for which goal and state of the house it is.
+        self._met = 0
+        self._met_key: tuple[HouseholdReference, int, int] | None = None
 
     @property
     def house(self) -> House:
@@ -362,6 +366,7 @@ class HouseholdWorld(World):
                 raise DataError(f"episode {episode.id}", where, problem, remedy)
         # Only now: a failed reset leaves the last episode in place.
         self._house = house
+        self._met_key = None
 
     def observe(self, actor: str) -> HouseholdObservation:
         """Return what an actor perceives, in its own names."""
@@ -453,6 +458,19 @@ class HouseholdWorld(World):
         Read it before the next step: records show the house at the time of access.
         """
         return records(self.house)
+
+    def met(self, reference: HouseholdReference) -> int:
+        """Return the parts of a goal that are met now, as ``reference.met(self.now())``.
+
+        Rewards ask after each step, and most steps move a body and no object: it is computed again
+        only after a change of objects.
+        """
+        entities = self.house.entities
+        key = (reference, entities.version, entities.state_version)
+        if self._met_key != key:
+            self._met = reference.met(self.now())
+            self._met_key = key if reference.reads_objects_only else None
+        return self._met
 
     def name(self, actor: str, object_id: str) -> str | None:
         """Return the actor's name for an object or door (by id), None if it has none yet."""

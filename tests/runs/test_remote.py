@@ -275,6 +275,32 @@ def test_a_run_that_was_never_uploaded_is_kept_and_sent(
     assert len(_scores(URL)) == 8
 
 
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_run_that_was_never_uploaded_is_not_replaced_by_another(
+    tmp_path: Path,
+    store: fsspec.AbstractFileSystem,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int | None,
+) -> None:
+    """Neither by one with other settings, nor by other episodes of the same one."""
+
+    def denied(*requests: object, **more: object) -> None:
+        raise PermissionError("access denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "pipe_file", denied)
+        with pytest.raises(RecordingError, match="the same command uploads it"):
+            run(_plan(URL))
+    copy = remote.Store(URL).copy
+    with monkeypatch.context() as patch:
+        patch.setenv("WAYWORD_CACHE", str(tmp_path / "elsewhere"))
+        run(_plan(URL, seed=1 if limit is None else 0, limit=limit))
+    with pytest.raises(RecordingError, match=rf"`wayword merge {copy} --out NEW`"):
+        run(_plan(URL))
+    merge([copy], tmp_path / "saved")
+    assert len(_scores(tmp_path / "saved")) == 8
+
+
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("uploads", range(4))
 def test_a_writer_killed_between_two_uploads_leaves_a_run_to_resume(

@@ -134,7 +134,8 @@ class Store:
 
         A copy of another run (other ``run.json``), or one whose bytes differ from the store's, is
         replaced. Records after the store's last segment are kept: a writer on this machine was
-        killed before it sent them.
+        killed before it sent them. Raises ``RecordingError`` for a copy that the store never had:
+        its episodes are nowhere else.
         """
         try:
             try:
@@ -144,12 +145,13 @@ class Store:
             local_config = self.copy / "run.json"
             # Another run has been written to the same URL.
             if local_config.exists() and local_config.read_bytes() != config:
+                self._check_stored()
                 self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
-            (self.copy / STORED).touch()
             # Segments that the copy lacks, then the small files.
             for name in GROWING:
                 self._fetch(name)
+            (self.copy / STORED).touch()
             for name in SMALL:
                 with suppress(FileNotFoundError):
                     content: bytes = self._files.cat_file(f"{self._root}/{name}")
@@ -163,6 +165,15 @@ class Store:
         except Exception as error:  # noqa: BLE001 - each store raises its own errors
             raise self._unreachable(error) from None
         return True
+
+    def _check_stored(self) -> None:
+        """Raise ``RecordingError`` if the store never had the run in the working copy."""
+        if not (self.copy / STORED).exists():
+            raise RecordingError(
+                f"{self.url} has another run by now, and the one in {self.copy} was never "
+                f"uploaded: save it with `wayword merge {self.copy} --out NEW`, then remove "
+                "that folder"
+            )
 
     def _clear_copy(self) -> None:
         """Remove the local copy, except the lock of a writer."""
@@ -204,6 +215,8 @@ class Store:
                     start=foot - start,
                     end=size,
                 ):
+                    if length > start:
+                        self._check_stored()
                     file.seek(start)
                     file.write(self._files.cat_file(key))
                     file.truncate()

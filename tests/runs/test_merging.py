@@ -90,7 +90,7 @@ def test_what_does_not_belong_together_is_refused(
         merge(shards, tmp_path / "full")
     hurt = Path(shutil.copytree(shards[1], tmp_path / "hurt"))
     found = members(hurt)
-    found[1] = found[1][:-8] + b"!" + found[1][-7:]
+    found[1] = found[1][:-8] + bytes([found[1][-8] ^ 1]) + found[1][-7:]
     (hurt / "episodes.jsonl.gz").write_bytes(b"".join(found))
     with pytest.raises(RecordingError, match="record 2: is damaged"):
         merge([shards[0], hurt], out)

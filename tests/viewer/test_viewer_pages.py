@@ -200,7 +200,8 @@ def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
         viewer.write(folder)
     first, *others = members(folder)
     path = folder / "episodes.jsonl.gz"
-    path.write_bytes(first[:99] + b"!" + b"".join([first[100:], *others]))
+    damaged = first[:99] + bytes([first[99] ^ 1]) + first[100:]
+    path.write_bytes(b"".join([damaged, *others]))
     with pytest.raises(
         RecordingError, match=r"episodes.jsonl.gz: record 1: is damaged"
     ):

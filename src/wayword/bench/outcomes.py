@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from wayword.core.episode import JsonObject
+from wayword.core.visible import in_dollars
 from wayword.metrics.intervals import Interval
 from wayword.runs.record import RunFolder
 
@@ -60,7 +61,7 @@ def dollars_text(row: JsonObject) -> str:
     ``unpriced`` counts the episodes whose price is not known. In cards and rows without
     it, tokens without dollars have no known price.
     """
-    dollars = f"${row['dollars']:.2f}"
+    dollars = in_dollars(row["dollars"])
     if not row["dollars"] and row.get("unpriced", row["tokens"]):
         return "no known cost"
     if unpriced := row.get("unpriced"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
@@ -35,6 +36,17 @@ def single_line(text: object, most: int | None = None) -> str:
 def spaced(name: object) -> str:
     """Return a name in words: ``low level`` for ``low_level``."""
     return str(name).replace("_", " ")
+
+
+def in_dollars(amount: float) -> str:
+    """Return US dollars as text, with two digits where two decimals would show no cost.
+
+    >>> in_dollars(1234.5), in_dollars(0.000042), in_dollars(0.0)
+    ('$1,234.50', '$0.000042', '$0.00')
+    """
+    if 0.0 < amount < 0.01:
+        return f"${Decimal(f'{amount:.2g}'):f}"
+    return f"${amount:,.2f}"
 
 
 def with_article(words: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
+from wayword.core.visible import in_dollars
 from wayword.metrics import scoring
 from wayword.metrics.intervals import (
     FEWEST,
@@ -367,9 +368,9 @@ def _spent(row: Row, alone: bool) -> str:
         if cost is None:
             parts.append("cost unknown")
         else:
-            parts.append(f"${cost:,.2f}")
+            parts.append(in_dollars(cost))
     if billed := totals.get("billed"):
-        parts.append(f"${billed:,.2f} including unfinished episodes")
+        parts.append(f"{in_dollars(billed)} including unfinished episodes")
     wall = totals.get("wall_seconds")
     if wall is not None:
         parts.append(f"{wall:,.1f} s")

@@ -37,6 +37,7 @@ from wayword.core.game import PlanningFailed
 from wayword.core.model import Model, Sampling, Usage, estimated_tokens
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
+from wayword.core.visible import in_dollars
 from wayword.metrics.progress import count
 from wayword.models.middleware.prices import load_prices
 from wayword.models.servers.profile import Profile, has_profile, profile_of
@@ -654,10 +655,11 @@ def _dollars(estimate: Forecast) -> str:
     limit = ""
     # Free runs, and a single episode, have no interval.
     if math.isfinite(high) and high > low:
-        likely = f" (95%: ${low:.2f} to ${high:.2f})"
+        likely = f" (95%: {in_dollars(low)} to {in_dollars(high)})"
     if estimate.max_dollars:
-        limit = f"; at most ${estimate.max_dollars:.2f} if every answer reaches its token limit"
-    return f"cost: ${estimate.dollars:.2f}{likely}{limit}"
+        most = in_dollars(estimate.max_dollars)
+        limit = f"; at most {most} if every answer reaches its token limit"
+    return f"cost: {in_dollars(estimate.dollars)}{likely}{limit}"
 
 
 def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:

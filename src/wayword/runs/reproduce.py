@@ -28,6 +28,7 @@ from wayword.core import registry
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import text_checksum
+from wayword.core.visible import in_dollars
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.metrics.summary import Row
@@ -696,7 +697,7 @@ def _cost(row: ReproducedRow) -> str:
     # A price is unknown.
     if row.cost is None:
         return "?"
-    return f"${row.cost:.2f}"
+    return in_dollars(row.cost)
 
 
 def _cell(ours: Interval | None, published: float | None) -> str:

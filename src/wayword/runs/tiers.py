@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from wayword.core.episode import JsonObject
 from wayword.core.loopback import of_domain
 from wayword.core.model import Prompt, Usage
+from wayword.core.visible import in_dollars
 from wayword.models.middleware.prices import Price
 
 STANDARD = "standard"
@@ -107,7 +108,7 @@ def costs(price: Price, usage: Usage, shared: int) -> dict[str, float]:
 
 def described(dollars: Mapping[str, float], share: float) -> str:
     """Return a line of the costs by way, and the cheapest; ``share`` of the prompts is cached."""
-    parts = [f"{way} ${amount:.2f}" for way, amount in dollars.items()]
+    parts = [f"{way} {in_dollars(amount)}" for way, amount in dollars.items()]
     # Ways that differ by less than what is shown are equal: the first one is the simplest.
     least = min(dollars.values())
     cheapest = next(way for way, amount in dollars.items() if amount < least + 0.005)

@@ -29,6 +29,7 @@ from wayword.core.files import process_runs, read_regular, text_checksum
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.core.shapes import parse_untrusted
+from wayword.core.visible import in_dollars
 from wayword.metrics import scoring
 from wayword.metrics.progress import count
 from wayword.runs import reports
@@ -501,9 +502,9 @@ def _pace(progress: JsonObject, written: float) -> Iterator[str]:
     if tokens:
         yield f"{tokens / took:,.0f} tokens per second"
     if limit:
-        yield f"${spent:.2f} of ${float(limit):.2f}"
+        yield f"{in_dollars(spent)} of {in_dollars(float(limit))}"
     elif spent:
-        yield f"${spent:.2f}"
+        yield in_dollars(spent)
 
 
 def is_awaited(rows: Rows) -> bool:

@@ -43,6 +43,7 @@ from wayword.core.model import (
     Usage,
     Wrapper,
 )
+from wayword.core.visible import in_dollars
 from wayword.models.middleware.ledger import Ledger, LedgerRow, Totals
 from wayword.models.middleware.need import SPREAD, Estimate, Meter
 from wayword.models.middleware.prices import Price
@@ -457,10 +458,7 @@ class Account:
         is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
-        amount = self.max_dollars or 0.0
-        if 0.0 < amount < 0.01:
-            return f"the budget of ${amount:.2g}"  # not $0.00
-        return f"the budget of ${amount:.2f}"
+        return f"the budget of {in_dollars(self.max_dollars or 0.0)}"
 
     def spent(self) -> str:
         """Return the message that a limit is reached."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -255,6 +256,14 @@ def test_a_page_that_takes_long_is_answered_with_a_line_until_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_run(tmp_path / "runs" / "slow", ("one",))
+    looked_at = threading.Event()
+    make_page = Content.run
+
+    def slow(content: Content, name: str) -> str:
+        looked_at.wait(30)
+        return make_page(content, name)
+
+    monkeypatch.setattr(Content, "run", slow)
     monkeypatch.setattr("wayword.viewer.app._PATIENCE", 0.0)
     navigation = {"Sec-Fetch-Mode": "navigate"}
     with serving(tmp_path / "runs") as server:
@@ -262,6 +271,7 @@ def test_a_page_that_takes_long_is_answered_with_a_line_until_it_is_made(
         assert status == 200
         assert "is being made" in first
         assert headers["refresh"] == "3", "for a browser without scripts"
+        looked_at.set()
         end = time.monotonic() + 30
         text = first
         while "is being made" in text:

@@ -260,9 +260,10 @@ def test_a_run_deleted_from_the_store_begins_again(
     assert run(_plan(URL, limit=2)).resumed == 0
 
 
-def test_a_run_that_was_never_uploaded_is_kept_and_sent(
-    tmp_path: Path, store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def copy(store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working copy of a run that was never uploaded, as the store refused to be written."""
+
     def denied(*requests: object, **more: object) -> None:
         raise PermissionError("access denied")
 
@@ -270,31 +271,26 @@ def test_a_run_that_was_never_uploaded_is_kept_and_sent(
         patch.setattr(type(store), "pipe_file", denied)
         with pytest.raises(RecordingError, match="the same command uploads it"):
             run(_plan(URL))
+    return remote.Store(URL).copy
+
+
+def test_a_run_that_was_never_uploaded_is_kept_and_sent(
+    copy: Path, tmp_path: Path
+) -> None:
     assert run(_plan(URL)).resumed == 8
     _another_machine(tmp_path)
+    assert not copy.exists()
     assert len(_scores(URL)) == 8
 
 
-@pytest.mark.parametrize("limit", [None, 3])
+@pytest.mark.parametrize("more", [{"seed": 1}, {"limit": 3}])
 def test_a_run_that_was_never_uploaded_is_not_replaced_by_another(
-    tmp_path: Path,
-    store: fsspec.AbstractFileSystem,
-    monkeypatch: pytest.MonkeyPatch,
-    limit: int | None,
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int]
 ) -> None:
     """Neither by one with other settings, nor by other episodes of the same one."""
-
-    def denied(*requests: object, **more: object) -> None:
-        raise PermissionError("access denied")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "pipe_file", denied)
-        with pytest.raises(RecordingError, match="the same command uploads it"):
-            run(_plan(URL))
-    copy = remote.Store(URL).copy
     with monkeypatch.context() as patch:
         patch.setenv("WAYWORD_CACHE", str(tmp_path / "elsewhere"))
-        run(_plan(URL, seed=1 if limit is None else 0, limit=limit))
+        run(_plan(URL, **more))
     with pytest.raises(RecordingError, match=rf"`wayword merge {copy} --out NEW`"):
         run(_plan(URL))
     merge([copy], tmp_path / "saved")

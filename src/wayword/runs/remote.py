@@ -148,10 +148,10 @@ class Store:
                 self._check_stored()
                 self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
+            (self.copy / STORED).touch()
             # Segments that the copy lacks, then the small files.
             for name in GROWING:
                 self._fetch(name)
-            (self.copy / STORED).touch()
             for name in SMALL:
                 with suppress(FileNotFoundError):
                     content: bytes = self._files.cat_file(f"{self._root}/{name}")
@@ -215,8 +215,6 @@ class Store:
                     start=foot - start,
                     end=size,
                 ):
-                    if length > start:
-                        self._check_stored()
                     file.seek(start)
                     file.write(self._files.cat_file(key))
                     file.truncate()

@@ -36,18 +36,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.episode import Json
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback
+from wayword.runs import json_lines
 
 # Any value as JSON.
 
@@ -210,6 +212,14 @@ def from_json(record: dict[str, Json]) -> Trajectory:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         problem = f"{type(error).__name__}: {error}"
         raise RecordingError(f"is not a trajectory ({problem})") from error
+
+
+def trajectory_in(path: Path, number: int, record: JsonObject) -> Trajectory:
+    """Return the trajectory of a record. Raises ``RecordingError``, which names the record."""
+    try:
+        return from_json(record["trajectory"])
+    except RecordingError as error:
+        raise json_lines.corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
 _KEPT = ("steps", "state", "sightings", "summary")

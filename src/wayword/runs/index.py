@@ -520,7 +520,7 @@ class Index:
             path = self._files[EPISODES]
             for entry in entries:
                 record = json_lines.read_member(path, entry.number, entry.at)
-                trajectory = json_lines.trajectory_in(path, entry.number, record)
+                trajectory = codec.trajectory_in(path, entry.number, record)
                 # Without instructions, the text is read again later.
                 text = ""
                 if instruction:

@@ -26,12 +26,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wayword.core.episode import Json, JsonObject
+from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, reason_of, remedy_of
 from wayword.core.files import open_regular
 from wayword.core.shapes import parse_untrusted
-from wayword.core.trajectory import Trajectory
-from wayword.runs.codec import from_json
 
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x0c\0Ww\x08\0"
 """Start of a gzip member: deflate, no time, no name, an extra field with one 8-byte subfield."""
@@ -423,14 +421,6 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def trajectory_in(path: Path, number: int, record: JsonObject) -> Trajectory:
-    """Return the trajectory of a record. Raises ``RecordingError``, which names the record."""
-    try:
-        return from_json(record["trajectory"])
-    except RecordingError as error:
-        raise corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
 def corrupt(path: Path, number: int, problem: str) -> RecordingError:

@@ -212,7 +212,7 @@ class RecordedRun:
     def _record(self, number: int, raw: dict[str, Json]) -> EpisodeRecord:
         """Return the record of a line. Raises ``RecordingError`` for a damaged one."""
         record = checked(self._episodes, number, raw)
-        trajectory = json_lines.trajectory_in(self._episodes, number, record)
+        trajectory = codec.trajectory_in(self._episodes, number, record)
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
     def _failure(self, number: int, raw: JsonObject) -> FailedEpisode:
@@ -220,7 +220,7 @@ class RecordedRun:
         # A failure before the world was ready has no trajectory.
         trajectory = None
         if raw.get("trajectory") is not None:
-            trajectory = json_lines.trajectory_in(self._failures, number, raw)
+            trajectory = codec.trajectory_in(self._failures, number, raw)
         return FailedEpisode(
             str(raw.get("episode")),
             str(raw.get("reason", "")),

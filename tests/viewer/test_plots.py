@@ -115,7 +115,7 @@ def test_a_map_marks_the_mistake_of_a_failed_walk(runs: Path) -> None:
 def test_a_figure_rings_what_the_page_rings(
     on: str, steps: int, tmp_path: Path
 ) -> None:
-    """Where the walk left its path, whoever acted; nothing if the limit of steps is to blame."""
+    """Where the walk left its path, of any actor; nothing if the limit of steps is to blame."""
     result = wayword.run("random", on, limit=8, max_steps=steps, out=tmp_path / "run")
     folder = RunFolder.read(tmp_path / "run")
     episodes = [name for name, _ in folder.scores()]

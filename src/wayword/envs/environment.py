@@ -192,7 +192,7 @@ class Environment:
                 f"{options.name}: no episode to play (episodes={requested!r})"
             )
         if options.actor:
-            # A world has its actors once an episode has begun.
+            # A world has its actors after its first reset.
             first = TaskGame(self.dataset, self.tasks[0], self.max_steps)
             check_actor(options.actor, first.world.actors)
         self._rng: random.Random | None = None

@@ -74,7 +74,7 @@ def application(
 
     ``host`` is the name under which browsers reach the server, ``token`` what they must
     have off loopback. ``games`` are the running games, which :class:`Server` ends; by
-    default a new set that nobody ends.
+    default a new set that no one ends.
     """
     site = _Site(content, games or Games(content.library.add))
     # ``part(METHOD, KEY…)``: a method of ``Content``, and its parameters in the address

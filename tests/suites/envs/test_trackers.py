@@ -16,7 +16,7 @@ from wayword.runs.tracking import tracked
 def tracked_run(
     kind: str, folder: Path, limit: int = 2, project: str = "walks"
 ) -> None:
-    """Episodes that a tracker is told of, and no complaint."""
+    """Episodes that are sent to a tracker, and no complaint."""
     complaints: list[str] = []
     plan = Plan("oracle", "houses", limit=limit, out=folder / "first", concurrency=1)
     with tracked(f"{kind}:{project}", plan, None, complaints.append) as progress:

@@ -1,4 +1,4 @@
-"""Models that think unless they are told not to."""
+"""Models that think by default."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TEXTS = {
     '{"resets_in_seconds": 3600}': 3600.0,
     '{"reset_time": "2026-01-01T01:00:00Z"}': 3600.0,
     '{"retryAfterSeconds": 12}': 12.0,
-    # No wait: a number of other things
+    # No wait: a number of something else
     "wait for 5 models to load": None,
     "try again in 3 more steps": None,
 }

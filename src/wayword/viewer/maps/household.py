@@ -211,7 +211,7 @@ def _shapes(
             kind = f"furniture {goals[item.id]}"
         label = title.partition(" (")[0]
         if item.id in goals and len(goals) > _MOST_GOALS:
-            label = ""  # frames are enough: so many names would cover each other
+            label = ""  # frames are enough: the names would cover each other
         furniture.append(Shape("rect", extent.corners, kind, title, label))
 
     def area(box: Shape) -> float:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
@@ -270,11 +271,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     if (np.diff(at) < 0).all():  # the newest first
         at = at[::-1]
         numbers = numbers[::-1]
-    # A training that resumed from an earlier step writes those after it again.
-    session = np.cumsum(np.diff(at, prepend=at[0]) < 0)
-    starts = at[np.unique(session, return_index=True)[1]]
-    ends = np.append(np.minimum.accumulate(starts[::-1])[::-1], np.inf)
-    kept = at < ends[session + 1]
+    kept = _is_current(at)
     # Episodes that end at the same step are one point, their mean.
     unique, which = np.unique(at[kept], return_inverse=True)
     means = np.bincount(which, numbers[kept]) / np.bincount(which)
@@ -292,11 +289,29 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     )
 
 
+def _is_current(steps: Floats) -> NDArray[np.bool_]:
+    """Return a mask (rows,) of rows that no later session wrote again.
+
+    A training that resumed from an earlier step writes those after it again.
+    """
+    # A session begins where steps fall.
+    session = np.cumsum(np.diff(steps, prepend=steps[0]) < 0)
+    starts = steps[np.unique(session, return_index=True)[1]]
+    # The earliest start of each session and of all after it; nothing is after the last one.
+    earliest = np.append(np.minimum.accumulate(starts[::-1])[::-1], np.inf)
+    return np.asarray(steps < earliest[session + 1])
+
+
 def _counts(steps: Floats) -> bool:
     """True for a column that rises or falls; the steps of each episode do neither."""
-    changes = np.sign(np.diff(steps))
-    falls, rises = sorted([(changes < 0).sum(), (changes > 0).sum()])
-    return len(steps) == 1 or 0 < rises >= 3 * falls
+    if len(steps) == 1:
+        return True
+    changes = np.diff(steps)
+    rises = (changes > 0).sum()
+    falls = (changes < 0).sum()
+    # The other direction is that of resumes, or of episodes that are out of order.
+    usual = max(rises, falls)
+    return bool(usual > 0 and usual >= 3 * min(rises, falls))
 
 
 def _plain(column: str) -> str:

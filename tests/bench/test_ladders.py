@@ -22,6 +22,7 @@ from wayword.core.rollout import Outcome
 from wayword.runs.forecast import forecast
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 
 VERSION = bench.open_bench()
@@ -243,6 +244,42 @@ def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(
     assert all(row["loss"][1] < 0.0 < row["loss"][2] for row in card["robust"])
     assert all(row["p"] == row["p_raw"] == 1.0 for row in card["robust"])
     assert output.count(" on 8 episodes") == len(kinds)
+
+
+def test_a_forecast_has_the_perturbed_runs() -> None:
+    player = ("--agent", "act", "--model", "scripted:first", "--dry-run", "--quick")
+    options = (*player, "--tracks", "street")
+    rows = wayword(*options).splitlines()
+    further = wayword(*options, "--robust").splitlines()
+    names = [row.partition(":")[0] for row in further if row not in rows]
+    expected = [f"street, {kind}" for kind in VERSION.robust if kind != "doors"]
+    assert names[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_perturbed_runs_are_played_where_the_ladder_got_to_its_middle(
+    levels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the middle level there is nothing to compare them with."""
+    played = []
+
+    async def run_async(plan: Plan, on_progress: Any) -> RunResult:
+        assert plan.out is not None
+        RunFolder.open(plan.out, {"identity": {}}).close()
+        played.append(plan.out.relative_to(tmp_path).parts[0])
+        return RunResult(plan.out, Outcome(), 0)
+
+    monkeypatch.setattr("wayword.runs.running.run_async", run_async)
+    monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.0, 1))
+    monkeypatch.setattr(bench, "is_hopeless", lambda solved, *_: len(solved) == levels)
+    without_cards(monkeypatch, tmp_path)
+    player = ("--agent", "gold", "--tracks", "follow", "--robust")
+    wayword(*player, "--out", str(tmp_path))
+    assert FOLLOW.lengths.index(FOLLOW.middle) == 2
+    expected = ["follow"] * levels
+    if levels > 2:
+        expected += ["robust"] * len(VERSION.robust)
+    assert played == expected
 
 
 def test_a_loss_is_paired_by_episode(

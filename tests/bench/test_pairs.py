@@ -43,6 +43,17 @@ def test_only_episodes_of_both_runs_are_compared(
         assert -1.0 <= low < mean == high == 1.0, "no loss is above all"
 
 
+def test_a_perturbation_names_only_the_tracks_that_its_loss_is_of(
+    tmp_path: Path,
+) -> None:
+    first, second = (track.quick() for track in BENCH.tracks[:2])
+    for track, episode in ((first, "a_1"), (second, "b_1")):
+        played(tmp_path / track.name / f"{track.middle:03d}", {"a_1": True})
+        played(tmp_path / ladders.ROBUST / KIND / track.name, {episode: True})
+    (row,) = scorecard.robustness(tmp_path, BENCH, quick=True)
+    assert (row["episodes"], row["tracks"]) == (1, [first.name])
+
+
 @pytest.mark.parametrize("won", [True, False])
 def test_no_difference_of_sight_is_above_all_or_below_none(won: bool) -> None:
     """Five places, all of which only one of both conditions solves."""
@@ -63,6 +74,13 @@ def test_an_episode_that_failed_is_lost_unless_it_was_finished_later(
         name: (won, bool(scores)) for name, won, scores in results(tmp_path, TRACK)
     }
     assert found == {"b": (True, True), "a": (False, False), "c": (False, False)}
+
+
+def test_failed_episodes_are_in_the_order_of_their_record(tmp_path: Path) -> None:
+    """A card names the first lost episode, in every process the same."""
+    names = tuple(f"episode_{number}" for number in (5, 3, 9, 1, 7, 2, 8, 4, 6, 0))
+    played(tmp_path, {}, failed=names)
+    assert tuple(name for name, _, _ in results(tmp_path, TRACK)) == names
 
 
 @pytest.mark.parametrize("off", [-0.01, 0.0, 0.01])

@@ -224,6 +224,10 @@ class Contender:
             **options,
         )
 
+    def is_middle_played(self, track: Track) -> bool:
+        """True if the ladder got to its middle level, with which perturbed runs are compared."""
+        return is_run(self.folder / track.name / f"{track.middle:03d}")
+
     def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
         """Yield each perturbation and the plan of the track's middle level under it."""
         # The middle level is neither too easy nor too hard to show a loss.

@@ -36,9 +36,10 @@ def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, flo
     finished = dict(run.scores())
     for name, scores in finished.items():
         yield name, scores.get(judge.success, 0.0) >= judge.at_least, scores
-    # An episode that finished later is no failure.
-    for name in {failure.episode_id for failure in run.failures()} - set(finished):
-        yield name, False, {}
+    # An episode that finished later is no failure. In recorded order: cards name the first one.
+    for name in dict.fromkeys(failure.episode_id for failure in run.failures()):
+        if name not in finished:
+            yield name, False, {}
 
 
 def place(episode: str) -> str:

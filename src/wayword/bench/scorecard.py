@@ -70,7 +70,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
         places: list[str] = []
         before: list[bool] = []
         after: list[bool] = []
-        tracks = []
+        tracks: list[str] = []
         played = []
         for track in bench.tracks:
             if quick:
@@ -84,11 +84,13 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             clean_wins = {name: won for name, won, _ in results(clean, track)}
             for name, won, scores in results(path, track):
                 played.append(scores)
-                if name in clean_wins:
-                    places.append(f"{track.name}/{place(name)}")
-                    before.append(clean_wins[name])
-                    after.append(won)
-            tracks.append(track.name)
+                if name not in clean_wins:
+                    continue
+                places.append(f"{track.name}/{place(name)}")
+                before.append(clean_wins[name])
+                after.append(won)
+                if track.name not in tracks:
+                    tracks.append(track.name)
         if places:
             gaps = np.array(before, dtype=float) - np.array(after, dtype=float)
             losses += estimates(gaps[:, None], [DIFFERENCE], places)
@@ -153,12 +155,12 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
     robust = robustness(folder, bench, header["quick"])
     sight = sight_rows(folder, bench.tracks)
     # Perturbed runs cost money too.
-    total = [*robust, *sight]
+    billed = [*robust, *sight]
     for each in tracks.values():
-        total += each["levels"]
+        billed += each["levels"]
     sums: dict[str, Any] = {}
     for key in ("tokens", "dollars"):
-        sums[key] = sum(row.get(key) or 0 for row in total)
+        sums[key] = sum(row.get(key) or 0 for row in billed)
     # A mean over some tracks would not compare with one over others.
     overall = None
     if len(tracks) == len(bench.tracks):

@@ -89,7 +89,7 @@ class _Check:
             raise Unverified("its numbers are not those of its runs")
         for track in entry.chosen():
             self._ladder(track, list(entry.plans(track, data=self.data)))
-            if self.card["robust"]:
+            if self.card["robust"] and entry.is_middle_played(track):
                 for kind, plan in entry.robust_plans(track, data=self.data):
                     self._check(f"{ladders.ROBUST}/{kind}/{track.name}", plan)
             if "sight" in self.card:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from wayword.runs.active import OnProgress
     from wayword.runs.plan import Plan
 
-    Plans = Sequence[tuple[int, Plan]]
+    Plans = Sequence[tuple[int, Plan]]  # length of a level, and its run
+    NamedPlans = Sequence[tuple[str, Plan]]  # perturbation or condition, and its run
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -127,10 +128,11 @@ def play(
     chosen_settings = parse([*(settings or []), *tier_settings(tier, batch)])
     if eyes and "eyes" in chosen_settings:
         raise UsageError("--eyes plays in words and in pictures; remove --set eyes")
-    for group in {"dataset", "perturb"} & set(chosen_settings):
-        raise UsageError(
-            f"--set {group}: a version's episodes are fixed; play others with wayword run"
-        )
+    for group in ("dataset", "perturb"):
+        if group in chosen_settings:
+            raise UsageError(
+                f"--set {group}: a version's episodes are fixed; play others with wayword run"
+            )
     if browser and (agent != ladders.PERSON or robust or real or eyes):
         raise UsageError(
             "--browser is for a person who plays the ladders: use it with --agent human, and "
@@ -165,9 +167,17 @@ def play(
     }
     climbs = [(track, list(entry.plans(track, **options))) for track in chosen]
     samples, heads = _samples(entry, options) if real else ({}, None)
+    perturbed: dict[str, NamedPlans] = {}
+    if robust:
+        for track in chosen:
+            perturbed[track.name] = list(entry.robust_plans(track, **options))
     seen = _sight(entry, chosen, options) if eyes else {}
     if dry_run:
-        _print_forecast(climbs, samples, seen, at_once, concurrency)
+        further = {
+            name: [*perturbed.get(name, ()), *seen.get(name, ())]
+            for name in entry.tracks
+        }
+        _print_forecast(climbs, samples, further, at_once, concurrency)
         return
     if person and not browser:
         show.notice("the places are played here; --browser serves them as pages")
@@ -180,7 +190,7 @@ def play(
             player = _PlayerOptions(
                 entry, row, len(climbs), at_once, max_dollars, person
             )
-            asyncio.run(player.play(climbs, samples, options if robust else None, seen))
+            asyncio.run(player.play(climbs, samples, perturbed, seen))
         complete = player.complete
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
     card = scorecard.make_card(entry.folder, header)
@@ -292,13 +302,14 @@ def _sight(
 def _print_forecast(
     climbs: Sequence[tuple[Track, Plans]],
     samples: Mapping[str, Plan],
-    seen: Mapping[str, Sequence[tuple[str, Plan]]],
+    further: Mapping[str, NamedPlans],
     at_once: int,
     concurrency: int,
 ) -> None:
     """Print the forecast of every part of a play, and about how long it takes.
 
-    The time assumes a second for each call and the most episodes at once.
+    ``further`` are runs of a track next to its ladder: perturbations and sight. The time assumes a
+    second for each call and the most episodes at once.
     """
     from wayword.runs.forecast import forecast, row_lines
 
@@ -307,8 +318,8 @@ def _print_forecast(
         for length, plan in plans:
             rows.append((f"{track.name}, length {length}", forecast(plan)))
     rows += [(plan.on, forecast(plan)) for plan in samples.values()]
-    for name, conditions in seen.items():
-        rows += [(f"{name}, {label}", forecast(plan)) for label, plan in conditions]
+    for name, named in further.items():
+        rows += [(f"{name}, {label}", forecast(plan)) for label, plan in named]
     share = concurrency // at_once  # of a run
     rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
     show.echo("\n".join(row_lines(rows)))
@@ -350,12 +361,12 @@ class _PlayerOptions:
         self,
         climbs: Sequence[tuple[Track, Plans]],
         samples: Mapping[str, Plan],
-        robust_options: dict[str, Any] | None,
-        seen: Mapping[str, Sequence[tuple[str, Plan]]],
+        perturbed: Mapping[str, NamedPlans],
+        seen: Mapping[str, NamedPlans],
     ) -> None:
-        """Play ladders, each with its sample of published data and what is to be ``seen``.
+        """Play ladders, each with its perturbed runs, conditions of sight and published sample.
 
-        With ``robust_options``, also the perturbed runs of their middle levels.
+        A ladder that ends before its middle level has nothing to compare perturbed runs with.
         """
 
         import asyncio
@@ -369,8 +380,8 @@ class _PlayerOptions:
                     await self._climb(track, plans)
                 if self._left:
                     return
-                if robust_options is not None:
-                    for kind, plan in self._entry.robust_plans(track, **robust_options):
+                if self._entry.is_middle_played(track):
+                    for kind, plan in perturbed.get(track.name, ()):
                         await self._run(track, f"{track.name}, {kind}", plan)
                 for condition, plan in seen.get(track.name, ()):
                     await self._run(track, f"{track.name}, {condition}", plan)

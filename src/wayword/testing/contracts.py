@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import math
 import random
@@ -138,6 +139,7 @@ def _play(
         seed=1,
         max_steps=6,
         shared=shared,
+        trials=trials,
     )
     return blocking(rollout(dataset.tasks[0], setup))
 
@@ -251,12 +253,13 @@ async def check_model(model: Model) -> None:
         "options keep their order"
     )
     assert len(ranked.logprobs) == 3, "every option has its log-probability"
+    # A certain option may round to a little above 0.
     assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), (
         "log-probabilities are at most 0"
     )
     assert ranked.best in ranked.options, "the best option is one of them"
-    both = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
-    assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
+    calls = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
+    assert len(await asyncio.gather(*calls)) == 4, "calls may overlap"
 
 
 # Contract of a world.
@@ -279,7 +282,8 @@ def check_world(
         # Actions that no world knows: an unknown place, verb, or number of arguments.
         world = _started(dataset, task.episode)
         actor = world.actors[0]
-        before = dict(world.state())
+        # A world may return its own lists, which a refused action could change in place.
+        before = copy.deepcopy(dict(world.state()))
         for action in (
             Action("goto", ("no such place",)),
             Action("fly"),

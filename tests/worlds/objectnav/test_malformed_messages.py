@@ -145,6 +145,13 @@ def test_the_reader_survives_any_message_and_warns_once(
     assert lines[0].startswith("robot: a message on /tf is ignored: ")
 
 
+def test_an_image_with_rows_shorter_than_its_pixels_is_refused() -> None:
+    """16-bit pixels under the name of 32-bit ones would be half as many, with wrong distances."""
+    message = {**IMAGE, "encoding": "32FC1"}
+    with pytest.raises(DataError, match="2 pixels of 4 bytes"):
+        robot_messages.image_depth(message, "/depth", 60.0, 5.0)
+
+
 def test_an_answer_that_no_one_waits_for_is_not_kept() -> None:
     link = Link("ws://127.0.0.1:9")
     for number in range(1_000):

@@ -272,9 +272,12 @@ def image_depth(
         width = int(message["width"])
         step = int(message.get("step") or width * pixel_bytes)
         data = np.frombuffer(image_bytes(message["data"]), np.uint8)
-    if height < 1 or width < 1 or len(data) != height * step:
+    # A row that is shorter than its pixels is one of another encoding.
+    is_short = step < width * pixel_bytes
+    if height < 1 or width < 1 or is_short or len(data) != height * step:
         problem = (
-            f"holds {len(data)} bytes for {height} rows of {step} bytes, {width} pixels"
+            f"holds {len(data)} bytes for {height} rows of {step} bytes, {width} pixels "
+            f"of {pixel_bytes} bytes"
         )
         raise DataError(topic, "field 'data'", problem)
     with naming_field(topic, "data"):

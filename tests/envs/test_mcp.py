@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,13 @@ from mcp.client.client import Client
 from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
 from wayword.envs import make
-from wayword.envs.mcp import AssistantSession, http_server, server
+from wayword.envs.mcp import (
+    AssistantSession,
+    http_server,
+    one_argument,
+    server,
+    tool_text,
+)
 from wayword.runs import RunFolder
 
 
@@ -63,6 +70,26 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
     ]
     assert [failed.reason for failed in run.failures()] == ["the assistant left"]
     assert run.config["identity"]["agent"] == "assistant"
+
+
+def test_a_level_that_ends_by_itself_was_not_stopped(tmp_path: Path) -> None:
+    env = make("grounding", episodes=1)
+    session = AssistantSession(env, tmp_path / "run")
+    answer = session.begin()
+    while "Call `begin`" not in answer:
+        answer = session.act(str(env.game.expert_action(env.actor)))
+    session.close()
+    assert "The episode is over: the task is done" in answer
+    assert "You stopped" not in answer
+
+
+@pytest.mark.parametrize("empty", [None, "mug_2"])
+def test_null_hides_no_id(empty: str | None) -> None:
+    given = {"action": "pick_up", "object": empty, "objectId": "mug_1"}
+    action = one_argument("act", given)["action"]
+    assert tool_text(action) == json.dumps(
+        {"action": "pick_up", "arguments": [empty or "mug_1"]}
+    )
 
 
 def test_another_environment_does_not_write_into_a_folder_with_episodes(

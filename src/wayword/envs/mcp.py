@@ -173,6 +173,9 @@ def _plain_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     longer: dict[str, Any] = {}
     for key, value in given.items():
+        # Null is a field that the client left open: it must not hide an ID next to it.
+        if value is None:
+            continue
         snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip()).lower()
         bare = re.sub(r"(?<=\w)_(?:id|name)$", "", snake)
         (plain if bare == snake else longer)[bare] = value
@@ -291,9 +294,9 @@ class AssistantSession:
         trajectory = env.trajectory()
         (scores,) = score(env.dataset, [(task, trajectory)])
         self._folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
-        if terminated:
-            ending = "You stopped"
-        else:
+        # A world may also end an episode itself, as BabyAI's levels do.
+        ending = "The episode is over"
+        if truncated:
             ending = "The episode was cut off at its step limit"
         verdict = "the task is done" if info["success"] else "the task is not done"
         return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."

@@ -88,22 +88,26 @@ class MapSketch:
         marks |= {name: str(number) for name, number in exits.items() if name in marks}
         # The player's own place, whatever else it is.
         marks[self.visited[-1]] = "@"
-        for name, (x, y) in self._places.items():
+        # The most important marks come first and keep their columns; numbers are second.
+        ranks = {"@": 0, "o": 2, ".": 3}
+        for name in sorted(marks, key=lambda name: ranks.get(marks[name], 1)):
+            x, y = self._places[name]
+            mark = marks[name]
             column = round((x - min(xs)) * scale)
             row = round((max(ys) - y) * scale / _ASPECT)
-            # Keep the most important mark
-            for position, letter in enumerate(marks[name], column):
-                current = grid.get((row, position), ".")
-                if (
-                    current == "."
-                    or (current == "o" and letter not in ".o")
-                    or letter == "@"
+            # Two numbers side by side would read as a third: the later one moves to the right.
+            if mark.isdecimal():
+                while any(
+                    (row, near) in grid
+                    for near in range(column - 1, column + len(mark) + 1)
                 ):
-                    grid[row, position] = letter
+                    column += 1
+            for position, letter in enumerate(mark, column):
+                grid.setdefault((row, position), letter)
         lines = []
+        width = max(column for _, column in grid) + 1
         for row in range(max(row for row, _ in grid) + 1):
-            # Four more columns than places, for the numbers at the right edge.
-            cells = [grid.get((row, column), " ") for column in range(MAP_COLUMNS + 4)]
+            cells = [grid.get((row, column), " ") for column in range(width)]
             lines.append("".join(cells).rstrip())
         facing = compass(self._heading)
         legend = "o visited; numbers: choices of goto; . seen"

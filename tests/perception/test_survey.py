@@ -293,6 +293,18 @@ def test_eyes_have_names() -> None:
         open_eye("detector", "ssd:/nowhere")
 
 
+def test_a_network_in_the_home_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("net/a.pb", "net/a.pbtxt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("no network")
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        open_eye("detector", "ssd:~/net")
+
+
 # ``colors`` reads a code, and has no weights.
 EYES_LISTED = [
     (kind, name) for kind, names in EYES.items() for name in names if name != "colors"

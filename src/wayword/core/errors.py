@@ -121,7 +121,7 @@ def limit_problem(error: Exception) -> str | None:
             "no more threads can be started; raise the limit of processes (ulimit -u)"
         )
     if "failed to map segment" in text or "annot allocate memory" in text:
-        return "not enough memory for a library; raise the limit (ulimit -v)"
+        return "not enough memory; raise the limit (ulimit -v)"
     return None
 
 

@@ -333,9 +333,13 @@ class Ssd(Perceiver):
     def __init__(self, folder: str) -> None:
         with needing("ssd needs OpenCV", "pip install opencv-python-headless"):
             self._cv: Any = import_module("cv2")
-        # An empty name would search the current folder.
-        weights = sorted(Path(folder).glob("*.pb")) if folder else []
-        graphs = sorted(Path(folder).glob("*.pbtxt")) if folder else []
+        # An empty name would search the current folder. ``ssd:~/net`` is expanded by no shell.
+        weights = []
+        graphs = []
+        if folder:
+            path = Path(folder).expanduser()
+            weights = sorted(path.glob("*.pb"))
+            graphs = sorted(path.glob("*.pbtxt"))
         if not weights or not graphs:
             raise UsageError(
                 f"ssd:{folder}: must be a folder with a .pb and a .pbtxt file"
@@ -348,8 +352,8 @@ class Ssd(Perceiver):
         except self._cv.error as error:
             problem = single_line(error, 200)
             raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
-        # Size and stem identify the weights in records: the file has no name of its
-        # own.
+        # Records identify the weights by size and the graph's stem: every release names the
+        # weights themselves ``frozen_inference_graph.pb``.
         self.name = f"ssd:{graphs[0].stem}:{weights[0].stat().st_size}"
         names = files("wayword.perception.networks") / "coco.txt"
         self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]

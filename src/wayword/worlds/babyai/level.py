@@ -62,8 +62,8 @@ class Level:
         # The checker would test every observation.
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
-        # Unused and slow to generate; ``look`` reads the squares.
-        # Observations are pictures, which text does not need.
+        # The package's observations are pictures: slow to draw, and not used, since ``look``
+        # reads the squares.
         self.env.gen_obs = dict
 
     def start(self, seed: int) -> None:

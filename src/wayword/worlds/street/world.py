@@ -144,9 +144,11 @@ class StreetWorld(Walkable):
         # An outcome depends on nothing but state, action and the rule for dead ends, so
         # all episodes on a graph fill and read the same tables.
         try:
-            outcome = self._outcomes[action.name][self._state]
+            outcomes = self._outcomes[action.name]
         except KeyError:
-            outcome = self._add_outcome(action)
+            raise ValueError(f"{action} is not on the menu") from None
+        # A look-up that may fail is faster than an error that is caught.
+        outcome = outcomes.get(self._state) or self._add_outcome(action.name)
         self._state, feedback, self._changed, stops = outcome
         self._steps += 1
         # An action replaced by a stop ends the episode like the word itself.
@@ -154,12 +156,9 @@ class StreetWorld(Walkable):
             self._stopped = True
         return feedback
 
-    def _add_outcome(self, action: Action) -> Outcome:
+    def _add_outcome(self, word: str) -> Outcome:
         """Compute what an action does here, and add it to the tables of all episodes."""
-        word = action.name
         state = self._state
-        if word not in self._outcomes:
-            raise ValueError(f"{action} is not on the menu")
         executed, after = self.navigator.execute(state, word, self.dead_ends)
         panoramas = self.navigator.panoramas
         moved = panoramas[after] != panoramas[state]

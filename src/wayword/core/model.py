@@ -221,6 +221,10 @@ class Sampling:
             raise ValueError("Sampling takes tools without a constraint, and with n=1")
 
 
+PRICED_TIERS = ("flex", "batch", "priority")
+"""Service tiers with prices of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one call.
@@ -229,8 +233,8 @@ class Usage:
     and ``written`` the part that was written to it, of which ``written_hour`` stays for an hour;
     ``completion`` the generated tokens of all samples, ``reasoning`` the part of them before the
     answer. ``estimated`` marks counts estimated from the characters: the backend gave none.
-    ``tier`` is the service tier that is billed, if it has a price of its own: ``flex`` or
-    ``batch``.
+    ``tier`` is the service tier that is billed, if it is one of ``PRICED_TIERS``. Usages of two
+    tiers count as the dearer of them.
     """
 
     prompt: int = 0
@@ -245,7 +249,7 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         tier = self.tier or other.tier
         if self and other and self.tier != other.tier:
-            tier = ""
+            tier = "priority" if "priority" in (self.tier, other.tier) else ""
         return Usage(
             self.prompt + other.prompt,
             self.completion + other.completion,

@@ -26,12 +26,13 @@ SHIPPED = Path(__file__).parent.parent / "prices.yaml"
 _MULTIPLES = {"cached": 1.0, "write": 1.25, "write_hour": 2.0}
 
 # Share of all prices that a tier costs: OpenAI, Anthropic, Gemini and Mistral halve batches, and
-# OpenAI and Gemini bill flex at the same rates.
-_TIERS = {"flex": 0.5, "batch": 0.5}
+# OpenAI and Gemini bill flex at the same rates. OpenAI's priority costs 1.7 to 2.5 times as much.
+_TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
 
 # Of a million tokens: more is a typing error.
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 Share = Annotated[float, Ge(0), Le(1)]
+Multiple = Annotated[float, Ge(1), Le(100)]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Price:
     kept for an hour; without them, 1.25 and 2 times ``input``, which all providers with such a
     price charge. With ``write``, any prompt without counts is assumed to be written. ``flex`` is
     the share of all of these prices that the tier of this name costs, and ``batch`` that of
-    batches; without them, one half.
+    batches; without them, one half. ``priority`` is the multiple that this tier costs; without it,
+    2.
 
     Source: https://developers.openai.com/api/docs/guides/flex-processing,
     https://developers.openai.com/api/docs/guides/prompt-caching and
@@ -57,6 +59,7 @@ class Price:
     write_hour: Dollars | None = None
     flex: Share | None = None
     batch: Share | None = None
+    priority: Multiple | None = None
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; the prompt of an estimated one is priced at the dearer of

@@ -16,6 +16,7 @@ from typing import Any
 
 from wayword.core.errors import ModelError
 from wayword.core.model import (
+    PRICED_TIERS,
     Completion,
     TokenLogprob,
     ToolCall,
@@ -218,8 +219,8 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         reused = 0
     written = min(written, prompt - reused)
     # The tier by which a reply is billed; empty for the usual one.
-    tier = field(answer, "service_tier")
-    if tier not in ("flex", "batch"):
+    tier = str(field(answer, "service_tier")).lower()
+    if tier not in PRICED_TIERS:
         tier = ""
     return Usage(
         prompt,

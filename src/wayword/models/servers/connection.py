@@ -220,6 +220,9 @@ class Connection:
         prompt = rough_tokens(request.prompt, request.pictures) + len(request.form) // 2
         written = request.limit * request.samples
         tier = tier or self._tier
+        # It costs more than the usual one, so the reservation must cover it.
+        if request.body.get("service_tier") == "priority":
+            tier = "priority"
         cap = Usage(prompt, written, estimated=True, tier=tier)
         async with sending(cap, request.samples, earlier) as transfer:
             reply = await send(transfer)

@@ -217,9 +217,10 @@ def test_no_wait_is_longer_than_patience(
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Price)])
 def test_of_two_prices_each_part_is_the_higher_one(name: str) -> None:
-    low = Price(2.0, 8.0, 0.5, write=2.5, write_hour=4.0, flex=0.4, batch=0.4)
+    shares = {"flex": 0.4, "batch": 0.4, "priority": 1.5}
+    low = Price(2.0, 8.0, 0.5, write=2.5, write_hour=4.0, **shares)
     high = replace(low, **{name: getattr(low, name) * 2})
-    tier = "batch" if name == "batch" else "flex"
+    tier = name if name in shares else "flex"
     used = Usage(1000, 100, 300, written=200, written_hour=50, tier=tier)
     assert low.higher(high) == high.higher(low) == high
     assert high.of(used) > low.of(used)

@@ -33,8 +33,8 @@ def test_an_answer_of_the_tier_priority_costs_twice_as_much(tier: str) -> None:
 
 @pytest.mark.parametrize("tier", ["default", "standard", "auto", "scale", "", None, 1])
 def test_other_tiers_have_the_usual_price(tier: Any) -> None:
-    asked = {"service_tier": "priority"}
-    assert PRICE.of(billed(tier, extra=asked)) == pytest.approx(USUAL)
+    extra = {"service_tier": "priority"}
+    assert PRICE.of(billed(tier, extra=extra)) == pytest.approx(USUAL)
 
 
 def test_a_price_may_have_a_multiple_of_its_own() -> None:

@@ -17,17 +17,25 @@ _UNIT = (
 _DURATION = (
     rf"(?:about |approximately |at least )?((?:\d[\d.]*\s?{_UNIT}\s?(?:and )?)+)"
 )
+_CLOCK = r"(?:\d+\.)?\d+:\d\d:\d\d(?:\.\d+)?"  # with days before a point
+_DATE = (
+    r"\d{4}-[\d-]+[T ][\d:.]+(?: ?(?:Z|UTC|GMT|[-+]\d[\d:]+))?|\d{10,13}\b"
+    r"|[A-Z]\w\w, \d\d \w{3} \d{4} [\d:]{8} GMT"
+)
+_AGAIN = r"(?:(?:reset|available|replenishe)[sd]?(?: again)?|try again|retry)[ _-]?"
 _WAITS = {
-    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,12} (?:in|after)|wait(?: for)?"
+    r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,30} (?:in|after)|wait(?: for)?"
     rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
-    r"(?:reset|available)s?(?: again)?[ _](?:at|time)\W{0,4}"
-    r"(\d{4}-[\d-]+[T ][\d:.]+(?:Z|[-+][\d:]+)?|\d{10,13}\b)": "",
-    r"(?:(?:retry.?after|resets?.(?:in|after))(?:.?seconds)?|estimated_time)"
-    r"['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "",
+    rf"{_AGAIN}(?:at|time|after|on)\W{{0,4}}({_DATE})": "",
+    rf"{_AGAIN}(?:in|after)\W{{0,4}}({_CLOCK})": "",
+    r"(?:(?:retry.?(?:after|in)|resets?.(?:in|after))(?:.?seconds)?|estimated_time"
+    r"|(?:reset|wait).?seconds)"
+    r"['\"]?\s?[:=]\s?['\"]?(\d[\d.]*|P[\dDT.HMS]+)": "",
     r"retry.?after.?ms['\"]?\s?[:=]\s?['\"]?(\d[\d.]*)": "ms",
 }
 """Waits in the text of an error, and the unit of those that have it in their name: ``try again in
-1m2.5s``, ``"retryDelay": "5s"``, ``"resets_in_seconds": 60``, ``"retryAfterMs": 500``."""
+1m2.5s``, ``"retryDelay": "5s"``, ``"resets_in_seconds": 60``, ``"retryAfterMs": 500``, ``retry
+after 00:00:37``, ``retry after 2026-01-01T00:01:00Z``."""
 _LIMIT_IN_TEXT = re.compile(
     r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
 )
@@ -53,17 +61,21 @@ def retry_after(
 ) -> float | None:
     """Return the wait that a server requests, in seconds; None if there is none.
 
-    It is in ``retry-after-ms`` or ``retry-after``, else in the text of the error, or in the headers
-    of the limits that are reached: a number, a duration, or the moment at which it ends.
+    It is in ``retry-after-ms`` or ``retry-after``, also with a vendor's prefix, else in the text of
+    the error, or in the headers of the limits that are reached: a number, a duration, or the moment
+    at which it ends.
     """
     fields = {name.lower(): value for name, value in headers.items()}
     if now is None:
         # By the server's clock, from which this machine's may differ.
         now = _moment(fields.get("date", "")) or time.time()
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        seconds = _wait(fields.get(name, ""), now, unit)
-        if seconds is not None:
-            return seconds
+    for ending, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        for name in sorted(fields, key=len):  # the name without a prefix first
+            seconds = None
+            if name.endswith(ending):
+                seconds = _wait(fields[name], now, unit)
+            if seconds is not None:
+                return seconds
     waits = []
     for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)
@@ -74,7 +86,8 @@ def retry_after(
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
         left = fields.get(re.sub("reset(?:-after)?", "remaining", name), "")
-        if is_reset and re.fullmatch("0[0., ]*", left):
+        # Some count below 0 what was used above the limit; -1 stands for no limit.
+        if is_reset and re.fullmatch(r"0[0., ]*|-(?!1$)\d+", left):
             waits.append(value)
     for limit in _NEXT_LIMIT.split(fields.get("ratelimit", "")):
         if re.search(r"\b(?:r|remaining)=0\b", limit):
@@ -85,8 +98,16 @@ def retry_after(
 def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
     """Return the seconds of a wait; None for texts that state none.
 
-    ``7`` of a unit in seconds, ``1m2.5s``, or a moment as a date or as a time since 1970.
+    ``7`` of a unit in seconds, ``1m2.5s``, ``00:01:02.5``, or a moment as a date or as a time since
+    1970.
     """
+    # Some put it into quotes, or a remark after it.
+    text = text.strip(" \"'").partition(";")[0]
+    if re.fullmatch(_CLOCK, text):
+        clock, minutes, rest = text.split(":")
+        days, _, hours = clock.rpartition(".")
+        hours_in_all = 24 * int(days or 0) + int(hours)
+        return 3600.0 * hours_in_all + 60 * int(minutes) + float(rest)
     with suppress(ValueError):
         # Gateways repeat a header: "30, 30".
         seconds = max(map(float, text.split(","))) * unit
@@ -106,6 +127,8 @@ def _moment(text: str) -> float | None:
 
     Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
     """
+    if text[:4].isdigit():
+        text = re.sub(" ?(?:UTC|GMT)$", "+00:00", text)
     # It may be unreadable, or in the year 99999.
     for read_date in (parsedate_to_datetime, datetime.fromisoformat):
         with suppress(TypeError, ValueError, OverflowError):

@@ -26,10 +26,13 @@ from wayword.core.model import (
 from wayword.core.secrets import redacted
 from wayword.models.parts.calling import calls_in, read_calls
 from wayword.models.parts.decoding import cut, json_values, matched, split_thought
+from wayword.models.parts.written_calls import as_objects
 from wayword.models.servers.requests import ANSWER, Request
 
 # Per call: a larger count is a server's error, and would use up any budget
 _MAX_TOKENS = 10**9
+# Characters at the end of a thought in which a call is looked for
+_LONGEST_CALL = 4_000
 # Longer texts are estimated from this many characters, for speed
 _ESTIMATED_CHARACTERS = 10_000
 
@@ -135,6 +138,8 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         # the text itself.
         listed = [thoughts, *(message[name] for name in _REASONING if name in message)]
         reasoning = next(filter(None, map(_text, listed)), inline)
+        if not (text.strip() or calls or finish_of(choice) == "length"):
+            reasoning, text = _split_answer(reasoning, request)
     text = redacted(text)
     if request.worded:
         calls = calls_in(text, request.calls)
@@ -144,6 +149,28 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         text = matched(text, request.options) or text
     text, finish = cut(text, finish_of(choice), request.stops)
     return Sample(text, redacted(reasoning), finish, calls, verbatim)
+
+
+def _split_answer(thought: str, request: Request) -> tuple[str, str]:
+    """Return a thought that nothing follows, without the answer in it, and this answer.
+
+    A server that looks for the end of a thought takes the whole text for one if there is no such
+    end. A text that is an object or an option alone is no thought, and a call at its end is meant.
+    """
+    whole = thought.strip()
+    if whole in request.options:
+        return "", whole
+    tail = as_objects(whole[-_LONGEST_CALL:]).strip()
+    start = len(tail)
+    for _, begin, end in reversed([*json_values(tail, "{", bool)]):
+        if tail[end:start].strip():
+            break
+        start = begin
+    if start == 0 and len(whole) <= _LONGEST_CALL:
+        return "", whole
+    if not calls_in(tail[start:], request.calls):
+        return thought, ""
+    return whole[:-_LONGEST_CALL] + tail[:start], tail[start:]
 
 
 def _text(value: object) -> str:
@@ -319,16 +346,18 @@ def as_list(value: object) -> list[Any]:
 def _counts(places: Sequence[Mapping[str, Any]], *names: str) -> list[int]:
     """Return the counts of tokens under these names, without impossible ones.
 
-    In the order of the places, then of the names.
+    In the order of the places, then of the names. Gateways that count characters send
+    fractions, and some write numbers as texts.
     """
     counts = []
     for place, name in product(places, names):
         value: Any = place.get(name)
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = float(value)
         # Not a bool, which is an ``int``
-        if type(value) not in (int, float) or not 0 <= value < _MAX_TOKENS:
-            continue
-        if value == int(value):
-            counts.append(int(value))
+        if type(value) in (int, float) and 0 <= value < _MAX_TOKENS:
+            counts.append(math.ceil(value))
     return counts
 
 

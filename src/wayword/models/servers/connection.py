@@ -62,6 +62,9 @@ GAVE_UP_CODES = frozenset({408, 504, 522, 524})
 # Unavailable to all clients; 498 is Groq's for a tier without capacity
 _AWAY_CODES = frozenset({429, 498, 502, 503, 504, 529})
 _MISSING_CODES = frozenset({404, 410})
+_FOLLOWED_CODES = frozenset({303, 307, 308})
+# Modal redirects every 150 s while a request runs
+_MOST_REDIRECTS = 20
 _END_RUN = frozenset({"no credit", "wrong key", "wrong address", "field unknown"})
 """Refusals that every other call would get, if nothing can be learnt from them."""
 
@@ -186,17 +189,22 @@ class Connection:
         """Return a response, up to ``most`` bytes of its body, and True if these are all. Raises
         ``ModelError``, with ``lost`` if the request may have arrived."""
         limit = self._settings.seconds
+        url = self._url(route)
         try:
             async with asyncio.timeout(limit):
-                # A redirect could send prompt and key to another address.
-                async with self._open_session().request(
-                    method,
-                    self._url(route),
-                    data=data,
-                    headers=headers,
-                    allow_redirects=False,
-                ) as response:
-                    read_bytes, is_complete = await _read_body(response, most)
+                for _ in range(_MOST_REDIRECTS):
+                    # A redirect could send prompt and key to another address.
+                    async with self._open_session().request(
+                        method, url, data=data, headers=headers, allow_redirects=False
+                    ) as response:
+                        read_bytes, is_complete = await _read_body(response, most)
+                    url = _same_server(response)
+                    if not url:
+                        break
+                    # The answer of a long request lies at another path (Modal).
+                    if response.status == HTTPStatus.SEE_OTHER:
+                        method = "GET"
+                        data = None
         except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             failure = model_error(
                 error, self.address, self._proxy, limit, not self._has_answered
@@ -535,11 +543,22 @@ def model_error(
     )
 
 
-def _target(headers: Mapping[str, str]) -> str:
-    """Return the address of a redirect.
+def _same_server(response: ClientResponse) -> str:
+    """Return the address of a redirect that keeps the method or leads to the answer, on the same
+    server; empty for others, which would send prompt and key to another one."""
+    from yarl import URL
 
-    It is never followed: another server would get prompt and key.
-    """
+    if response.status not in _FOLLOWED_CODES:
+        return ""
+    with suppress(KeyError, ValueError):
+        target = response.url.join(URL(response.headers["location"]))
+        if target.origin() == response.url.origin():
+            return str(target)
+    return ""
+
+
+def _target(headers: Mapping[str, str]) -> str:
+    """Return the address of a redirect that is not followed."""
     with suppress(KeyError, ValueError):
         return redacted(without_secrets(headers["location"]))[:200]
     return "another address"

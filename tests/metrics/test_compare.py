@@ -357,3 +357,13 @@ def test_each_metric_has_the_clusters_of_its_own_pairs() -> None:
     for each in (rows, records):
         counts = {row["metric"]: (int(row["n"]), int(row["clusters"])) for row in each}
         assert counts == {"sr": (8, 4), "spl": (3, 2)}
+
+
+def test_too_few_units_are_counted_as_what_they_are() -> None:
+    first = {str(n): {"ne": 1.0 + n % 5} for n in range(80)}
+    second = {str(n): {"ne": 2.0 + n % 7} for n in range(80)}
+    paths = {str(n): n // 4 for n in range(80)}
+    found = compare(
+        "a", first, "b", second, family="indoor", clusters=paths, unit="path"
+    )
+    assert "fewer than 60 paths." in render(found, width=200)

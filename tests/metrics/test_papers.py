@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -103,3 +104,51 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
 def test_a_published_table_of_another_benchmark_is_one_line() -> None:
     with pytest.raises(UsageError, match=r"--published velma/table-2: it has .* none"):
         published_rows("velma/table-2", [row("a")])
+
+
+FORMS = ("rich", "markdown", "latex", "paper")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("split", "of", "warned"),
+    [
+        ("houses:test", 40, "mine (houses:test)"),
+        ("r2r:val_seen", 40, "mine (r2r:val_seen)"),
+        ("r2r:val_unseen", 2349, "mine (r2r:val_unseen, 40 of 2,349 episodes)"),
+        ("r2r:val_unseen", 40, ""),
+    ],
+)
+def test_the_split_of_published_rows_is_named_and_other_episodes_are(
+    form: str, split: str, of: int, warned: str
+) -> None:
+    ours = replace(row("mine"), dataset=split, of=of)
+    theirs = published_rows("navgpt/table-1", [ours])
+    if form == "paper":
+        text = paper_table([ours], "r2r", theirs)
+    else:
+        text = render([ours, *theirs], form, 200)
+    text = text.replace("\\", "")
+    assert "Published results are on r2r:val_unseen." in text
+    assert text.count("NavGPT (Zhou et al. 2024), Table 1") == 1
+    expected = [f"Not comparable with the published results: {warned}."]
+    found = re.findall(r"Not comparable [^.]*\.", text)
+    assert found == (expected if warned else [])
+
+
+def test_published_rows_of_several_splits_have_a_column() -> None:
+    ours = summarize(
+        "mine", [{"tc": 0.1, "spd": 9.0}], family="street", of=1,
+        dataset="touchdown:unseen_dev",
+    )  # fmt: skip
+    theirs = published_rows("velma/table-2", [ours])
+    text = paper_table([ours], "touchdown", theirs).replace("\\", "")
+    assert "VELMA-GPT-4, Map2seq dev & gpt-4 & map2seq:unseen_dev" in text
+    assert "ORAR, Touchdown test & -- & touchdown:unseen_test" in text
+    assert "Not comparable" not in text
+
+
+def test_a_published_row_on_data_of_its_own_is_on_no_split_of_ours() -> None:
+    ours = summarize("mine", [{"sr": 1.0}], family="household", of=1, dataset="a:b")
+    theirs = published_rows("lats/webshop", [ours])
+    assert "Published results are on data of its own." in render([ours, *theirs])

@@ -188,7 +188,7 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
         run(Plan("oracle", "houses", limit=2, out=tmp_path / name))
     (tmp_path / "b" / "run.json").write_text("{")
     left_out: list[str] = []
-    assert "oracle" in table([tmp_path], on_damaged=left_out.append)
+    assert "oracle" in table([tmp_path], notice=left_out.append)
     assert len(left_out) == 1
     assert left_out[0].startswith(
         f"left out: {tmp_path / 'b' / 'run.json'}: is not JSON"
@@ -196,7 +196,7 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="is not JSON"):
         table([tmp_path])
     with pytest.raises(RecordingError, match="is not JSON"):
-        table([tmp_path / "b"], on_damaged=left_out.append)
+        table([tmp_path / "b"], notice=left_out.append)
 
 
 @pytest.mark.parametrize("field", ["family", "models"])
@@ -212,7 +212,7 @@ def test_a_run_without_a_field_does_not_hide_the_others(
     config = json.loads(file.read_text())
     del (config if field in config else config["identity"])[field]
     file.write_text(json.dumps(config))
-    assert "oracle" in table([tmp_path], on_damaged=left_out.append)
+    assert "oracle" in table([tmp_path], notice=left_out.append)
     assert left_out == [
         f"left out: {file}: field '{field}': is missing; give another folder"
     ]

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import rows_of, score, table
+from wayword.runs.reproduce import published_rows
 from wayword.runs.scored_runs import pooled
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -312,3 +314,31 @@ def test_a_wall_time_is_known_if_the_sessions_finished_all_episodes(
     add_session(tmp_path, Session("", 1.0, 1))
     totals = json.loads(table([tmp_path], "json"))["rows"][0]["totals"]
     assert totals.get("wall_seconds") == (3.5 if finished >= 4 else None)
+
+
+def test_a_published_spl_of_another_definition_has_a_column(runs: Path) -> None:
+    theirs = partial(published_rows, "navgpt/table-1")
+    rows = json.loads(
+        table([runs / "oracle"], "json", ["SPL", "sr"], published=theirs)
+    )["rows"]
+    assert list(rows[0]["metrics"]) == ["sr", "spl", "spl_gold"]
+    assert rows[1]["metrics"]["spl_gold"]["mean"] == pytest.approx(0.29)
+    assert rows[1]["dataset"] == "r2r:val_unseen"
+    assert rows[1]["published"].startswith("NavGPT (Zhou")
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "latex"])
+def test_other_episodes_than_the_published_are_a_notice(runs: Path, form: str) -> None:
+    notices: list[str] = []
+    theirs = partial(published_rows, "navgpt/table-1")
+    table([runs / "oracle"], form, notice=notices.append, published=theirs)
+    expected = "Not comparable with the published results: oracle (houses:test)."
+    assert notices == [expected]
+
+
+def test_labels_are_the_names_of_rows(runs: Path) -> None:
+    paths = [runs / "oracle", runs / "short"]
+    rows = json.loads(table(paths, "json", labels=["Upper bound", "Chance"]))["rows"]
+    assert [row["run"] for row in rows] == ["Upper bound", "Chance"]
+    with pytest.raises(UsageError, match="--label: 1 given, and the table has 2 rows"):
+        table(paths, "json", labels=["Upper bound"])

@@ -46,6 +46,7 @@ def table(
     cluster: Cluster = "",
     preset: str = "",
     published: str = "",
+    label: list[str] | None = None,
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
@@ -70,6 +71,7 @@ def table(
           babyai; with --format latex a whole table.
         published: Add the rows of a published table: navgpt/table-1; `wayword reproduce` lists
           them.
+        label: Name of a row; repeat for each row, in their order.
     """
     from wayword.runs import reports
     from wayword.runs.results import metric_names
@@ -95,6 +97,7 @@ def table(
             cluster,
             preset,
             theirs,
+            label or (),
         ),
         nl=form != "csv",  # to some readers a blank line is another row
     )

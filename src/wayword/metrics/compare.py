@@ -292,21 +292,25 @@ def _notes(result: Comparison) -> list[str]:
                 which = lines[0].metric.label
             notes.append(f"{which}: Holm's correction for {lines[0].tests} tests.")
     # Each reason once, however many metrics have it.
-    reasons = dict.fromkeys(map(_no_interval, result.lines))
+    # Pairs of one path depend on each other: paths are counted.
+    units = "pairs"
+    if result.unit and result.clusters < result.shared:
+        units = plural(result.unit)
+    reasons = dict.fromkeys(_no_interval(line, units) for line in result.lines)
     notes += [f"No interval: {why}." for why in reasons if why]
     return notes
 
 
-def _no_interval(line: MetricDifference) -> str:
+def _no_interval(line: MetricDifference, units: str) -> str:
     """Return the reason why a difference has no interval; empty if it has one."""
     if math.isfinite(line.difference.half):
         return ""
     pairs = len(line.estimate.counts)
     # The first reason that applies.
     if pairs < 2:
-        return "fewer than two pairs"
+        return f"fewer than two {units}"
     if pairs < FEWEST:
-        return f"a metric without bounds, fewer than {FEWEST} pairs"
+        return f"a metric without bounds, fewer than {FEWEST} {units}"
     if math.isfinite(line.difference.mean):
         return "a metric without bounds, the same difference in all pairs"
     return "infinite values"

@@ -18,7 +18,14 @@ from itertools import chain
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics.intervals import FEWEST
-from wayword.metrics.summary import Row, caveats, has_interval, plural
+from wayword.metrics.summary import (
+    Row,
+    caveats,
+    has_interval,
+    plural,
+    published_variants,
+    splits_of,
+)
 from wayword.metrics.table import UNITS, cell, is_best, labels, latex_number, latex_text
 from wayword.metrics.table import metrics_of as metrics_of_rows
 
@@ -55,13 +62,16 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
             problem = f"{row.name} has no {', '.join(lacking)}"
             raise UsageError(f"--preset {preset}: {problem}; give runs on its datasets")
     # A paper's SPL may be of another definition: ours is then shown in the same one.
-    theirs = set(chain.from_iterable(row.values for row in published))
-    wanted = [f"{key}_gold" if f"{key}_gold" in theirs else key for key in wanted]
+    variants = published_variants(wanted, published)
+    wanted = [variants.get(key, key) for key in wanted]
     # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
     metrics = [present[key] for key in wanted if key in present]
     has_models = any(row.model for row in (*rows, *published))
-    has_splits = len({row.dataset for row in rows}) > 1
+    # One split of the runs, and one of the published rows, stand in the caption.
+    has_splits = any(
+        len({row.dataset for row in group}) > 1 for group in (rows, published)
+    )
     texts = [*labels(rows), *("" for _ in published)]
     head = ["Method", *["Model"] * has_models, *["Split"] * has_splits]
     left = len(head)
@@ -78,13 +88,13 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         if has_models:
             cells.append(latex_text(row.model or "–"))
         if has_splits:
-            cells.append(latex_text(row.dataset if row.n else "–"))
+            cells.append(latex_text(row.dataset or "–"))
         cells += [_subscripted(row, metric) for metric in metrics]
         lines.append(f"{' & '.join(cells)} \\\\")
     return "\n".join([
         r"\begin{table}[t]",
         r"\centering\small",
-        rf"\caption{{{latex_text(_caption(rows))}}}",
+        rf"\caption{{{latex_text(_caption(rows, published))}}}",
         rf"\begin{{tabular}}{{@{{}}{'l' * left}{'c' * len(metrics)}@{{}}}}",
         r"\toprule",
         f"{' & '.join(heads)} \\\\",
@@ -114,13 +124,15 @@ def _subscripted(row: Row, metric: Metric) -> str:
     return f"{number[:-1]}_{{{latex_number(spread).strip('$')}}}$"
 
 
-def _caption(rows: Sequence[Row]) -> str:
+def _caption(rows: Sequence[Row], published: Sequence[Row]) -> str:
     """Return the caption of a table: splits, episodes and intervals."""
-    splits = " and ".join(dict.fromkeys(row.dataset for row in rows))
     number = _range([row.distinct or row.n for row in rows])
     if any((row.distinct or row.n) < row.of for row in rows):
         number += f" of {max(row.of for row in rows):,}"
-    return f"Results on {splits} ({number} episodes)."
+    caption = f"Results on {splits_of(rows)} ({number} episodes)"
+    if published:
+        caption += f"; published results on {splits_of(published)}"
+    return f"{caption}."
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -159,8 +171,7 @@ def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
     if failed := [row for row in rows if row.failed]:
         counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
         notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
-    notes += [latex_text(line[:1].upper() + line[1:]) for line in caveats(rows)]
-    if published:
-        where = published[0].dataset.removeprefix("published: ")
-        notes.append(latex_text(f"Below the rule: as published in {where}."))
+    notes += [
+        latex_text(line[:1].upper() + line[1:]) for line in caveats([*rows, *published])
+    ]
     return notes

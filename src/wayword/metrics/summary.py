@@ -93,6 +93,8 @@ class Row:
     ``sample`` how a part of a split was chosen (``"first"``, ``"random"``), and
     ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
     metric; ``best`` are the metrics in which the run is significantly better than all other rows.
+    ``published`` is the source of a row that a paper prints, which has no episodes here; its
+    ``dataset`` is empty if this package does not have it.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Row:
     success: str = "sr"
     settings: Mapping[str, str] = field(default_factory=dict)
     best: frozenset[str] = frozenset()
+    published: str = ""
 
 
 FAILED_0 = "_failed_0"
@@ -353,7 +356,53 @@ def caveats(rows: Sequence[Row]) -> list[str]:
     if len(decodings) > 1:
         free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
         lines.append(free)
-    return lines
+    return [*lines, *published_notes(rows)]
+
+
+def published_notes(rows: Sequence[Row]) -> list[str]:
+    """Return the source and splits of published rows, and which runs played other episodes."""
+    theirs = [row for row in rows if row.published]
+    if not theirs:
+        return []
+    names = " to ".join(dict.fromkeys([theirs[0].name, theirs[-1].name]))
+    splits = splits_of(theirs)
+    return [
+        f"{names}: as published in {theirs[0].published}.",
+        f"Published results are on {splits}.",
+        *filter(None, [other_episodes(rows)]),
+    ]
+
+
+def other_episodes(rows: Sequence[Row]) -> str:
+    """Return which runs played other episodes than the published rows; empty if none did."""
+    theirs = [row for row in rows if row.published]
+    others = []
+    for row in rows:
+        part = f", {row.distinct or row.n:,} of {row.of:,} episodes"
+        if (row.distinct or row.n) >= row.of:
+            part = ""
+        is_other = row.dataset not in {each.dataset for each in theirs}
+        if theirs and not row.published and (is_other or part):
+            others.append(f"{row.name} ({row.dataset}{part})")
+    if not others:
+        return ""
+    return f"Not comparable with the published results: {', '.join(others)}."
+
+
+def published_variants(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
+    """Map metrics that published rows lack to variants that they have: spl to spl_gold."""
+    theirs = dict.fromkeys(chain.from_iterable(row.values for row in rows))
+    bases = {key: key.rpartition("_")[0] for key in theirs}
+    return {
+        base: key for key, base in bases.items() if base in keys and base not in theirs
+    }
+
+
+def splits_of(rows: Sequence[Row]) -> str:
+    """Return the splits of rows as text."""
+    # A paper may have used data that this package does not read.
+    splits = dict.fromkeys(row.dataset or "data of its own" for row in rows)
+    return " and ".join(splits)
 
 
 def _spent(row: Row, alone: bool) -> str:

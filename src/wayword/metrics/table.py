@@ -312,6 +312,8 @@ def _records(rows: Sequence[Row]) -> list[dict[str, Json]]:
             record |= {"clustered": row.clustered, "clusters": row.clusters}
         if row.runs > 1:
             record["runs"] = row.runs
+        if row.published:
+            record["published"] = row.published
         if row.sample:
             record["sample"] = row.sample
         if row.caveats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from wayword.metrics import predictions
 from wayword.metrics import table as tables
 from wayword.metrics.papers import paper_table, preset_metrics
 from wayword.metrics.scoring import scorer
-from wayword.metrics.summary import Row, summarize
+from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
 from wayword.runs import config as configs
 from wayword.runs.identity import shown_split
 from wayword.runs.lengths import parts_of
@@ -54,7 +54,7 @@ def table(
     keys: Sequence[str] = (),
     together: bool = False,
     pool: bool = False,
-    on_damaged: Callable[[str], None] | None = None,
+    notice: Callable[[str], None] | None = None,
     by: str = "",
     data: Path | None = None,
     wide: bool = False,
@@ -62,6 +62,7 @@ def table(
     cluster: str = "",
     preset: str = "",
     published: Callable[[Sequence[Row]], Sequence[Row]] | None = None,
+    labels: Sequence[str] = (),
 ) -> str:
     """Return a table with a row per run, one table per family of worlds or one (``together``).
 
@@ -73,9 +74,10 @@ def table(
     dataset. ``cluster`` is what dependent episodes share, by default what their dataset
     says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it makes a
     whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` returns rows of a
-    paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`).
+    paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`). ``labels``
+    are names of the rows in place of the folders'.
 
-    A run that cannot be read is left out and reported to ``on_damaged``; without that
+    A run that cannot be read is left out and reported to ``notice``; without that
     function, or if no run can be read, its error is raised (``RecordingError`` or
     ``DataError``). Raises ``UsageError`` for options that contradict each other.
     """
@@ -85,20 +87,7 @@ def table(
         keys = preset_metrics(preset)
     if isinstance(runs, Path | str):
         runs = [runs]
-    readable: list[ScoredRun] = []
-    errors: list[RecordingError | DataError] = []
-    for path in run_folders(runs):
-        try:
-            run = RunFolder.read(path)
-            run.require("family", "dataset", "models", "data_checksum")
-            readable.append(scored_run(run, cluster, data))
-        except (RecordingError, DataError) as error:
-            errors.append(error)
-    if errors and (on_damaged is None or not readable):
-        raise errors[0]
-    for each in errors:
-        if on_damaged:
-            on_damaged(f"left out: {each}")
+    readable = _readable(run_folders(runs), cluster, data, notice)
     # A row is a run, a part of one, or several runs that differ only in their seeds.
     if by:
         parts = [parts_of(each, by, data, trusted) for each in readable]
@@ -108,20 +97,69 @@ def table(
         groups = seed_groups(readable)
     rows = [row_of(group) for group in groups]
 
+    rows = _labeled(rows, labels)
+
     if form == "latex":
         scored = [dict(pooled_scores(group)) for group in groups]
         rows = comparing.mark_best(rows, scored, merged_owners(readable))
     theirs = published(rows) if published else []
+    # A person reads the notes of these two on the screen already.
+    other = other_episodes([*rows, *theirs])
+    if notice and other and form not in ("rich", "markdown"):
+        notice(other)
     if form == "latex" and preset:
         return paper_table(rows, preset, theirs)
     rows = [*rows, *theirs]
     if keys:
-        values = {str(number): row.values for number, row in enumerate(rows)}
-        selected = only(values, keys, tables.metrics_of(rows)).values()
-        rows = [
-            replace(row, values=each) for row, each in zip(rows, selected, strict=True)
-        ]
+        rows = _with_columns(rows, keys)
     return _table(rows, form, together, wide)
+
+
+def _readable(
+    paths: Iterable[Path],
+    cluster: str,
+    data: Path | None,
+    notice: Callable[[str], None] | None,
+) -> list[ScoredRun]:
+    """Read runs; those that cannot be read are reported to ``notice``."""
+    readable = []
+    errors: list[RecordingError | DataError] = []
+    for path in paths:
+        try:
+            run = RunFolder.read(path)
+            run.require("family", "dataset", "models", "data_checksum")
+            readable.append(scored_run(run, cluster, data))
+        except (RecordingError, DataError) as error:
+            errors.append(error)
+    if errors and (notice is None or not readable):
+        raise errors[0]
+    for each in errors:
+        if notice:
+            notice(f"left out: {each}")
+    return readable
+
+
+def _labeled(rows: list[Row], labels: Sequence[str]) -> list[Row]:
+    """Return the rows with these names, if any. Raises ``UsageError`` for a wrong number."""
+    if not labels:
+        return rows
+    if len(labels) != len(rows):
+        problem = f"{len(labels)} given, and the table has {len(rows)} rows"
+        raise UsageError(f"--label: {problem}; give one for each")
+    return [replace(row, name=name) for row, name in zip(rows, labels, strict=True)]
+
+
+def _with_columns(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return the rows with selected metrics. A published SPL may be of another definition, which is
+    then a column of its own."""
+    metrics = tables.metrics_of(rows)
+    heads = {metric.label.lower(): metric.key for metric in metrics}
+    selected = [heads.get(key.lower(), key) for key in keys]
+    theirs = [row for row in rows if row.published]
+    keys = [*keys, *published_variants(selected, theirs).values()]
+    values = {str(number): row.values for number, row in enumerate(rows)}
+    chosen = only(values, keys, metrics).values()
+    return [replace(row, values=each) for row, each in zip(rows, chosen, strict=True)]
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:

@@ -237,9 +237,12 @@ def open_recipe(name: str) -> Recipe:
             # The paper's row may name a model for a baseline that here needs none.
             if not agent.needs_model:
                 row["models"] = {}
-            row["sources"] = data[row.pop("data")]
             # The row's own differences come before those of the whole table.
             row["differs"] = [*row.get("differs", ()), tree["differs"]]
+        # A row without a run says on which data the paper's result is; null: on data of its own.
+        source = row.pop("data", defaults.get("data"))
+        if source:
+            row["sources"] = data[source]
         made = make(RecipeRow, row, f"{name}, {row['name']}")
         # A published figure that cannot be reached is the first difference.
         ceiling = made.ceiling(tree["metrics"])
@@ -623,7 +626,8 @@ def published_rows(name: str, ours: Sequence[Row]) -> list[Row]:
                     of=0,
                     values=values,
                     model=row.models.get("main", ""),
-                    dataset=f"published: {recipe.source}",
+                    dataset=row.sources[0].split if row.sources else "",
+                    published=recipe.source,
                 )
             )
     if not rows:

@@ -377,3 +377,14 @@ def test_a_table_that_is_copied_says_what_its_intervals_are() -> None:
         text = render([row], form)
         assert "half of the 95% interval, with paths as units" in text, form
         assert "Intervals hold for these scenes" in text, form
+
+
+def test_ndtw_has_priority_over_rejections_and_steps() -> None:
+    scores = [
+        {"sr": 0.0, "spl": 0.0, "osr": 0.0, "ne": 9.0, "tl": 4.0, "ndtw": 0.2,
+         "rejection_rate": 0.1, "steps": 3.0} for _ in range(80)
+    ]  # fmt: skip
+    row = summarize("a", scores, family="indoor", of=80)
+    head = terminal([row], width=80).splitlines()[0]
+    assert "nDTW" in head
+    assert "Steps" not in head

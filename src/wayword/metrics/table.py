@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST = 4  # leading metrics of a family, which have priority over the accounting
-THEN = ("trials", "sr_first", "verdicts", "cut_off", "rejection_rate", "steps", "cost",
+THEN = ("trials", "sr_first", "verdicts", "cut_off", "ndtw", "rejection_rate", "steps", "cost",
         "total_cost", "cached_share", "illegal_moves")  # fmt: skip
 """Metrics with priority over the family's other ones. Those that explain an SR over several trials
-come first."""
+come first, then nDTW, how far an agent without success followed the instruction."""
 HIDDEN_IF_ZERO = frozenset({"cut_off"})
 LONG_HEAD = 12  # longer column heads take two lines
 MIN_TITLE = 26  # width that is always available for the names of runs

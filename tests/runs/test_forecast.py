@@ -16,12 +16,14 @@ from helpers.loopback import chat, serving
 from wayword.agents.prompting import PromptBudget
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Toolkit
+from wayword.core.dataset import Task
 from wayword.core.model import estimated_tokens, user
 from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
+from wayword.runs import forecast as forecast_module
 from wayword.runs.forecast import (
     Forecast,
     _counted_turns,
@@ -75,6 +77,28 @@ def test_only_the_episodes_that_are_rehearsed_are_made(
     made.clear()
     assert forecast(replace(plan, out=tmp_path / "run"), rehearsed=3).measured == 5
     assert len(set(made)) <= 3 + 5
+
+
+@pytest.mark.parametrize("rehearsed", [0, 3])
+def test_rehearsals_for_a_pilot_are_spread_over_it(
+    rehearsed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan("navgpt", "houses", "scripted:first", limit=5, max_steps=2)
+    pilot = run(replace(plan, first=True, out=tmp_path / "run"))
+    played: list[str] = []
+    rehearse = forecast_module._Stage._rehearse
+
+    def recording(self: Any, task: Task) -> Any:
+        played.append(task.episode.id)
+        return rehearse(self, task)
+
+    monkeypatch.setattr(forecast_module._Stage, "_rehearse", recording)
+    full = replace(plan, first=True, limit=20, out=pilot.path)
+    assert forecast(full, rehearsed=rehearsed).measured == 5
+    ids = [task.episode.id for task in Houses().tasks[:20]]
+    # Three of twenty, and then three of the five that were played.
+    expected = [ids[n] for n in (0, 7, 14, 2, 4)]
+    assert played == (expected if rehearsed else [])
 
 
 def test_twice_the_episodes_cost_twice_as_much() -> None:

@@ -119,10 +119,7 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     if path is not None:
         plan = in_recorded_order(plan, path)
     numbers = choose(plan, tasks)
-    # Rehearsed episodes are spread over the plan.
-    # Rounded up, so that the sample has at most ``rehearsed`` episodes.
-    step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
-    sample = [tasks[number] for number in numbers[::step][:rehearsed]]
+    sample = [tasks[number] for number in _spread(numbers, rehearsed)]
     estimate = stage.estimate(sample, len(numbers))
     # Finished episodes of the run are better evidence than a rehearsal.
     if path is not None and is_run(path):
@@ -442,6 +439,13 @@ class _Stage:
         return self._max_steps / 2
 
 
+def _spread(numbers: Sequence[int], most: int) -> Sequence[int]:
+    """Return at most so many of the numbers, evenly spread over all."""
+    # Rounded up: with a smaller step, the last numbers would have no part in it.
+    step = max(1, math.ceil(len(numbers) / max(1, most)))
+    return numbers[::step][:most]
+
+
 def _constrained(settings: Any) -> Any:
     """Return the settings with constrained instead of free answers."""
     if getattr(settings, "decoding", "") == "free":
@@ -490,9 +494,8 @@ def _measured(
         return sum(each.get(key, 0.0) for each in scores)
 
     # Ratios of prompts and answers of the full plan to those of the pilot. Some tasks of the pilot
-    # are rehearsed for it, spread over the pilot.
-    sample = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
-    pilot_tasks = [dataset.tasks[number] for number in sample]
+    # are rehearsed for it.
+    pilot_tasks = [dataset.tasks[number] for number in _spread(pilot, rehearsed)]
     # The same rehearsal for the pilot and for all, so that its bias cancels.
     similar = stage.estimate(pilot_tasks, estimate.episodes)
     longer = (estimate.prompt_tokens or 1) / (similar.prompt_tokens or 1)

@@ -262,6 +262,7 @@ class _Steps:
         # Half a cell: no blocked cell can lie between two samples.
         count = max(1, math.ceil(2 * self.step / floor.spacing))
         cells = floor_cells(floor)
+        # A step beyond the grid has the target -1: it reads the last position, and is closed.
         for n in range(count + 1):
             x = self.x + (self.x[self.targets] - self.x) * n / count
             y = self.y + (self.y[self.targets] - self.y) * n / count

@@ -15,9 +15,12 @@ import pytest
 
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
+from wayword.core.world import SLIPPED
 from wayword.envs import Environment, make
 from wayword.envs.game import OPTIONAL_INFOS, Info
 from wayword.metrics.scoring import score
+from wayword.runs.opening import open_dataset
+from wayword.runs.plan import Plan
 
 SMALL: dict[str, dict[str, Any]] = {
     "houses": {"houses": 1, "episodes": 4},
@@ -69,6 +72,26 @@ def test_the_expert_is_paid_for_success_and_judged_as_runs_are(name: str) -> Non
     assert scores[env.dataset.family.success] == 1.0
     assert env.dataset.solutions
     assert len(actions) == env.dataset.expert_length(env.game.task)
+
+
+@pytest.mark.parametrize("name", ["household", "grounding", "towns"])
+def test_the_expert_repeats_an_action_that_slipped(name: str) -> None:
+    """Of failing actions, every second does nothing: the expert's plan still stands at it."""
+    plan = Plan("random", name, settings={"perturb": {"failing": 0.5}})
+    env = make(name, dataset=open_dataset(plan), episodes=2, include=["expert_action"])
+    for _ in range(2):
+        _, info = env.reset()
+        slips = 0
+        while (action := info["expert_action"]) is not None:
+            before = env.game.remaining(env.actor)
+            *_, info = env.step(action)
+            step = env.game.trajectory.steps[-1]
+            if step.feedback.status == SLIPPED and env.game.ended is None:
+                slips += 1
+                assert env.game.remaining(env.actor) == before
+        assert slips
+        assert info["success"] or env.game.ended == "step_limit"
+        assert info["rejected"] is False
 
 
 @pytest.mark.parametrize("name", SMALL)

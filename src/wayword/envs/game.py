@@ -14,7 +14,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
 from wayword.core.sight import Eyes, EyesSettings, Frame
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import World
+from wayword.core.world import SLIPPED, World
 from wayword.metrics.scoring import Judged, Standing, scorer
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
@@ -160,8 +160,10 @@ class TaskGame(Game):
             return 0
         # New steps since the last question either follow a plan or make it worthless.
         for step in self.trajectory.steps[self._planned_steps :]:
-            # A plan stays valid while it is followed; that of other actors does not.
-            if isinstance(step.decision, Decision):
+            # A plan stays valid while it is followed; that of other actors does not. An action
+            # that slipped changed nothing.
+            slipped = step.feedback.status == SLIPPED
+            if isinstance(step.decision, Decision) and not slipped:
                 plan = self._plans.get(step.actor) or []
                 is_followed = bool(plan) and plan.pop() == step.decision.action
                 self._plans = {step.actor: plan} if is_followed else {}
@@ -247,10 +249,12 @@ class _Expert:
     def next(self) -> Action | None:
         """Return the next action; None if the expert has no solution."""
         new_steps = self._game.trajectory.steps[self._steps :]
-        # Asked twice without a step between: the same answer.
+        self._steps += len(new_steps)
+        # A step that slipped changed nothing: the expert repeats it.
+        new_steps = [step for step in new_steps if step.feedback.status != SLIPPED]
+        # Asked twice without a change between: the same answer.
         if self._action is not None and not new_steps:
             return self._action
-        self._steps += len(new_steps)
         # The turns of this actor that followed the advice.
         advised = [
             step.feedback

@@ -25,7 +25,7 @@ from wayword.models.openai import OpenAIModel
 from wayword.models.parts import opening
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.servers import batch_forms, batches
-from wayword.models.servers.batch_anthropic import AnthropicForm
+from wayword.models.servers.batch_anthropic import AnthropicForm, messages_request
 from wayword.models.servers.batch_forms import OpenAIForm
 from wayword.models.servers.requests import ServerSettings
 from wayword.runs import Plan, run
@@ -250,6 +250,18 @@ def test_the_messages_of_other_providers_are_translated() -> None:
     assert [(call.name, call.arguments) for call in answer.calls] == [
         ("look", '{"at": "left"}')
     ]
+
+
+def test_stop_sequences_of_white_space_are_left_out_for_anthropic() -> None:
+    """Its server refuses them: "each stop sequence must contain non-whitespace"."""
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "x"}],
+    }
+    params = messages_request({**body, "stop": ["\n\n", "X", " "]})
+    assert params["stop_sequences"] == ["X"]
+    assert "stop_sequences" not in messages_request({**body, "stop": ["\n"]})
 
 
 # Runs.

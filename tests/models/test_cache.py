@@ -31,6 +31,7 @@ from wayword.core.model import (
     ToolCall,
     Usage,
 )
+from wayword.models.middleware import cache as cache_module
 from wayword.models.middleware.cache import (
     CLAIM_SECONDS,
     AnswerCache,
@@ -394,6 +395,25 @@ def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None
     assert cache.claim("old")  # its own
     cache.release("old")
     assert cache._db.execute("SELECT * FROM claims WHERE key = 'old'").fetchall() == []
+
+
+def test_an_expired_claim_is_taken_by_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have seen that its owner is dead before either has written."""
+    first = AnswerCache(tmp_path / "c.db")
+    second = AnswerCache(tmp_path / "c.db")
+    dead = f"999999999 {socket.gethostname()} x"
+    first._db.execute("INSERT INTO claims VALUES ('k', ?, ?)", (dead, time.time()))
+    taken = []
+
+    def meanwhile(number: int) -> bool:
+        monkeypatch.undo()
+        taken.append(second.claim("k"))
+        return False
+
+    monkeypatch.setattr(cache_module, "process_runs", meanwhile)
+    assert (first.claim("k"), taken) == (False, [True])
 
 
 def test_a_call_that_fails_lets_others_ask(tmp_path: Path) -> None:

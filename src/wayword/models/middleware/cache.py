@@ -188,13 +188,14 @@ class AnswerCache:
                 may_run = process_runs(int(number))
             if owner != self._owner and may_run and abs(now - since) < CLAIM_SECONDS:
                 return False
-            self._db.execute(
+            # Of several processes that see an expired claim, the first to write gets it.
+            taken = self._db.execute(
                 "UPDATE claims SET owner = ?, since = ? WHERE key = ? AND owner = ?",
                 (self._owner, now, key, owner),
             )
+            return taken.rowcount > 0
         except (sqlite3.Error, TypeError):
             return True  # paying twice is better than stopping
-        return True
 
     def release(self, key: str) -> None:
         with suppress(sqlite3.Error):

@@ -113,7 +113,8 @@ def messages_request(body: Mapping[str, Any]) -> dict[str, Json]:
     """Return a chat request as one of the Messages API."""
     params: dict[str, Json] = {"model": body["model"], "max_tokens": limit_of(body)}
     params |= {name: body[name] for name in _SAMPLING if name in body}
-    if stops := body.get("stop"):
+    # A stop sequence of white space alone is refused, with its request.
+    if stops := [each for each in body.get("stop") or () if each.strip()]:
         params["stop_sequences"] = stops
     rules, messages = conversation(body, "assistant", "content", _content)
     if rules:
@@ -145,7 +146,8 @@ def _content(message: Mapping[str, Any]) -> list[Json]:
 
 
 def _parts(content: Json) -> list[Json]:
-    """Return a content as blocks: its text, and pictures in it."""
+    """Return a content in OpenAI's form as blocks: its text, and pictures in it. Thoughts are
+    blocks of Anthropic's already; an empty text, which it refuses, and other parts are left out."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     blocks: list[Json] = []

@@ -49,6 +49,16 @@ def test_scores_are_scaled_and_standardised_as_released(archive: Path) -> None:
     assert scorer.flow("manhattan", "P_x", 350) == "against"
 
 
+def test_features_that_are_named_after_landmarks_are_seen(archive: Path) -> None:
+    for name in ("landmarks.pickle", "landmarks_mean_std.pickle"):
+        table = pickle.loads((archive / name).read_bytes())
+        bare = {text.removeprefix("picture of "): each for text, each in table.items()}
+        (archive / name).write_bytes(pickle.dumps(bare))
+    headings = [(350 + turn) % 360 for turn in (-90, -45, 0, 45, 90)]
+    scores = FeatureArchive(archive).score("manhattan", "P_x", headings, ["a park"])
+    assert visible(scores) == [(0, 1)]
+
+
 def test_nothing_in_an_archive_is_run(archive: Path) -> None:
     class Evil:
         def __reduce__(self) -> tuple[object, tuple[str]]:

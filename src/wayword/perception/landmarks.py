@@ -309,8 +309,7 @@ class FeatureArchive(StandardizedScorer):
         if len(headings) != VIEWS:  # the middle one, to see the flow of traffic
             features = features[VIEWS // 2][None]
         for row, phrase in enumerate(phrases):
-            # The authors' files name captions; files made by others may name landmarks.
-            text = texts.get(CAPTION.format(phrase), texts.get(phrase))
+            text = _of_caption(texts, phrase)
             if text is not None:
                 scores[row] = SCALE * (features @ _as_array(text))
         return scores
@@ -320,8 +319,7 @@ class FeatureArchive(StandardizedScorer):
         published = self._load(STANDARDS)
         standards: dict[str, Standard] = {}
         for name in landmarks:
-            # Published standards belong to captions.
-            pair = published.get(CAPTION.format(name))
+            pair = _of_caption(published, name)
             if pair is not None:
                 standards[name] = (float(pair[0]), float(pair[1]))
         return standards
@@ -341,6 +339,12 @@ class FeatureArchive(StandardizedScorer):
                 "name the folder of one network's features",
             )
         return _load_features(files[0])
+
+
+def _of_caption(table: JsonObject, name: str) -> Any:
+    """Return a landmark's entry; None if there is none. The authors' files name captions, files
+    made by others may name landmarks."""
+    return table.get(CAPTION.format(name), table.get(name))
 
 
 def _as_array(value: Any) -> Scores:

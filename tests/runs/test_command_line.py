@@ -320,7 +320,7 @@ class Loading:
         if name == {name!r}:
             os.kill(os.getpid(), signal.{signal})
 sys.meta_path.insert(0, Loading())
-sys.argv[1:] = ["list", "agents"]
+sys.argv[1:] = {command!r}.split()
 from wayword.cli import main
 main()
 """
@@ -334,13 +334,29 @@ def test_a_signal_while_the_library_is_loaded_is_one_line(
     name: str, number: str, code: int
 ) -> None:
     default = "signal.default_int_handler" if number == "SIGINT" else "signal.SIG_DFL"
-    source = START.format(name=name, signal=number, default=default)
+    source = START.format(
+        name=name, signal=number, default=default, command="run random"
+    )
     done = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("wayword: stopped; finished episodes are kept")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["list agents", "table runs", "compare a b"])
+def test_a_stopped_command_that_plays_nothing_promises_nothing(command: str) -> None:
+    source = START.format(
+        name="typer",
+        signal="SIGINT",
+        default="signal.default_int_handler",
+        command=command,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, "wayword: stopped\n")
 
 
 def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ GC_THRESHOLDS = (50_000, 20, 20)
 the garbage collector scans them repeatedly, which takes a fifth of the start-up time."""
 RESUMES = "finished episodes are kept; run the same command to resume"
 ENDINGS = {
-    **dict.fromkeys(("view", "robot", "serve-env", "mcp"), ""),
+    **dict.fromkeys(("", "run", "reproduce", "demo", "play", "bench"), RESUMES),
     "data": "what was fetched is kept; run the same command to resume",
+    "perceive": "what was described is kept; run the same command to resume",
 }
-"""What a stopped command leaves, where this is no finished episode; servers leave nothing."""
+"""What a stopped command leaves; the others leave nothing. Empty: the command is not known yet."""
 
 
 def main() -> None:
@@ -69,9 +70,6 @@ def main() -> None:
         if end.code == INTERRUPTED:  # typer's response to Ctrl-C
             _end(stopped)
         raise
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     except Exception as error:
         # A command without arguments shows its help, which is no error of the program.
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -165,7 +163,7 @@ def _usage(error: Any) -> str:
 def _end(stopped: list[int]) -> NoReturn:
     """Exit with the code of the signal in ``stopped``, or of Ctrl-C if it is empty."""
     command = "".join(sys.argv[1:2])
-    left = ENDINGS.get(command, RESUMES)
+    left = ENDINGS.get(command)
     _say("; ".join(filter(None, ["stopped", left])))
     # Shells and schedulers expect 128 plus the number of the signal.
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)

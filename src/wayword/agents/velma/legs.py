@@ -149,6 +149,7 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
         count: str = "",
     ) -> None:
         """Record a mention; the words just before it tell whether it is passed or reached."""
+        # The last words before it: more characters than the longest word of the patterns has.
         before = text[max(0, match.start() - 14) : match.start()].rstrip()
         mention = _Mention(
             article,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,10 +19,19 @@ from websockets.typing import Origin
 import wayword
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.core.trajectory import Trajectory
+from wayword.core.visible import spaced
+from wayword.datasets.apartments import Apartments
+from wayword.metrics.detector_reports import last_report
 from wayword.perception.detectors import detector_called
 from wayword.perception.networks.colors import boxes_of
 from wayword.runs import robots
+from wayword.runs.results import RunResult
 from wayword.settings import parse
+from wayword.viewer.content import Content
+from wayword.viewer.data import Sources
+from wayword.viewer.library import Library
+from wayword.viewer.maps import objectnav
 
 
 def options(command: str) -> dict[str, str]:
@@ -29,28 +41,89 @@ def options(command: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def test_the_printed_command_finds_its_target_in_the_cameras_pictures(
-    tmp_path: Path,
-) -> None:
+@dataclass(frozen=True)
+class Search:
+    """A search by the printed command."""
+
+    robot: robots.SimulatedRobot
+    probe: str
+    result: RunResult
+    folder: Path
+
+    @property
+    def target(self) -> str:
+        return options(self.robot.command)["dataset.target"]
+
+    @property
+    def trajectory(self) -> Trajectory:
+        (episode,) = self.result.episodes
+        return episode.trajectory
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    folder = tmp_path_factory.mktemp("search") / "run"
     with robots.simulated() as robot:
         given = options(robot.command)
-        url = given["dataset.url"]
-        assert "480 x 360 pixels" in robots.inspect({"url": url})
+        probe = robots.inspect({"url": given["dataset.url"]})
         result = wayword.run(
             "frontier",
             "robot",
-            out=tmp_path / "run",
+            out=folder,
             concurrency=1,
             settings=parse([f"{key}={value}" for key, value in given.items()]),
         )
-    (episode,) = result.episodes
-    assert episode.trajectory.ended == "stopped"
-    (grounded,) = [n for n in episode.trajectory.notes() if n.kind == "grounded"][-1:]
+    return Search(robot, probe, result, folder)
+
+
+def test_the_printed_command_finds_its_target_in_the_cameras_pictures(
+    search: Search,
+) -> None:
+    assert "480 x 360 pixels" in search.probe
+    trajectory = search.trajectory
+    assert trajectory.ended == "stopped"
+    (grounded,) = [n for n in trajectory.notes() if n.kind == "grounded"][-1:]
     assert grounded.details["score"] == 1.0
-    assert given["dataset.target"] in robot.names
-    steps = len(episode.trajectory.steps)
-    outcome = f"1_{given['dataset.target']}: stopped after {steps} steps"
-    assert f"{outcome}; the detector found the target (score 1.00)" in result.notices
+    assert search.target in search.robot.names
+    outcome = f"1_{search.target}: stopped after {len(trajectory.steps)} steps"
+    found = f"{outcome}; the detector found the target (score 1.00) at step "
+    assert any(line.startswith(found) for line in search.result.notices)
+
+
+def test_the_page_of_a_search_shows_the_pictures_and_where_the_target_was_reported(
+    search: Search,
+) -> None:
+    """A robot's search has no score: the page's head says what the terminal says."""
+    content = Content(Library([search.folder.parent]))
+    text = content.episode(search.folder.name, f"1_{search.target}")
+    report = last_report(search.trajectory)
+    assert report is not None
+    assert report.distance is not None
+    assert f"The detector found the target (score 1.00) at step {report.step}" in text
+    assert text.count('<img src="data:image/png;base64,') == len(
+        search.trajectory.steps
+    )
+    # A line in the picture of the report, and the point on the map.
+    assert text.count("the detector reports the target") == 1
+    assert re.search(r'<line x1="[\d.]+" y1="0" x2="[\d.]+" y2="1">', text)
+    assert "target, as the detector reported it" in text
+    assert f'data-key="g" data-go="{report.step}"' in text
+
+
+def test_the_point_on_the_map_is_in_the_target(search: Search) -> None:
+    drawn = objectnav.map(search.trajectory, Sources())
+    assert drawn is not None
+    ((point,),) = [each.points for each in drawn.shapes if each.label == "target"]
+    # The simulated home of ``robots.simulated``.
+    settings = Apartments.Settings(homes=1, episodes=1)
+    apartments = Apartments("test", None, settings)
+    place = apartments.place(apartments.tasks[0].episode.scene)
+    near = []
+    for item in place.scene.objects:
+        reach = math.hypot(item.width, item.depth) / 2
+        if spaced(item.type) == search.target:
+            near.append(math.dist(point, (item.x, item.y)) <= reach)
+    assert any(near)
 
 
 def test_missing_weights_are_reported_before_anything_connects() -> None:

@@ -31,6 +31,7 @@ from wayword.core.rollout import Setup
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
 from wayword.metrics import scoring
+from wayword.metrics.detector_reports import search_outcome
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.cast import AgentParts
@@ -377,7 +378,10 @@ class ActiveRun:
         except RecordingError as error:
             raise RecordingError(f"{self.folder.path}: {error}") from error
         if self.dataset.live and line.scores is not None:
-            self.notices.append(search_outcome(trajectory))
+            count = len(trajectory.steps)
+            ended = spaced(trajectory.ended)
+            text = f"{trajectory.episode_id}: {ended} after {count} steps"
+            self.notices.append(f"{text}; {search_outcome(trajectory)}")
         self.record(line)
 
     def record(self, line: Line) -> None:
@@ -433,18 +437,6 @@ class ActiveRun:
         if noted:
             noted[-1] += "; `wayword view` shows the steps and reasons"
         return [*notices, *noted, *self.notices]
-
-
-def search_outcome(trajectory: Trajectory) -> str:
-    """Return how a search with a robot ended: no metric says it, as success is not judged."""
-    count = len(trajectory.steps)
-    ended = spaced(trajectory.ended)
-    text = f"{trajectory.episode_id}: {ended} after {count} steps"
-    grounded = [note for note in trajectory.notes() if note.kind == "grounded"]
-    if grounded:
-        score = grounded[-1].details.get("score", 0.0)
-        return f"{text}; the detector found the target (score {score:.2f})"
-    return f"{text}; the detector did not find the target"
 
 
 # Reasons of failures that are listed: one fault often has many.

@@ -23,8 +23,13 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import TURN, Trajectory
 from wayword.metrics.conditions import Condition, Sought
+from wayword.metrics.detector_reports import (
+    DetectorReport,
+    last_report,
+    search_outcome,
+)
 from wayword.metrics.mistakes import Mistake, describe_success
 from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
@@ -108,6 +113,7 @@ class Document:
                 "private": self.sources.private_instructions(self.record.episode_id),
                 "mistake": self.mistake and self.mistake.json(),
                 "solved": self.solved,
+                "reported": self.report.step if self.report else 0,
                 "conditions": self.shown_conditions,
                 "map": figure and str(figure),
                 "causes": causes,
@@ -242,8 +248,19 @@ class Document:
         return self.diagnosis.mistake
 
     @cached_property
+    def report(self) -> DetectorReport | None:
+        """The last report of the target in a search whose success nobody judges."""
+        if self.succeeded is not None or self.trajectory.ended == "failed":
+            return None
+        return last_report(self.trajectory)
+
+    @cached_property
     def solved(self) -> str:
-        """How a solved episode ended, in a sentence; empty if it was not solved."""
+        """How a solved episode ended, or a search that nobody judges, in a sentence; else empty."""
+        searched = any(note.kind == TURN for note in self.trajectory.notes())
+        if self.succeeded is None and self.trajectory.ended == "stopped" and searched:
+            text = search_outcome(self.trajectory)
+            return f"{text[0].upper()}{text[1:]}."
         if not self.succeeded:
             return ""
         dataset = self.course.dataset

@@ -7,6 +7,7 @@ which the page's script fills in on demand.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import math
 import re
@@ -16,10 +17,18 @@ from typing import Any, NamedTuple
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.metric import Metric
-from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE
+from wayword.core.trajectory import CLAUSES, FOLLOWED, GROUNDED, STATE, Note
 from wayword.metrics import accounting
+from wayword.metrics.detector_reports import DetectorReport
 from wayword.metrics.progress import count
-from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, place_of
+from wayword.metrics.recorded import (
+    SPOKEN,
+    as_mapping,
+    finite,
+    listed,
+    objects_in,
+    place_of,
+)
 from wayword.metrics.state_accuracy import claims
 from wayword.runs.codec import restore
 from wayword.viewer import figures
@@ -507,6 +516,7 @@ class _Cards:
             "observation": figures.observation(
                 step["observation"], taken, self._letters
             ),
+            "camera": _camera(held, notes),
             "holding": [item.get("name") for item in listed(held, "holding")],
             "objects": objects,
             "new_objects": new,
@@ -516,6 +526,41 @@ class _Cards:
             "questions": _questions(calls),
             "usage": usage,
         }
+
+
+class _Camera(NamedTuple):
+    """A recorded camera's picture; ``hit`` is the column of the detector's report in percent (None
+    outside the picture), and ``words`` are the report."""
+
+    image: Written
+    hit: float | None = None
+    words: str = ""
+
+
+def _camera(held: Written, notes: Sequence[Written]) -> _Camera | None:
+    """Return the picture in an observation, with the report of the target that a step noted."""
+    data = held.get("image")
+    if not isinstance(data, bytes) or not data:
+        return None
+    kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg"
+    image = {"media_type": kind, "data": base64.b64encode(data).decode()}
+    noted = [note for note in notes if note["kind"] == GROUNDED]
+    if not noted:
+        return _Camera(image)
+    details = as_mapping(noted[-1].get("details", {}))
+    report = DetectorReport.of(Note(GROUNDED, details), 0)
+    words = [f"score {report.score:.2f}"]
+    hit = None
+    if report.bearing is not None:
+        words.append(figures.side(report.bearing))
+        # A pinhole camera: columns are tangents of bearings.
+        half = math.radians((finite(held.get("field_of_view")) or 0.0) / 2)
+        bearing = math.radians(report.bearing)
+        if abs(bearing) < half < math.pi / 2:
+            hit = round(50 + 50 * math.tan(bearing) / math.tan(half), 1)
+    if report.distance is not None:
+        words.append(f"{report.distance:.1f} m")
+    return _Camera(image, hit, ", ".join(words))
 
 
 def _questions(calls: Sequence[Written]) -> list[tuple[str, float]]:

@@ -14,7 +14,7 @@ A strategy is a subclass with one method::
 If the target's score in a view reaches the threshold, the agent walks up to the object (with
 ``approach``), faces it, and stops. If the object is not confirmed from close by, the search
 continues; in the end the agent goes back to the nearest sighting and stops there. Notes: ``turn``
-(end of a full turn), ``grounded`` (score, distance), ``not_there`` (not confirmed from close by),
+(end of a full turn), ``grounded`` (score, bearing, distance), ``not_there`` (not confirmed from close by),
 ``went_back`` (to the nearest sighting), ``blocked`` (by an obstacle), ``gave_up`` (it stops without
 a sighting). Source: LGX (Dorbala et al. 2024, section III).
 """
@@ -45,7 +45,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.perceiver import GroundedRegion, Perceiver
-from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, WENT_BACK
+from wayword.core.trajectory import GAVE_UP, GROUNDED, NOT_THERE, TURN, WENT_BACK
 from wayword.core.world import Feedback
 from wayword.perception.detectors import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
@@ -507,6 +507,7 @@ class Searcher(Agent):
         self.toolkit.note(
             GROUNDED,
             score=round(detection.score, 3),
+            bearing=round(detection.bearing, 1),
             distance=detection.distance,
             turn=self.turns,
         )
@@ -570,7 +571,7 @@ class Searcher(Agent):
         if self._approach_count >= APPROACHES and self._nearest_sighting is not None:
             return self._go_back(self._nearest_sighting)
         # Not confirmed from close by: the search resumes with the present view.
-        self.toolkit.note("not_there", turn=self.turns)
+        self.toolkit.note(NOT_THERE, turn=self.turns)
         self._approach = None
         self._views = [view]
         self.costmap.narrow_body()  # a gap may only have seemed too narrow

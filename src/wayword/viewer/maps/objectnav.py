@@ -19,7 +19,8 @@ from wayword.core.episode import JsonObject
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.core.visible import spaced
-from wayword.metrics.recorded import as_mapping, finite
+from wayword.metrics.detector_reports import last_report
+from wayword.metrics.recorded import as_mapping, finite, point_of
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
@@ -72,6 +73,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         rooms = scene.rooms
     drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
     drawn.shapes += seen
+    words = "target object"
     if scene is not None:
         targets = frozenset(getattr(reference, "targets", ()) or ())
         drawn.shapes += _objects(scene, targets)
@@ -79,13 +81,31 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             drawn.shapes.append(Shape("line", (wall.a, wall.b), "wall"))
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     else:
-        for middle in getattr(reference, "middles", ()) or ():
-            drawn.shapes.append(_target(middle, "target"))
+        middles = getattr(reference, "middles", ()) or ()
+        drawn.shapes += [_target(middle, "target") for middle in middles]
+        # A robot's target has no true position.
+        reported = _reported(trajectory)
+        if reported is not None and not middles:
+            drawn.shapes.append(_target(reported, "target"))
+            words = "target, as the detector reported it"
     shown = {shape.kind for shape in drawn.shapes}
     for kind in ("object goal-object", "furniture goal-object"):
         if kind in shown:
-            drawn.legend.append((kind, "target object"))
+            drawn.legend.append((kind, words))
     return drawn
+
+
+def _reported(trajectory: Trajectory) -> Point | None:
+    """Return where an agent's detector last reported the target; None without a distance."""
+    report = last_report(trajectory)
+    if report is None or report.bearing is None or report.distance is None:
+        return None
+    observation = as_mapping(trajectory.steps[report.step - 1].observation)
+    place = point_of(observation)
+    heading = finite(observation.get("heading"))
+    if place is None or heading is None:
+        return None
+    return displaced(place, heading + report.bearing, report.distance)
 
 
 def _target(middle: Point, name: str) -> Shape:

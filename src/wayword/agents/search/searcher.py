@@ -14,9 +14,9 @@ A strategy is a subclass with one method::
 If the target's score in a view reaches the threshold, the agent walks up to the object (with
 ``approach``), faces it, and stops. If the object is not confirmed from close by, the search
 continues; in the end the agent goes back to the nearest sighting and stops there. Notes: ``turn``
-(end of a full turn), ``grounded`` (score, bearing, distance), ``not_there`` (not confirmed from close by),
-``went_back`` (to the nearest sighting), ``blocked`` (by an obstacle), ``gave_up`` (it stops without
-a sighting). Source: LGX (Dorbala et al. 2024, section III).
+(end of a full turn), ``grounded`` (score, bearing, distance), ``not_there`` (not confirmed from
+close by), ``went_back`` (to the nearest sighting), ``blocked`` (by an obstacle), ``gave_up`` (it
+stops without a sighting). Source: LGX (Dorbala et al. 2024, section III).
 """
 
 from __future__ import annotations

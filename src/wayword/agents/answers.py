@@ -635,7 +635,9 @@ class StrategyRecipe(AnswerForm):
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
         action_names = (self.action.key, *ACTION_NAMES)
-        given = next(filter(None, map(read.all, action_names)), [])
+        # A name whose value is null gives none.
+        values = ([v for v in read.all(name) if v is not None] for name in action_names)
+        given = next(filter(None, values), [])
         words = _actions_as_text(given)
         arguments = read.all(*ARGUMENT_FIELDS)
         acts_before = words and any(map(legal.whole, read.before.splitlines()))

@@ -86,8 +86,11 @@ _NAME_LEAD = re.compile(
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
-_SIGN = "(?![❌❎✕-✘☐☒☓🚫⛔👎🙅❓❔🤔🤷])[←-⇿☀-➿⬀-⯿🀀-🫿]"
-"""A pictogram or an arrow that neither crosses out nor doubts the option next to it."""
+_CROSSED = "[❌❎✕-✘☐☒☓🚫⛔👎🙅❓❔🤔🤷]"
+"""A pictogram that crosses out or doubts the option next to it."""
+_DOUBTED = re.compile(rf"{_CROSSED}|[?？]\W*$")
+_SIGN = f"(?!{_CROSSED})[←-⇿☀-➿⬀-⯿🀀-🫿]"
+"""Any other pictogram or arrow."""
 _HEAD_END = re.compile(
     rf"[,;:!?()#\"`*”」|<\n。，；！？（]|\.(?=\W|$)|\s[-–—/→]|->|{_SIGN}"
     r"|\b(?:because|since|as|is|which|so|here|now|and|then|or)\b",
@@ -150,7 +153,11 @@ _MEASURED = re.compile(
 )
 """An angle, a distance or a percentage, which is no number of an option."""
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
+    r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t"
+    r"|unable|refuse|skip|ignore|exclude|eliminate|reject|discard|rules? out"
+    r"|(?:all|any|anything|everything) but"
+    r"|nicht|keine?|niemals|pas|jamais|non|nunca|não|nie|не|нет)\b"
+    r"|[不别勿]|避免|ไม่|لا "
 )
 _HEDGE = re.compile(
     r"\s*(?:&|/(?!/|(?:no_)?think\b))"
@@ -161,7 +168,27 @@ _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
     re.I,
 )
-_CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:but|because|since|so)\b")
+_USELESS = (
+    r"(?:blocked|wrong|incorrect|false|invalid|impossible|unlikely|unreachable|inaccessible"
+    r"|unavailable|eliminated|ruled out|rejected|out(?! of)|out of reach|bad|no good|too far"
+    r"|(?:a |the )?(?:dead[ -]end|trap|worst|wrong \w+)|bloqué|falsch"
+    r"|not (?:an option|the (?:right|best|correct) \w+"
+    r"|possible|available|allowed|reachable|accessible|valid|legal|right|correct))(?!\w)"
+)
+"""Words that say that an option is not the one to choose."""
+_IS_USELESS = (
+    r"(?:is|was|are|seems?|looks?|would be|ist|est) "
+    rf"(?:\w+ly |already |also |still )?{_USELESS}"
+)
+_DISMISSED = re.compile(
+    rf"\s*(?:{_CROSSED}|不行|不对|不可以|нельзя)"
+    rf"|\s*(?::|->|→|\s[-–—]|[(（])\s*{_USELESS}"
+    rf"|\W{{0,4}}\b(?:{_IS_USELESS}|(?:isn|wasn|doesn|can|couldn|won)['’ ]?t\b"
+    r"|cannot|no longer|leads nowhere|fail(?:s|ed)\b|(?:should|must) be avoided)",
+    re.I,
+)
+"""Words after an option, or a sign, that dismiss it."""
+_CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:(?<!thing )(?<!all )but|because|since|so)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +220,18 @@ def is_negation(clause: str) -> bool:
 
 
 def is_negated(line: str, name: str) -> bool:
-    """True if a clause with the (normalized) name is negated, or is only a negation."""
+    """True if a clause with the (normalized) name is negated or crossed out, or only a negation."""
     for clause in clauses(line):
         rest = clause
         # A name may hold a word such as "no", so it is removed before the test.
         if name:
-            rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause)
+            before, *after = re.split(rf"\b{re.escape(name)}\b", clause)
+            rest = " ".join([before, *after])
+            if any(map(_DISMISSED.match, after)):
+                return True
         if is_negation(rest) and (rest != clause or len(rest.split()) <= 2):
             return True
-    return False
+    return _DOUBTED.search(line) is not None
 
 
 _NOTHING = re.compile(
@@ -247,6 +277,8 @@ class _Option:
         # A second option after the first leaves open which one is meant.
         if begins_option(_JOINER.sub("", self.tail, count=1)):
             return "several_actions"
+        if _DISMISSED.match(self.tail):
+            return "no_action"
         if self.is_call:
             return "several_actions" if _OR_ARGUMENT.match(self.tail) else None
         # "left, not right" confirms the option; "left? no" takes it back.
@@ -325,6 +357,8 @@ class _Names:
         # Exact spelling wins over everything.
         if text in self._names:
             return text
+        if _DOUBTED.search(text):
+            return None
         bare = _NAME_LEAD.sub("", text, count=1)
         # A number in words or with leading zeros, if the names have no such word themselves.
         counted = _COUNTED.sub("", bare)
@@ -333,6 +367,8 @@ class _Names:
         digits = str(int(number[1])) if number else _NUMBER_WORDS.get(word, "")
         letters = word.replace(" ", "").removesuffix("erly")
         joined = self._by_letters.get(_ABBREVIATED.get(letters, letters), "")
+        if re.search(r"\d \d", word):  # two numbers, which are not one
+            joined = ""
         for form in (text, bare, digits, joined):
             found = self._by_key.get(normalize(form), [])
             if form and len(found) == 1:

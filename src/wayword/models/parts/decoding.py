@@ -472,6 +472,9 @@ _TYPOGRAPHY: Mapping[int, str | int] = {
         map(ord, "\u00ad\u200b\u200e\u200f\u202a\u202c\u2060\u2066\u2069\ufe0f\ufeff"),
         "",
     ),
+    # the key around a digit: the two digits of a number have one each
+    0x20E3: "",
+    ord("🔟"): "10",
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000"), " "),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2212"), "-"),
     # full-width, small and vertical forms; those between sentences are text, also of a message, and

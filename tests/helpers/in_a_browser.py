@@ -40,11 +40,22 @@ FAULTS = """async () => {
   const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1
     && p.top < q.bottom - 1 && q.top < p.bottom - 1;
   for (const map of document.querySelectorAll("svg.map, svg.dial")) {
-    const boxes = [...map.querySelectorAll("text")].map(
-      (each) => [each.textContent, each.getBoundingClientRect()]).filter(([, box]) => box.width);
+    // A number is as large as the pill around it.
+    const labels = [...map.querySelectorAll("text:not(.number), .stop rect:has(+ .number)")];
+    const boxes = labels.map((each) => [(each.matches("rect") ? each.nextElementSibling : each)
+      .textContent, each.getBoundingClientRect()]).filter(([, box]) => box.width);
     boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
       if (meet(p, q)) found.push("label " + a + " covers " + b);
     }));
+    for (const line of map.querySelectorAll(".leader")) {
+      const { a, d, e, f } = line.getScreenCTM();
+      for (let part = 0.05; part < 1; part += 0.05) {
+        const { x, y } = line.getPointAtLength(part * line.getTotalLength());
+        const at = boxes.find(([, p]) => p.left + 2 < a * x + e && a * x + e < p.right - 2
+          && p.top + 2 < d * y + f && d * y + f < p.bottom - 2);
+        if (at) found.push("a line crosses " + at[0]);
+      }
+    }
   }
   const wide = document.documentElement.scrollWidth;
   if (wide > innerWidth + 1) found.push("the page is " + wide + " wide");
@@ -62,7 +73,8 @@ FAULTS = """async () => {
   }
   return found;
 }"""
-"""Labels of a map or compass that cover each other, a page wider than its window, cut words."""
+"""Labels of a map or compass that cover each other or that a line to a mark crosses, a page wider
+than its window, cut words."""
 
 
 NEXT_FRAME = """() => new Promise((go) => requestAnimationFrame(

@@ -129,9 +129,16 @@ def render(where: Map) -> Html:
     lettered = where.lettered
     if lettered is None:
         lettered = frozenset(spots)
+    # On an episode's page, the other letters are shown with the step that names them.
+    judged = where.failed or where.solved
     letters = []
     for name in where.letters.by_place:
-        if name not in spots or name not in lettered | where.named:
+        if name not in spots:
+            continue
+        is_shown = name in where.named
+        if name in lettered and (name in on_path or not judged):
+            is_shown = True
+        if not (is_shown or judged):
             continue
         # Letters keep clear of the goal's star and of numbered stops.
         gap = 4.0
@@ -141,7 +148,7 @@ def render(where: Map) -> Html:
             gap = 16.0  # and of the rings of a game
         elif name in stood:
             gap = 11.0
-        letters.append((name, *spots[name], gap))
+        letters.append((name, *spots[name], gap, is_shown))
     # Those that the mistake's sentence names are placed first.
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
@@ -156,7 +163,6 @@ def render(where: Map) -> Html:
         missed=missed,
         size=paper.size,
         letters=letters,
-        visited={*on_path, *stood},
         points=dict([*points.items()][:_MOST_EDGES]),
         edges=where.edges[:_MOST_EDGES],
     )

@@ -90,7 +90,7 @@ def _name_rooms(drawn: Map, places: Iterable[str]) -> None:
         last = room
     drawn.rooms = rooms
     if rooms:
-        drawn.legend = [("", "rooms: first named in the caption")]
+        drawn.legend = [("", "rooms as in captions")]
 
 
 def goal_region(graph: Any, reference: Any) -> frozenset[str]:

@@ -22,6 +22,7 @@ Marker = tuple[float, float, float]
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
 _APART = 48  # units of such legs after which one has an arrow all the same
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
+_LARGEST = 1.25  # of a marker on a map that a page draws smaller than its units
 _NEAR = 24  # between the start and the end, up to which they share a marker
 _RING = 16.0  # radius of the ring around the dart at the end
 _DOT = 4.0  # half width of a marker without a number
@@ -199,8 +200,9 @@ class _Stops:
     def _marker(self, group: Sequence[Waypoint]) -> dict[str, Any]:
         """Return a marker: its words, place on the drawing, and its number if there is room.
 
-        It is ``aside`` its point if the number is long or the point has a dart. The
-        page's script goes to its ``first`` step, None if it cannot be pressed.
+        It is ``aside`` its point if the number is long, the point has a dart, or another
+        number is in the way of the end. The page's script goes to its ``first`` step,
+        None if it cannot be pressed.
         """
         is_last = self._final in group
         steps = [stop.step for stop in group]
@@ -217,9 +219,12 @@ class _Stops:
         text = self._number(steps) + end
         half = max(9.0, _CHARACTER * len(text) + 4)
         is_quiet = not text or self._is_hidden_in_game(group, is_last)
+        taken = self._is_taken(x, y, half)
         aside = is_dart or (self._where.failed and len(text) > _LONG)
+        if taken and end:
+            aside = True  # the end keeps its number
         aside = aside and not is_quiet
-        if is_quiet or (not aside and self._is_taken(x, y, half)):
+        if is_quiet or (not aside and taken):
             half = self._dot
             text = ""
         elif not aside:
@@ -256,11 +261,16 @@ class _Stops:
         """
         shown = [step for step in steps if step in self._chosen]
         names = ["S" if step == 0 else str(step) for step in shown]
+        number = "·".join(names)
         if len(names) > 2 and shown[-1] - shown[0] == len(names) - 1:
-            return f"{names[0]}–{names[-1]}"  # a stay
-        if len(names) > 3:
-            return f"{names[0]}…{names[-1]}"
-        return "·".join(names)
+            number = f"{names[0]}–{names[-1]}"  # a stay
+        elif len(names) > 3:
+            number = f"{names[0]}…{names[-1]}"
+        if self._where.solved and len(number) > _LONG:
+            # Of a solved walk, the start, the end or the first visit is enough.
+            is_end = steps[0] and self._final.step in steps
+            return names[-1] if is_end else names[0]
+        return number
 
     def _is_hidden_in_game(self, group: Sequence[Waypoint], is_last: bool) -> bool:
         """True in a game where a number would hide doors and names: it has every fifth
@@ -274,11 +284,11 @@ class _Stops:
 
     def _is_taken(self, x: float, y: float, half: float) -> bool:
         """True if another number is in the way: markers are about 17 units high, with a
-        gap of 2.
+        gap of 2, at their largest.
         """
         for other_x, other_y, other_half in self._numbered:
-            is_beside = abs(x - other_x) < half + other_half + 2
-            is_level = abs(y - other_y) < 19
+            is_beside = abs(x - other_x) < _LARGEST * (half + other_half + 2)
+            is_level = abs(y - other_y) < _LARGEST * 19
             if is_beside and is_level:
                 return True
         return False

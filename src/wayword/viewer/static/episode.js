@@ -10,6 +10,7 @@
   const scrubber = document.querySelector(".scrubber");
   const clauses = [...document.querySelectorAll(".instruction .clause")];
   const main = document.querySelector("main");
+  const maps = document.querySelectorAll("svg.map");
   const opens = Number(main.dataset.opens || 0); // where a failed walk left the path, else the mistake
   let now = 0; // 0: before the first step
 
@@ -64,6 +65,7 @@
       part.classList.toggle("future", first > number && !whole);
     }
     showFloor(number);
+    showLetters(card);
     for (const part of document.querySelectorAll('.time [data-step="' + number + '"]'))
       part.classList.add("now");
     if (slider) slider.value = number;
@@ -77,6 +79,18 @@
       hand.setAttribute("x1", at);
       hand.setAttribute("x2", at);
     }
+  }
+
+  // Letters that only the card names are on the map while it is the current one.
+  function showLetters(card) {
+    const spare = [...document.querySelectorAll(".map .spare")];
+    if (!spare.length) return;
+    const named = new Set(
+      [...card.querySelectorAll("abbr.letter")].map((each) => each.title),
+    );
+    for (const letter of spare)
+      letter.classList.toggle("now", named.has(letter.dataset.place));
+    unclutter(maps);
   }
 
   // Floors: those away from the one that is looked at are dimmed.
@@ -393,7 +407,9 @@
   );
 
   // The walk and the goal, where they are a small part of the map; without a gold path the stops,
-  // and what was left alone or the nearest of each kind of goal object.
+  // what was left alone or the nearest of each kind of goal object, and those that were passed.
+  const PASSED = 1.5; // metres from a stop within which an object can be used
+  const BEFORE = 0.8; // metres around a walk in a home: what is worked at, such as a sink
   function focus(map) {
     const [start, view] = views.get(map);
     const k = map.getScreenCTM();
@@ -408,26 +424,32 @@
         ".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
       ),
     ];
+    const metre = Number(map.parentElement.querySelector(".scale")?.dataset.length || 0); // in units
     if (map.querySelector(".facing")) {
       const nearest = new Map();
       const missed = [...map.querySelectorAll(".missed")];
+      const middles = [...map.querySelectorAll(".stop")].map(middle);
       const end = middle(map.querySelector(".mistake") || map.querySelector(".facing"));
-      const away = (part) =>
-        Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);
+      const between = (part, [x, y]) =>
+        Math.hypot(middle(part)[0] - x, middle(part)[1] - y);
+      const passed = [];
       for (const part of map.querySelectorAll(
         ".goal-object:not(text), .destination:not(text), .meant",
       )) {
         const kind = part.textContent.replace(/(_\d+)? \(.*/, "");
-        if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part)))
+        if (!part.getBBox().width) continue;
+        if (!(between(nearest.get(kind) || part, end) < between(part, end)))
           nearest.set(kind, part);
+        if (middles.some((at) => between(part, at) < PASSED * metre * k.a))
+          passed.push(part);
       }
+      // Of several actors, the ends are enough where an object was left alone.
       const whole =
-        missed.length && map.querySelectorAll(".walk").length > 1
-          ? ""
-          : ", .stop, .facing"; // one actor's end, of several
+        missed.length && map.querySelectorAll(".walk").length > 1 ? "" : ", .stop";
       parts = [
-        ...map.querySelectorAll(".mistake, .move.wrong" + whole),
+        ...map.querySelectorAll(".mistake, .move.wrong, .facing" + whole),
         ...(missed.length ? missed : nearest.values()),
+        ...passed,
       ];
     }
     const boxes = boxesOf(parts);
@@ -440,9 +462,12 @@
       edge("bottom", Math.max),
     ];
     const whole = Math.min(room / start.width, high / start.height); // pixels of a unit
+    // What an actor stands before is in view, too.
     const least = Math.max(
       (east - west) / k.a / (room - rim),
       (south - north) / k.d / (high - rim),
+      ((east - west) / k.a + 2 * BEFORE * metre) / room,
+      ((south - north) / k.d + 2 * BEFORE * metre) / high,
       1 / ((narrow ? 3 : 2) * whole),
     );
     if (least * whole > (narrow ? 0.9 : 0.6)) return; // little would be gained
@@ -467,7 +492,6 @@
   }
 
   // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
-  const maps = document.querySelectorAll("svg.map");
   const views = new Map();
   for (const map of maps) {
     const whole = map.viewBox.baseVal;

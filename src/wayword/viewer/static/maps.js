@@ -99,9 +99,13 @@ function markOf(label, frame, k, mark, taken) {
     return null;
   const [x, y] = centerOf(side);
   const least = label.dataset.gap ? label.dataset.gap * mark : 0;
-  const around = taken.filter(
-    (box) => Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3,
-  ); // its dot, number and ring
+  // its dot, number and ring; of a place, also the number of another one that hides it
+  const hides = label.matches(".placeletter");
+  const around = taken.filter((box) =>
+    hides
+      ? meet(box, boxAt(x, y, 1, 1))
+      : Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3,
+  );
   if (around.length) {
     for (const [edge, most] of [
       ["left", Math.min],
@@ -331,13 +335,14 @@ function placeLabels(map, mark) {
     ".named",
     ".goalname",
     ".placename",
-    ".placeletter",
+    ".placeletter:not(.spare)",
     ".roomname.decisive",
+    ".placeletter",
     ".roomname",
   ];
-  // Labels of no kind come last: -1 & 7 is 7.
+  // Labels of no kind come last: -1 & 15 is 15.
   const ranks = new Map(
-    all.map((label) => [label, kinds.findIndex((kind) => label.matches(kind)) & 7]),
+    all.map((label) => [label, kinds.findIndex((kind) => label.matches(kind)) & 15]),
   );
   const rank = (label) => ranks.get(label);
   const sizeOf = (label) => {
@@ -355,10 +360,12 @@ function placeLabels(map, mark) {
       ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
     ),
   ]);
-  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong);
+  const dots = boxesOf([...map.querySelectorAll(".place")]);
+  const walls = [...map.querySelectorAll(".wall, .leaf, .room")]
+    .flatMap(boxesAlong)
+    .concat(dots);
   const paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
   const furniture = boxesOf([...map.querySelectorAll(".furniture")]);
-  const dots = boxesOf([...map.querySelectorAll(".place")]);
   const marks = new Map(
     labels
       .filter((label) => label.dataset.gap)
@@ -421,19 +428,18 @@ function placeLabels(map, mark) {
       );
     }
     if (
-      cost >= 24 &&
-      dotsOf(leaderOf(spot, own)).some((dot) =>
-        taken.some((box) => !meet(box, own) && meet(box, dot)),
-      )
-    )
-      cost += 150; // no line over another mark or name
-    if (
       views.some(
         (view) => !within(view, middle) && corners.some((point) => within(view, point)),
       )
     )
       cost += 200;
     return cost;
+  }
+  function crosses(spot, own) {
+    // whether the line from a name to its mark lies over another mark or name
+    return dotsOf(leaderOf(spot, own)).some((dot) =>
+      taken.some((box) => meet(box, dot) && !meet(box, own)),
+    );
   }
   function lead(label, spot, own) {
     // a line from a name to its mark
@@ -453,7 +459,8 @@ function placeLabels(map, mark) {
 
   function search(label, box, own, still) {
     // the best spot, and whether a line leads from it
-    const pill = label.matches(".pill");
+    // pixels between a name and its mark from which a line leads
+    const off = label.matches(".pill") ? 3 : label.matches(".goalname") ? 7 : undefined;
     let best = null;
     let led = false;
     let least = label.matches(".named, .pill")
@@ -478,12 +485,10 @@ function placeLabels(map, mark) {
         cost += Math.min(24, 3 * met(walls)) + Math.min(60, 8 * met(paths));
       if (!still && cost < least) lost = strayed(spot, own, label);
       cost += lost;
-      const off =
-        own &&
-        (pill
-          ? apart(spot, own) > 3
-          : label.matches(".goalname") && apart(spot, own) > 7);
-      if (cost < least) [best, led, least] = [spot, lost >= 24 || off, cost];
+      const leads =
+        own && (lost >= 24 || (off !== undefined && apart(spot, own) > off));
+      if (leads && cost < least && crosses(spot, own)) cost += 700;
+      if (cost < least) [best, led, least] = [spot, leads, cost];
     });
     return [best, led];
   }

@@ -40,6 +40,11 @@ function copyable(pre) {
 // they cover no other name or mark and as few walls and paths as possible. All boxes are in pixels.
 const meet = (p, q) =>
   p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
+const isWithin = (p, q) =>
+  p.left >= q.left - 1 &&
+  p.right <= q.right + 1 &&
+  p.top >= q.top - 1 &&
+  p.bottom <= q.bottom + 1;
 const boxAt = (x, y, wide, high) => ({
   left: x - wide / 2,
   top: y - high / 2,
@@ -334,7 +339,7 @@ function placeLabels(map, mark) {
     ".pill",
     ".named",
     ".goalname",
-    ".placename",
+    ".placename, .landmarkname",
     ".placeletter:not(.spare)",
     ".roomname.decisive",
     ".placeletter",
@@ -438,7 +443,7 @@ function placeLabels(map, mark) {
   function crosses(spot, own) {
     // whether the line from a name to its mark lies over another mark or name
     return dotsOf(leaderOf(spot, own)).some((dot) =>
-      taken.some((box) => meet(box, dot) && !meet(box, own)),
+      taken.some((box) => meet(box, dot) && !isWithin(box, own)),
     );
   }
   function lead(label, spot, own) {
@@ -472,11 +477,7 @@ function placeLabels(map, mark) {
           : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
-      const inside =
-        spot.left >= frame.left &&
-        spot.right <= frame.right &&
-        spot.top >= frame.top &&
-        spot.bottom <= frame.bottom;
+      const inside = isWithin(spot, frame);
       const met = (boxes) => boxes.filter((other) => meet(spot, other)).length;
       // No part is below 0, so the dear ones are left out once the sum is too high.
       let cost = 1000 * (met(taken) + 2 * !inside) + turn;
@@ -487,7 +488,7 @@ function placeLabels(map, mark) {
       cost += lost;
       const leads =
         own && (lost >= 24 || (off !== undefined && apart(spot, own) > off));
-      if (leads && cost < least && crosses(spot, own)) cost += 700;
+      if (leads && cost < least && crosses(spot, own)) cost += 1000;
       if (cost < least) [best, led, least] = [spot, leads, cost];
     });
     return [best, led];
@@ -509,7 +510,9 @@ function placeLabels(map, mark) {
     }
     label.classList.toggle("under", !best);
     if (!best) continue;
-    taken.push(best);
+    // A letter next to a name would read as its end.
+    const beside = label.matches(".landmarkname") ? 6 : 0;
+    taken.push({ ...best, left: best.left - beside, right: best.right + beside });
     if (still) continue;
     if (led) taken.push(...lead(label, best, own));
     if (pill) {

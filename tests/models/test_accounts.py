@@ -664,6 +664,16 @@ def test_a_model_that_announces_nothing_is_reserved_for_in_full() -> None:
     assert (server.ledger.tokens, account.tokens) == (10 + most, 10 + most)
 
 
+def test_a_call_may_be_ended_twice_and_is_paid_once() -> None:
+    account = Account()
+    call = Call()
+    asyncio.run(account.admit(call))
+    asyncio.run(account.reserve(call.name, LedgerRow(100, 0.5)))
+    account.landed(call.name)
+    account.landed(call.name)
+    assert (account.tokens, account.dollars, account.pending) == (100, 0.5, 0)
+
+
 def test_no_request_is_made_again_once_the_budget_is_spent() -> None:
     server = Server(*[Usage(80, 5)] * 9)
     account = Account(max_tokens=200)

@@ -16,7 +16,7 @@ import pytest
 
 from helpers.batch_stub import KEY, PRICE, Books, batching
 from helpers.sampling import LONG
-from wayword.core.errors import ModelError, UsageError
+from wayword.core.errors import DataError, ModelError, UsageError
 from wayword.core.model import Message, Sampling, Tool, ToolCall, system, user
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.prices import Price
@@ -24,9 +24,10 @@ from wayword.models.middleware.rate import RetryPolicy
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import opening
 from wayword.models.parts.opening import Options, wrap
-from wayword.models.servers import batch_forms, batches
+from wayword.models.servers import batch_forms, batches, connection
 from wayword.models.servers.batch_anthropic import AnthropicForm, messages_request
 from wayword.models.servers.batch_forms import OpenAIForm
+from wayword.models.servers.batch_gemini import content_request
 from wayword.models.servers.requests import ServerSettings
 from wayword.runs import Plan, run
 from wayword.runs.config import billed
@@ -262,6 +263,207 @@ def test_stop_sequences_of_white_space_are_left_out_for_anthropic() -> None:
     params = messages_request({**body, "stop": ["\n\n", "X", " "]})
     assert params["stop_sequences"] == ["X"]
     assert "stop_sequences" not in messages_request({**body, "stop": ["\n"]})
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+
+
+def chat_with_calls() -> dict[str, Any]:
+    """A chat request with a picture, and two calls with their results."""
+    signed = {**_wire_call("a", '{"at": "left"}'), "thoughtSignature": "s"}
+    results = [
+        {"role": "tool", "tool_call_id": name, "name": "look", "content": text}
+        for name, text in (("a", "A door."), ("b", "A wall."))
+    ]
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "t"}
+    thinking = [thought, {"type": "text", "text": ""}]
+    calling = {"tool_calls": [signed, _wire_call("b", "left?")], "content": thinking}
+    function = {"name": "look", "parameters": TOOL.parameters}
+    return {
+        "model": "m",
+        "max_completion_tokens": 9,
+        "messages": [
+            {"role": "system", "content": "Rules."},
+            {"role": "user", "content": [{"type": "text", "text": "Where?"}, PICTURE]},
+            {"role": "assistant", **calling},
+            *results,
+        ],
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": "look"}},
+    }
+
+
+def _wire_call(name: str, arguments: str) -> dict[str, Any]:
+    function = {"name": "look", "arguments": arguments}
+    return {"id": name, "type": "function", "function": function}
+
+
+def test_anthropic_gets_pictures_thoughts_and_calls_as_blocks() -> None:
+    params = messages_request(chat_with_calls())
+    source = {"type": "base64", "media_type": "image/png", "data": "QUJD"}
+    use = {"type": "tool_use", "name": "look"}
+    assert params["max_tokens"] == 9
+    assert params["tool_choice"] == {"type": "tool", "name": "look"}
+    assert params["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Where?"},
+                {"type": "image", "source": source},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "t"},
+                {**use, "id": "a", "input": {"at": "left"}},
+                {**use, "id": "b", "input": {}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "A door."},
+                {"type": "tool_result", "tool_use_id": "b", "content": "A wall."},
+            ],
+        },
+    ]
+
+
+def test_gemini_gets_pictures_and_calls_as_parts() -> None:
+    chat = chat_with_calls()
+    chat["messages"][2]["content"] = None
+    request = content_request(chat)
+    called = {"name": "look", "args": {"at": "left"}}
+    assert request["systemInstruction"] == {"parts": [{"text": "Rules."}]}
+    assert request["contents"] == [
+        {
+            "role": "user",
+            "parts": [
+                {"text": "Where?"},
+                {"inlineData": {"mimeType": "image/png", "data": "QUJD"}},
+            ],
+        },
+        {
+            "role": "model",
+            "parts": [
+                {"functionCall": called, "thoughtSignature": "s"},
+                {"functionCall": {"name": "look", "args": {}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "look", "response": {"result": text}}}
+                for text in ("A door.", "A wall.")
+            ],
+        },
+    ]
+    declared = {"name": "look", "description": ""}
+    declared["parametersJsonSchema"] = TOOL.parameters
+    assert request["tools"] == [{"functionDeclarations": [declared]}]
+
+
+def test_a_call_from_gemini_goes_back_with_its_signature() -> None:
+    with batching("gemini") as books:
+        model = opened(books)
+
+        async def go() -> None:
+            sampling = Sampling(tools=(TOOL,))
+            first = await model.complete([user("Where?")], sampling)
+            (call,) = first.calls
+            said = Message("assistant", "", calls=(call,), verbatim=first.verbatim)
+            seen = Message("tool", "A door.", call_id=call.id, tool=call.name)
+            await model.complete([user("Where?"), said, seen], sampling)
+            await model.aclose()
+
+        asyncio.run(go())
+    _, body = books.bodies
+    assert body["contents"][1]["parts"] == [
+        {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "s"}
+    ]
+
+
+@pytest.mark.parametrize("limit", ["most", "most_bytes"])
+def test_a_batch_holds_as_much_as_its_provider_takes(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with batching() as books:
+        ask(opened(books), 1)
+        (body,) = books.bodies
+        size = {"most": 1, "most_bytes": len(json.dumps(body))}[limit]
+        monkeypatch.setattr(OpenAIForm, limit, 2 * size)
+        answers = ask(opened(books), 5)
+    assert [answer.text for answer in answers] == ["forward"] * 5
+    assert sorted(books.batches[1:]) == [1, 2, 2]
+
+
+def test_a_resumed_run_sends_the_requests_of_a_refused_batch_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with batching() as books:
+        with monkeypatch.context() as patch:
+            patch.setattr(OpenAIForm, "job", lambda *_: {})
+            refused = opened(books)
+            refused.keep_in(tmp_path / "batches.sqlite")
+            (error,) = ask(refused, 1)
+        resumed = opened(books)
+        resumed.keep_in(tmp_path / "batches.sqlite")
+        (answer,) = ask(resumed, 1)
+    assert error.fatal
+    assert answer.text == "forward"
+    assert books.batches == [1]
+
+
+def test_a_cancelled_call_is_not_sent() -> None:
+    with batching() as books:
+        model = opened(books)
+
+        async def go() -> None:
+            asked = [
+                asyncio.ensure_future(model.complete([user(text)], Sampling()))
+                for text in ("Where?", "Whither?")
+            ]
+            await asyncio.sleep(0.01)
+            asked[0].cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            await model.aclose()
+
+        asyncio.run(go())
+    assert [body["messages"][-1]["content"] for body in books.bodies] == ["Whither?"]
+
+
+def test_results_beyond_the_largest_file_end_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "MOST_FILE_BYTES", 1000)
+    with batching() as books:
+        errors = ask(opened(books), 5)
+    assert books.batches == [5]
+    assert all(error.fatal and "is too large" in str(error) for error in errors)
+
+
+def test_a_page_in_place_of_a_reply_about_a_batch_is_waited_out() -> None:
+    class Gateway:
+        async def exchange(self, *_: Any) -> bytes:
+            return b"<html>Bad gateway</html>"
+
+    with pytest.raises(ModelError, match="is not JSON: '<html>Bad") as caught:
+        asyncio.run(batch_forms.read_json(Gateway(), "GET", "/batches/b"))
+    assert (caught.value.away, caught.value.fatal) == (True, False)
+
+
+@pytest.mark.parametrize("job", [{}, {"id": ""}, {"id": 7}, []])
+def test_a_batch_without_an_id_is_an_error(job: Any) -> None:
+    with pytest.raises(ModelError, match="has no id"):
+        batch_forms.id_of(job)
+
+
+def test_a_store_of_other_content_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "batches.sqlite"
+    file.write_text("no database", encoding="utf-8")
+    with pytest.raises(DataError, match=r"is not a store of batches.*move it out"):
+        batches.BatchStore(file)
 
 
 # Runs.

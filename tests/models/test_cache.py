@@ -471,6 +471,8 @@ def test_a_claim_holds_while_its_process_may_run_and_for_a_limited_time(
         (Completion(("a",), ("error",)), False),
         (Completion(("a",), ("content_filter",)), False),
         (Completion(("a",), ("length",)), True),
+        (Completion(("",), ("tool_calls",)), False),
+        (Completion(("",), ("tool_calls",), calls=(ToolCall("1", "go", "{}"),)), True),
         (Choice(("a",), (-1.0,)), True),
         (Choice(("a", "b"), (-1.0, float("nan"))), False),
         (Choice(("a", "b"), (-1.0, float("-inf"))), False),
@@ -478,6 +480,13 @@ def test_a_claim_holds_while_its_process_may_run_and_for_a_limited_time(
 )
 def test_only_answers_that_say_something_are_kept(answer: Any, is_kept: bool) -> None:
     assert _is_cacheable(answer) == is_kept
+
+
+def test_an_answer_with_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    cache.put("k", {"texts": ["\ud83d"]})
+    assert cache.get("k") == {"texts": ["\ud83d"]}
+    cache.close()
 
 
 def test_the_first_readable_answer_of_a_call_stays(tmp_path: Path) -> None:

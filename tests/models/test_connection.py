@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography import x509
@@ -24,6 +25,7 @@ from wayword.core.errors import ModelError
 from wayword.core.model import Sampling, user
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import open_model
+from wayword.models.servers.addresses import proxy_for
 from wayword.models.servers.connection import model_error
 
 HELLO = [user("hello")]
@@ -155,6 +157,16 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_hosts_without(
             == ["by proxy"] * 2
         )
     assert proxy.routes == [f"{far}/chat/completions", "/v1/chat/completions"]
+
+
+def test_a_proxy_without_a_scheme_is_reached_over_http(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "proxy.invalid:3128")
+    address = urlsplit("http://model.invalid/v1")
+    assert proxy_for(address) == "http://proxy.invalid:3128"
 
 
 def test_what_settings_and_environment_put_into_the_head_is_sent(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wayword.core.errors import ModelError
+from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import (
     Completion,
     Image,
@@ -256,6 +256,20 @@ def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(
         with pytest.raises(ModelError, match="setting 'dialect'"):
             model.complete(prompt, sampling)
         assert model.server.asked == []
+
+
+@pytest.mark.parametrize("settings", [{"timeout": 0.0}, {"thinking": -1}])
+def test_a_time_limit_or_thinking_below_its_least_is_refused(
+    settings: dict[str, Any],
+) -> None:
+    with pytest.raises(UsageError, match="timeout must be above 0, and thinking"):
+        OpenAIModel.Settings(**settings)
+
+
+def test_a_choice_among_no_answers_is_refused(serving: Any, reply: Any) -> None:
+    model = ServedModel(serving, reply(chat_answer("a")))
+    with pytest.raises(ModelError, match="at least one answer"):
+        model.complete(sampling=Sampling(choices=()))
 
 
 def test_fields_can_be_left_out_and_added(serving: Any, reply: Any) -> None:

@@ -313,6 +313,7 @@ def test_every_shipped_profile_can_be_made() -> None:
             "a: {tempertaure: false}",
             "unknown trait 'tempertaure'; did you mean 'temperature'",
         ),
+        ("a: reasoning", "must be a mapping of traits"),
         ("a: [", "cannot be read as model profiles"),
     ],
 )

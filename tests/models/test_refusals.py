@@ -67,6 +67,29 @@ def test_no_part_of_a_key_is_left_where_a_long_message_is_cut(shown: int) -> Non
     assert message == f"{before}{MASK} and more"[:300]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "bounds", "changes"),
+    [
+        ("temperature", 0.5, {"most": 2.0}, None),
+        ("temperature", 0.5, {}, {"without": ("temperature",)}),
+        ("temperature", "warm", {"most": 2.0}, {"without": ("temperature",)}),
+        ("max_tokens", 100, {}, None),
+        ("max_tokens", 100, {"most": 50.0}, {"output": 50}),
+        ("top_p", 1.0, {"most": 0.99}, {"most": {"top_k": 9, "top_p": 0.99}}),
+        ("top_p", 0.0, {"least": 0.01}, {"least": {"seed": 0, "top_p": 0.01}}),
+        ("top_p", 0.0, {"least": 0.0}, {"without": ("top_p",)}),
+        ("logprobs", True, {"most": 5.0}, {"logprobs": 5}),
+    ],
+)
+def test_a_value_out_of_range_becomes_the_nearest_allowed_one(
+    name: str, value: Any, bounds: dict[str, float], changes: dict[str, Any] | None
+) -> None:
+    profile = Profile(most={"top_k": 9}, least={"seed": 0})
+    refusal = ServerRefusal("value out of range", "", fields=(name,), **bounds)
+    lesson = learn(refusal, profile, {**BODY, name: value})
+    assert (lesson and lesson[0]) == changes
+
+
 def test_the_table_is_closed_and_known_by_at_least_sixteen_servers() -> None:
     table = refusals._table()
     kinds = set(get_args(refusals.Kind))

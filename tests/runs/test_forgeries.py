@@ -499,6 +499,15 @@ def test_a_failed_episode_is_part_of_the_set(played: Path, tmp_path: Path) -> No
     failure = {"episode": first["episode"], "reason": "out of memory"}
     rewrite(copy, [failure], "failures.jsonl.gz")
     assert differences(copy) == []
+    # A gap among the last ones is one, however many of the others failed.
+    (gap,) = forger.episodes[-2:-1]
+    forger.episodes = [forger.episodes[-1]]
+    forger.save()
+    failed = [each["episode"] for each in records(played)]
+    failed.remove(gap["episode"])
+    rows = [{**failure, "episode": name} for name in failed]
+    rewrite(copy, rows, "failures.jsonl.gz")
+    assert any(f"{gap['episode']!r} is missing" in line for line in differences(copy))
 
 
 def test_a_run_with_a_robot_is_never_replayed(played: Path, tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import os
 import random
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, isnan, nan
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -315,6 +316,68 @@ def test_a_table_reads_no_record_that_is_listed(
     assert len(RunFolder.read(tmp_path).scores()) == 5
     assert len(RunFolder.read(tmp_path).scores()) == 5
     assert read == [5]
+
+
+def test_the_index_of_a_writer_reads_none_of_its_own_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    read: list[int] = []
+    entry_of = index.entry_of
+    monkeypatch.setattr(
+        index,
+        "entry_of",
+        lambda path, found: read.append(found.number) or entry_of(path, found),
+    )
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        for name in ("e4", "e5"):
+            run.append(EpisodeRecord(name, {"sr": 1}, walk("e").trajectory))
+            assert run.index.ids()[-1] == name
+    assert len(RunFolder.read(tmp_path).scores()) == 6
+    assert read == []
+
+
+def test_a_writer_saves_its_index_after_growth_by_a_quarter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[int] = []
+    monkeypatch.setattr(index, "keep", lambda path, write: saved.append(len(listed)))
+    listed = index.Index(tmp_path)
+    for number in range(1, 1600):
+        entry = index.Entry(f"e{number}", {"sr": 1}, "stopped", 9 * number, 9)
+        listed.add(entry, b"12345678")
+    assert saved == [1001, 1252, 1566]
+
+
+def test_episodes_are_found_by_their_ending_and_sorted_both_ways(
+    tmp_path: Path,
+) -> None:
+    rows: list[tuple[str, str, dict[str, float]]] = [
+        ("b", "stopped", {"ne": 3}), ("d", "step_limit", {"sr": 0}),
+        ("a", "step_limit", {"ne": 1}), ("c", "stopped", {"ne": 2}),
+    ]  # fmt: skip
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        for name, ended, scores in rows:
+            trajectory = replace(walk("e").trajectory, ended=cast(Any, ended))
+            run.append(EpisodeRecord(name, scores, trajectory))
+    for _ in range(2):
+        found = RunFolder.read(tmp_path).index
+        assert found.endings() == ["stopped", "step_limit"]
+        assert found.find(ended="step_limit") == [2, 3]
+        assert found.find(sort="id") == [3, 1, 4, 2]
+        assert found.find(sort="id", down=True) == [2, 4, 1, 3]
+        assert found.find(sort="ne") == [3, 4, 1, 2]
+        assert found.find(sort="ne", down=True) == [1, 4, 3, 2]
+        assert found.find(ended="stopped", ranges=[("ne", 2, 2)], sort="ne") == [4]
+        assert found.failure("a") is None
+        forget()
+
+
+def test_a_failure_without_an_episode_is_damage(tmp_path: Path) -> None:
+    written(tmp_path)
+    rewrite(tmp_path, [{"episode": "e9"}, {"reason": "x"}], "failures.jsonl.gz")
+    with pytest.raises(RecordingError, match="record 2: field 'episode' is missing"):
+        RunFolder.read(tmp_path).scores()
 
 
 def test_an_index_is_read_whatever_the_bytes_of_its_checksum(

@@ -246,7 +246,8 @@ class Index:
             self._insert(entry, foot)
             self._modified = 0
             # saving rewrites the file: growth by a quarter keeps the total cost linear
-            if entry.number > 1000 and (entry.number - self._saved) * 4 > self._saved:
+            count = self._count()
+            if count > 1000 and (count - self._saved) * 4 > self._saved:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:

@@ -368,9 +368,8 @@ class RunFolder(RecordedRun):
         # Position and size before it is appended: the index finds the record by them.
         at = self._lines.length
         size = len(line.member)
-        number = len(self._listed) + 1
         self._lines.append(line.member)
-        entry = Entry(name, dict(line.scores), line.ended, at, size, number)
+        entry = Entry(name, dict(line.scores), line.ended, at, size)
         self._listed.add(entry, line.member[-json_lines.FOOT_SIZE :])
 
     def close(self) -> None:

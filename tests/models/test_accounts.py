@@ -744,3 +744,25 @@ def test_a_request_of_an_earlier_session_counts_once(
     assert not asyncio.run(pay_for("old-1")), "paid already"
     assert (account.tokens, account.dollars) == (170, 0.375 + each)
     assert (account.totals.tokens, account.totals.dollars) == (170, 0.375 + each)
+
+
+def test_an_adopted_request_gives_back_what_it_was_counted_at() -> None:
+    totals = Totals()
+    for number in range(20):
+        name = f"old-{number}"
+        totals.add(LedgerRow(100, 0.5, call=name, open=True, at=number))
+        totals.add(LedgerRow(30, 0.125, call=name, at=number + 1))
+    totals.add(LedgerRow(100, 0.5, call="old-20", open=True, at=20))
+    account = Account()
+    account.resume(Listed(), totals)
+    assert account.tokens < 20 * 30 + 50, "less than its reservation"
+
+    async def pay_for(name: str) -> None:
+        call = Call()
+        await account.admit(call)
+        assert await account.adopt(call.name, LedgerRow(100, 0.5, call=name))
+        await account.settle(call.name, LedgerRow(30, 0.125, call=name))
+        account.landed(call.name)
+
+    asyncio.run(pay_for("old-20"))
+    assert (account.tokens, account.dollars) == (630, pytest.approx(21 * 0.125))

@@ -357,3 +357,16 @@ def test_open_rows_of_other_calls_stay_when_one_is_settled() -> None:
     )
     assert totals.tokens == 40 + 70
     assert math.isclose(totals.dollars, 110e-6)
+
+
+def test_the_probable_cost_of_a_row_is_its_own() -> None:
+    totals = Totals()
+    for number, tokens in enumerate((100, 300)):
+        row = LedgerRow(tokens, tokens / 1000, call=f"a-{number}", open=True)
+        totals.add(row)
+        probable = totals.probable(row)
+        assert (probable.tokens, probable.dollars) == (tokens, tokens / 1000)
+    without_price = LedgerRow(500, None, call="a-2", open=True)
+    totals.add(without_price)
+    probable = totals.probable(without_price)
+    assert (probable.tokens, probable.dollars) == (500, None)

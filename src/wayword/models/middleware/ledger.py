@@ -88,7 +88,7 @@ class Totals:
     def add(self, row: LedgerRow) -> None:
         """Add a row; a row of an open call replaces its reservation."""
         reserved = self._open.pop(row.call, None)
-        self._last[row.session] = max(row.at, self._last.get(row.session, 0.0))
+        self._last[row.session] = row.at
         if row.open:
             self._open[row.call] = row
             return

@@ -91,9 +91,11 @@ def test_requests_without_an_answer_are_sent_again_and_cost_nothing(
 ) -> None:
     with batching(form, **{fault: 2}) as books:
         account = Account()
-        answers = ask(priced(books, account), 4)
+        model = priced(books, account)
+        answers = ask(model, 4)
     assert [answer.text for answer in answers] == ["forward"] * 4
     assert len(books.processed) == 4
+    assert model.warnings == [], "none of them is lost"
     assert account.dollars == pytest.approx(books.dollars)
 
 

@@ -454,6 +454,19 @@ def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
+        # Of several limits that are reached, the last one decides.
+        (
+            {
+                "x-ratelimit-remaining-a": "0",
+                "x-ratelimit-reset-a": "3",
+                "x-ratelimit-remaining-b": "0",
+                "x-ratelimit-reset-b": "7s",
+                "x-ratelimit-remaining-c": "5",
+                "x-ratelimit-reset-c": "9",
+            },
+            7.0,
+        ),
+        ({"ratelimit": '"minute";r=0;t=4, "day";r=0;t=8, "hour";r=1;t=9'}, 8.0),
     ],
 )
 def test_retry_after_in_all_its_forms(

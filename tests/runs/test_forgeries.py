@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from helpers.looping import for_each
 from helpers.records import records, rewrite
 from wayword.core import registry
 from wayword.datasets.houses import Houses
+from wayword.runs import verify as verification
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -508,6 +510,39 @@ def test_a_failed_episode_is_part_of_the_set(played: Path, tmp_path: Path) -> No
     rows = [{**failure, "episode": name} for name in failed]
     rewrite(copy, rows, "failures.jsonl.gz")
     assert any(f"{gap['episode']!r} is missing" in line for line in differences(copy))
+
+
+def test_a_prompt_may_keep_pictures_of_its_own_actor_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ahead: list[str] = []
+
+    class Drawn:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def hashes(self) -> list[str]:
+            return ahead
+
+        turning = in_parts = lambda self: self
+
+    monkeypatch.setattr(verification, "Eyes", Drawn)
+    replay: Any = object.__new__(verification._Replay)
+    replay._dataset = SimpleNamespace(eyes=object(), painter=object)
+    looked: dict[str, set[str]] = {}
+
+    def difference(actor: str, *pixels: str) -> str:
+        step = SimpleNamespace(actor=actor, calls=[SimpleNamespace(pixels=pixels)])
+        game = SimpleNamespace(world=None)
+        return replay._pictures_difference(game, step, looked)
+
+    ahead[:] = ["door"]
+    assert difference("one", "door") == ""
+    ahead[:] = ["wall"]
+    assert difference("two", "door", "wall") == "the pictures differ"
+    assert difference("one", "door", "wall") == ""
+    assert difference("one", "door", "window") == "the pictures differ"
+    assert difference("one") == ""
 
 
 def test_a_run_with_a_robot_is_never_replayed(played: Path, tmp_path: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from helpers.run_folders import episodes, failures, records, rows
+from wayword.core.trajectory import STATE
 from wayword.runs import Plan, RunResult, run
+from wayword.runs.active import ActiveRun
+from wayword.runs.record import Line
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -156,3 +161,30 @@ def test_runs_that_differ_in_the_errors_of_their_detectors_are_pooled(
     for key in pooled[0]["metrics"]:
         mean = sum(row["metrics"][key]["mean"] for row in single) / 3
         assert pooled[0]["metrics"][key]["mean"] == pytest.approx(mean)
+
+
+def test_notices_count_the_episodes_of_the_session_whatever_failed() -> None:
+    """Not those of earlier sessions, and each failed one, though its reason is given once."""
+    parts: Any = SimpleNamespace(
+        notices=["repaired"], write=lambda line: None, playing=list, eyes=None,
+        omissions={"no_path": 2, "unread": 0}, caveats=(), perceiver=lambda: None,
+    )  # fmt: skip
+    reported: list[tuple[int, int, Mapping[str, float]]] = []
+
+    def on_progress(done: int, total: int, scores: Mapping[str, float]) -> None:
+        reported.append((done, total, scores))
+
+    active = ActiveRun(Plan("a", "b"), parts, parts, parts, 9, on_progress)
+    active.done = 5
+    for name in ("one", "two"):
+        active.record(
+            Line(name, None, "no answer", "failed", b"", frozenset({"cut_off"}))
+        )
+    active.record(Line("three", {"sr": 1}, "", "stopped", b"", frozenset({STATE})))
+    assert reported == [(6, 9, {"sr": 1})]
+    assert active.all_notices() == [
+        "repaired",
+        "left out of the split: 2 no path",
+        "episode two failed: no answer",
+        "noted in 2 of 3 episodes: cut off; `wayword view` shows the steps and reasons",
+    ]

@@ -333,7 +333,7 @@ class ActiveRun:
 
     The engine calls ``stepped`` and ``ended`` (or ``record``, for episodes played
     elsewhere) in one thread. ``done`` and ``total`` count finished episodes, earlier
-    sessions included.
+    sessions included; ``played`` the finished and failed ones of this session.
     """
 
     plan: Plan
@@ -346,6 +346,7 @@ class ActiveRun:
     reporter: Reporter | None = None
     continued: Mapping[str, Continued] = field(default_factory=dict)
     done: int = 0
+    played: int = 0
     steps: int = 0
     noted: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
@@ -393,6 +394,7 @@ class ActiveRun:
         if self.reporter:
             self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)
+        self.played += 1
         self.noted.update(line.notes)
         # Another writer of the same run in the store ends this one before it writes.
         if self.store:
@@ -428,9 +430,8 @@ class ActiveRun:
             )
 
         # Notes of problems, by their kind.
-        played = self.done + len(self.reasons)
         noted = [
-            f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
+            f"noted in {count} of {self.played} episodes: {kind.replace('_', ' ')}"
             for kind, count in sorted(self.noted.items())
             if kind not in QUIET
         ]

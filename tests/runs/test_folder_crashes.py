@@ -42,6 +42,19 @@ def cuts(first: int, end: int, step: int) -> Iterator[int]:
     yield from range(tail, end, step)
 
 
+@pytest.mark.skipif(not hasattr(os, "SEEK_DATA"), reason="holes cannot be found here")
+@pytest.mark.timeout(60)
+def test_a_hole_of_any_size_is_skipped_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "episodes.jsonl.gz"
+    with path.open("wb") as file:
+        file.write(member(b"{}"))
+        file.seek(1 << 39)
+        file.write(member(b"[]"))
+    gaps: list[str] = []
+    assert [each.line for each in read_members(path, gaps=gaps)] == [b"{}", b"[]"]
+    assert len(gaps) == 1
+
+
 @pytest.mark.parametrize("zeros", [0, 1, 4096])
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(

@@ -87,6 +87,18 @@ def test_each_option_is_part_of_the_run(
     refused(replace(played, **more), field)
 
 
+def test_fields_that_a_run_lacks_are_left_out_of_its_identity(played: Plan) -> None:
+    """Runs that were recorded before a field existed keep their folder and resume."""
+    assert played.out is not None
+    recorded = json.loads((played.out / "run.json").read_text(encoding="utf-8"))
+    assert set(recorded["identity"]) == {
+        *("agent", "agent_checksum", "prompts_checksum", "settings"),
+        *("dataset", "dataset_settings", "data_checksum"),
+        *("models", "model_identity", "seed", "max_steps", "shard", "shuffle"),
+        "wayword",
+    }
+
+
 OTHERS: Mapping[str, Any] = {
     "steps": 3,
     "step_limit": "hidden",

@@ -15,7 +15,7 @@ from wayword.cli.show import notice_later, progress
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
-from wayword.runs.plan import Plan, RunRecipe, read_recipe
+from wayword.runs.plan import Plan, RunRecipe, agents_of, read_config, read_recipe
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
@@ -97,6 +97,18 @@ def wayword(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
         ),
         ({"max_dollars": float("nan")}, "max_dollars must be less than inf, got nan"),
         ({"engine": "spark"}, "engine must be '' or 'ray', got 'spark'"),
+        (
+            {"engine": "ray", "continues": "run:e:1"},
+            "--continue plays a single episode in this process; remove --engine",
+        ),
+        *(
+            ({"remember": "scene", **other}, "--remember plays the tours of scenes in")
+            for other in ({"engine": "ray"}, {"shard": "1/2"}, {"continues": "r:e:1"})
+        ),
+        (
+            {"engine": "ray", "settings": {"model": {"tier": "batch"}}},
+            "--batch gathers the calls of one process; remove --engine",
+        ),
     ],
 )
 def test_a_plan_of_wrong_types_is_one_line(given: dict[str, Any], line: str) -> None:
@@ -104,6 +116,27 @@ def test_a_plan_of_wrong_types_is_one_line(given: dict[str, Any], line: str) -> 
         Plan("random", "houses", **given)
     assert str(error.value).startswith(line)
     assert "\n" not in str(error.value)
+
+
+def test_agents_of_actors_are_given_once_each() -> None:
+    pairs = ["leader=oracle", "follower=mine.py:x=1"]
+    assert agents_of(pairs) == {"leader": "oracle", "follower": "mine.py:x=1"}
+    for pair in ("leader", "leader=", "=oracle"):
+        with pytest.raises(UsageError, match=f"--actor {pair}: write ACTOR=AGENT"):
+            agents_of([pair])
+    with pytest.raises(UsageError, match="leader=random: leader already has an agent"):
+        agents_of(["leader=oracle", "leader=random"])
+
+
+def test_a_file_of_settings_is_a_mapping_or_empty(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("")
+    assert read_config(file) == {}
+    file.write_text("- decoding")
+    with pytest.raises(UsageError, match="must be a mapping, such as decoding: free"):
+        read_config(file)
+    with pytest.raises(UsageError, match=r"--set model=x: write model\.KEY=VALUE"):
+        Plan("random", "houses", settings={"model": "x"}).group("model")
 
 
 def test_a_plan_reads_texts_as_the_types_of_its_fields() -> None:

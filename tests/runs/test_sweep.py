@@ -14,12 +14,13 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
+from wayword.runs import sweep as sweeps
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import rows_of, table
 from wayword.runs.running import run
 from wayword.runs.selection import choose
-from wayword.runs.sweep import draw, picture, variants
+from wayword.runs.sweep import draw, picture, seeds, variants
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -92,11 +93,27 @@ def test_several_settings_are_combined(tmp_path: Path) -> None:
         (["steps=1"], "at least two values"),
         (["steps=1,1"], "a value is repeated"),
         (["steps=1,2", "steps=3,4"], "steps has a sweep already"),
+        (["=1,2"], "KEY=VALUE,VALUE"),
+        (["seed=1,-1"], "--sweep seed=-1: a seed must be an integer of at least 0"),
+        (["seed=1,a"], "--sweep seed=a: a seed must be an integer of at least 0"),
     ],
 )
 def test_a_sweep_that_is_none_is_named(given: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         variants(Plan("random", "houses"), given)
+
+
+def test_a_sweep_has_a_limited_number_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "MAX_RUNS", 4)
+    plan = Plan("random", "houses")
+    assert len(variants(plan, ["steps=1,2", "seed=0,1"])) == 4
+    with pytest.raises(UsageError, match="--sweep: a sweep must have at most 4 runs"):
+        variants(plan, ["steps=1,2,3", "seed=0,1"])
+    assert [v.plan.seed for v in variants(plan, [seeds(3)])] == [0, 1, 2]
+    with pytest.raises(UsageError, match="--seeds must be at least 2, got 1"):
+        seeds(1)
+    with pytest.raises(UsageError, match="--seeds: a sweep must have at most 4"):
+        seeds(5)
 
 
 def test_values_lie_to_scale_and_words_in_order() -> None:

@@ -18,6 +18,7 @@ from helpers.recorded import walk
 from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.ledger import LedgerRow
+from wayword.runs import config as configs
 from wayword.runs.config import Session, Spending, add_session, sessions
 from wayword.runs.differences import compare
 from wayword.runs.record import EpisodeRecord, RunFolder, merge
@@ -260,6 +261,22 @@ def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> Non
         RecordingError, match=r"run\.json: (is not JSON|not a run's config)"
     ):
         RunFolder.read(tmp_path)
+
+
+def test_malformed_fields_of_a_config_are_one_clear_line(tmp_path: Path) -> None:
+    path = written(tmp_path) / "run.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "caveats": [{"$float": "x"}]}))
+    with pytest.raises(RecordingError, match=r"run\.json: "):
+        RunFolder.read(tmp_path)
+    path.write_text(json.dumps({**config, "versions": {"$float": "x"}}))
+    with pytest.raises(RecordingError, match=r"run\.json: has a malformed value"):
+        RunFolder.read(tmp_path)
+    with pytest.raises(RecordingError, match="field 'metrics' is malformed"):
+        configs.metrics_of({"metrics": [{"key": "sr", "colour": "red"}]})
+    own = {"identity": {"dataset": "mine.py:all"}, "clusters": {"colour": "red"}}
+    with pytest.raises(RecordingError, match="field 'clusters' is malformed"):
+        configs.clusters_of(own)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,15 @@ from wayword.models.middleware import rate
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.prices import Price
 from wayword.runs import Plan, run
-from wayword.runs.config import CALLS, Session, Spending, add_session, billed, sessions
+from wayword.runs.config import (
+    BATCHES,
+    CALLS,
+    Session,
+    Spending,
+    add_session,
+    billed,
+    sessions,
+)
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 
@@ -269,7 +277,11 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "line", ['{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"]
+    "line",
+    [
+        *('{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"),
+        *('{"prices":{"m":{"inputs":1}}}', '{"prices":{"m":2}}'),
+    ],
 )
 def test_a_broken_line_of_spending_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / CALLS).write_text(f'{{"tokens":1}}\n{line}\n')
@@ -331,6 +343,55 @@ def test_models_without_prices_write_none(tmp_path: Path) -> None:
     with serving(_answer) as server:
         run(_plan(server, tmp_path / "run", limit=1))
     assert "prices" not in (tmp_path / "run" / CALLS).read_text()
+
+
+def test_every_price_of_a_log_is_known_and_written_once(tmp_path: Path) -> None:
+    log = Spending(tmp_path)
+    log.use_prices({"a": Price(0.0, 8.0), "free": Price(0.0, 0.0), "unknown": None})
+    log.write(LedgerRow(1, 0.0))
+    log.use_prices({"a": Price(0.0, 8.0), "b": Price(2.0, 0.0)})
+    log.write(LedgerRow(1, 0.0))
+    log.write(LedgerRow(1, 0.0))
+    log.close()
+    prices = {"a": Price(0.0, 8.0), "b": Price(2.0, 0.0)}
+    assert Spending(tmp_path).prices == prices
+    again = Spending(tmp_path)
+    again.use_prices(prices)
+    again.write(LedgerRow(1, 0.0))
+    again.close()
+    lines = (tmp_path / CALLS).read_text().splitlines()
+    stated = [list(json.loads(line).get("prices", ())) for line in lines]
+    assert [names for names in stated if names] == [["a"], ["a", "b"]]
+    assert len(lines) == 6
+
+
+def test_a_line_that_a_killed_process_began_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / CALLS).write_text('{"tokens":3}\n{"tok')
+    log = Spending(tmp_path)
+    log.write(LedgerRow(1, 0.5))
+    log.close()
+    assert billed(tmp_path) == (4, 0.5)
+
+
+def test_a_log_whose_rows_a_batch_names_is_not_folded(tmp_path: Path) -> None:
+    lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
+    (tmp_path / CALLS).write_bytes(lines)
+    (tmp_path / BATCHES).touch()
+    assert Spending(tmp_path).totals.tokens == 20_001
+    assert (tmp_path / CALLS).read_bytes() == lines
+
+
+def test_a_row_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """The samples of a lost answer, and when and why it was lost, decide what it may have cost."""
+    rows = [
+        LedgerRow(900, 0.5, "s-1", True, at=1.5, seconds=2.25, lost="cut off"),
+        LedgerRow(900, 0.25, "s-2", True, at=2.5, samples=4),
+    ]
+    log = Spending(tmp_path)
+    for row in rows:
+        log.write(row)
+    log.close()
+    assert list(Spending(tmp_path).totals._open.values()) == rows
 
 
 def test_folding_a_log_keeps_its_prices(tmp_path: Path) -> None:

@@ -17,11 +17,12 @@ import pytest
 from helpers.recorded import walk
 from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
+from wayword.core.trajectory import Note
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import config as configs
 from wayword.runs.config import Session, Spending, add_session, sessions
 from wayword.runs.differences import compare
-from wayword.runs.record import EpisodeRecord, RunFolder, merge
+from wayword.runs.record import EpisodeRecord, Line, RunFolder, merge
 from wayword.runs.reports import table
 
 CONFIG: dict[str, Any] = {
@@ -480,6 +481,31 @@ def test_a_secret_is_refused_and_not_repeated(
         RunFolder.open(tmp_path / "run", config)
     assert "hunter2-hunter2" not in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_writer_without_a_name_is_unknown(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path, CONFIG):
+        (tmp_path / ".lock").write_text("\n")
+        with pytest.raises(RecordingError, match=r"process \(unknown\) is writing"):
+            RunFolder.open(tmp_path, CONFIG)
+
+
+def test_a_damaged_failure_is_named_by_its_number(tmp_path: Path) -> None:
+    written(tmp_path)
+    rows = [{"episode": "e8", "reason": "x"}, {"episode": "e9", "trajectory": {}}]
+    rewrite(tmp_path, rows, "failures.jsonl.gz")
+    run = RunFolder.read(tmp_path)
+    assert run.record("e8").trajectory.error == "x"
+    with pytest.raises(RecordingError, match=r"failures.*record 2: field 'trajectory'"):
+        run.record("e9")
+
+
+def test_an_encoded_episode_states_its_steps_and_notes() -> None:
+    record = walk("e0", steps=3)
+    record.trajectory.steps[1].notes.append(Note("cut_off", {}))
+    line = Line.of(record)
+    assert (line.episode_id, line.ended, line.steps) == ("e0", "stopped", 3)
+    assert line.notes == {"cut_off"}
 
 
 def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +324,94 @@ def test_an_empty_export_names_the_option_that_keeps_failures() -> None:
         card.why_empty()
         == "left out: 4 without success; --all includes episodes without success"
     )
+
+
+def test_a_card_states_what_it_has_and_warns_of_the_rest() -> None:
+    card = Card("act", "chat", {}, splits=["houses:train", "towns:train"])
+    assert card.why_empty() == "the runs have no finished episodes"
+    assert card.notices == []
+    assert card.line == (
+        "0 lines, 0 episodes, 0 decisions from houses:train, towns:train; left out: none"
+    )
+    card.splits += ["trained:test"]
+    card.omit("duplicate")
+    card.omit("duplicate")
+    card.omit("a cat")
+    card.lines = 1200
+    card.pictures = 3000
+    assert card.line.startswith("1,200 lines, 0 episodes, 0 decisions, 3,000 pictures")
+    assert card.line.endswith("left out: 1 a cat, 2 duplicate")
+    card.missing_fields = ["plan", "state.room"]
+    card.unlisted = 2
+    card.longer_than_context = 4
+    assert [" ".join(line.split()[:4]) for line in card.notices] == [
+        "trained:test is not a",
+        "answers lack plan, state.room,",
+        "2 legal actions were",
+        "conversations keep the pictures",
+        "4 conversations exceed the",
+    ]
+    card.form = "steps"
+    assert not any("keep the pictures" in line for line in card.notices)
+
+
+def illegal(record: dict[str, Any]) -> None:
+    record["trajectory"]["steps"][0]["decision"] |= {"action": "fly", "arguments": []}
+
+
+def stranger(record: dict[str, Any]) -> None:
+    record["trajectory"]["steps"][-1]["actor"] = "a cat"
+
+
+def unknown(record: dict[str, Any]) -> None:
+    record["episode"] = record["trajectory"]["episode_id"] = "of another split"
+
+
+def idle(record: dict[str, Any]) -> None:
+    record["trajectory"]["steps"] = []
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (illegal, "with an action that is illegal when replayed"),
+        (stranger, "with an actor that the world does not have"),
+        (unknown, "not in the dataset"),
+        (idle, "without a decision"),
+    ],
+)
+def test_an_episode_that_cannot_be_replayed_is_left_out_by_its_cause(
+    gold: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], cause: str
+) -> None:
+    changed = records(shutil.copytree(gold, tmp_path / "gold"))
+    change(changed[0])
+    rewrite(tmp_path / "gold", changed)
+    done: list[tuple[int, int]] = []
+    card = export(
+        [tmp_path / "gold"],
+        tmp_path / "train.jsonl",
+        Export(),
+        lambda *counts: done.append(counts),
+    )
+    assert (card.omitted, card.lines, card.episodes) == ({cause: 1}, 1, 1)
+    assert done[-1] == (2, 2)
+
+
+def test_only_an_earlier_export_is_replaced_and_not_by_nothing(
+    gold: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "train.jsonl"
+    out.write_text("mine")
+    with pytest.raises(RecordingError, match="exists and is no export"):
+        export([gold], out, Export())
+    assert out.read_text() == "mine"
+    out.unlink()
+    written = export([gold], out, Export())
+    before = out.read_bytes()
+    assert written.lines == 2
+    empty = export([gold], out, Export(actors=["nobody"]))
+    assert (empty.lines, empty.omitted) == (0, {"without a decision": 2})
+    assert out.read_bytes() == before
 
 
 def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:

@@ -190,6 +190,23 @@ def test_a_running_episode_owes_the_rest_of_what_is_expected(
             started_episode(account)
 
 
+@pytest.mark.parametrize(("rest", "goes"), [(50, False), (120, False), (130, True)])
+def test_the_first_call_of_an_episode_needs_what_three_of_four_episodes_took(
+    rest: int, goes: bool
+) -> None:
+    """With a margin of a quarter."""
+    account = Account(max_tokens=1000)
+    for tokens in (*[10] * 6, *[100] * 2):
+        played(account, tokens)
+    pay(account, 1000 - 260 - rest, 0.0)
+    call = started_episode(account).run(Call)
+    if goes:
+        asyncio.run(account.admit(call))
+    else:
+        with pytest.raises(BudgetExhausted, match="does not cover another episode"):
+            asyncio.run(account.admit(call))
+
+
 def test_no_episode_begins_once_all_is_spent() -> None:
     account = Account(max_tokens=10)
     pay(account, 10, None)
@@ -651,6 +668,18 @@ def test_a_lost_answer_s_usage_and_cost_are_those_in_the_ledger() -> None:
     assert error.billed.estimated
     assert 85 <= error.billed.prompt + error.billed.completion < 120
     assert account.tokens == 9 * 85 + error.billed.prompt + error.billed.completion
+
+
+def test_a_lost_answer_never_has_fewer_than_no_tokens() -> None:
+    lost = ModelError("504", billed=Usage(100, 20), lost="error")
+    account = Account()
+    server = Server(*[Usage(3, 5)] * 9, lost)
+    paid(server, account, calls=9)
+    (error,) = paid(server, account)
+    assert isinstance(error, ModelError)
+    assert error.billed is not None
+    assert error.billed.prompt + error.billed.completion == account.tokens - 9 * 8
+    assert (error.billed.prompt < 100, error.billed.completion) == (True, 0)
 
 
 def test_a_model_that_announces_nothing_is_reserved_for_in_full() -> None:

@@ -417,6 +417,24 @@ def test_a_resumed_run_sends_the_requests_of_a_refused_batch_again(
     assert books.batches == [1]
 
 
+def test_an_answer_that_an_earlier_session_paid_has_its_cost_and_no_new_bill(
+    tmp_path: Path,
+) -> None:
+    costs = []
+    bills = []
+    with batching() as books:
+        for _ in range(2):
+            account = Account()
+            model = priced(books, account)
+            model.keep_in(tmp_path / "batches.sqlite")
+            costs.append([answer.cost for answer in ask(model, 2)])
+            bills.append(account.dollars)
+    assert books.batches == [2]
+    assert bills == [pytest.approx(books.dollars), 0.0]
+    assert sum(costs[0]) == pytest.approx(books.dollars)
+    assert costs[0] == costs[1]
+
+
 def test_a_cancelled_call_is_not_sent() -> None:
     with batching() as books:
         model = opened(books)

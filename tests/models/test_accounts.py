@@ -711,6 +711,14 @@ def test_no_request_is_made_again_once_the_budget_is_spent() -> None:
     assert (len(server.written_before), account.tokens, account.used) == (3, 255, 1.275)
 
 
+def test_an_answer_of_unknown_price_has_no_cost() -> None:
+    account = Account()
+    model = PaidModel(Server(Usage(80, 5)), account)
+    answer = asyncio.run(model.complete("x", Sampling()))
+    assert answer.cost is None
+    assert (account.tokens, account.dollars, account.unpriced) == (85, 0.0, 1)
+
+
 def test_an_answer_from_the_cache_is_free() -> None:
     model = ScriptedModel(answers=[Completion(("b",), usage=Usage(30, 5), cached=True)])
     account = Account(max_tokens=100, ledger=(ledger := Listed()))

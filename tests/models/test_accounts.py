@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextvars import Context, copy_context
+from itertools import count
 
 import pytest
 
@@ -790,16 +791,45 @@ def test_an_adopted_request_gives_back_what_it_was_counted_at() -> None:
         totals.add(LedgerRow(100, 0.5, call=name, open=True, at=number))
         totals.add(LedgerRow(30, 0.125, call=name, at=number + 1))
     totals.add(LedgerRow(100, 0.5, call="old-20", open=True, at=20))
-    account = Account()
+    account = Account(max_tokens=1000)
     account.resume(Listed(), totals)
     assert account.tokens < 20 * 30 + 50, "less than its reservation"
 
     async def pay_for(name: str) -> None:
-        call = Call()
+        call = Call(gathered=True)
         await account.admit(call)
         assert await account.adopt(call.name, LedgerRow(100, 0.5, call=name))
         await account.settle(call.name, LedgerRow(30, 0.125, call=name))
         account.landed(call.name)
 
+    async def reserve(tokens: int) -> None:
+        call = Call(gathered=True)
+        await account.admit(call)
+        await account.reserve(call.name, LedgerRow(tokens, None))
+
     asyncio.run(pay_for("old-20"))
     assert (account.tokens, account.dollars) == (630, pytest.approx(21 * 0.125))
+    # The rest is free again, and no more than that.
+    with pytest.raises(BudgetExhausted, match="does not cover the most"):
+        asyncio.run(reserve(371))
+    asyncio.run(reserve(370))
+
+
+def test_episodes_of_earlier_sessions_are_expected_by_the_tighter_limit() -> None:
+    account = Account(max_tokens=1000, max_dollars=1.0)
+    account.expect([(100, 0.25), (400, 0.05)])
+    assert account.estimate.ended == [0.25, 0.4]
+
+
+def test_a_cancelled_request_stays_open_with_its_duration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = Account()
+    times = count(1.0, 2.5)
+    monkeypatch.setattr(account, "_now", lambda: next(times))
+    server = Server(None)
+    (stopped,) = paid(server, account)
+    assert isinstance(stopped, asyncio.CancelledError)
+    *_, reserved, cancelled = server.ledger.rows
+    assert reserved.seconds == 0.0
+    assert cancelled == reserved._replace(at=reserved.at + 2.5, seconds=2.5)

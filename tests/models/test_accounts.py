@@ -22,7 +22,7 @@ from wayword.models.middleware.budget import (
     sending,
 )
 from wayword.models.middleware.ledger import LedgerRow, Totals
-from wayword.models.middleware.need import Meter
+from wayword.models.middleware.need import SPREAD, Estimate, Meter
 from wayword.models.middleware.prices import Price
 from wayword.models.scripted import ScriptedModel
 
@@ -241,6 +241,22 @@ def test_without_a_limit_of_turns_the_one_that_took_most_may_be_at_its_half() ->
     episodes[0].run(pay, account, 20, 0.0)
     # Each may take 40: 20 are spent, 20 + 40 owed, and 40 more do not fit.
     assert asyncio.run(_admitted(account, episodes[1:])) == 1
+
+
+def test_an_episode_that_was_dearer_than_others_is_expected_to_stay_so() -> None:
+    estimate = Estimate()
+    estimate.limit = 10
+    dear = Meter(1)
+    cheap = Meter(2)
+    for meter, share, turns in ((dear, 0.4, 2), (cheap, 0.1, 9)):
+        estimate.paid(meter, share)
+        for _ in range(turns):
+            estimate.stepped(meter)
+    need = estimate.remaining_need([dear, cheap])
+    margin = 1.0 + SPREAD / 9**0.5
+    assert need(dear) == pytest.approx(8 * 0.2 * margin)
+    assert need(cheap) == pytest.approx(1 * (0.5 / 11) * margin)
+    assert estimate.most >= max(need(dear), need(cheap))
 
 
 def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:

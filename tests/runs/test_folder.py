@@ -483,6 +483,19 @@ def test_a_secret_is_refused_and_not_repeated(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_short_secret_is_refused_as_a_value_and_allowed_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", "or")
+    config = {"identity": {"agent": "oracle", "prompt": "left or right"}}
+    RunFolder.open(tmp_path / "words", config).close()
+    config["identity"]["prompt"] = "or"
+    with pytest.raises(
+        RecordingError, match=r"'identity\.prompt' of the config contains"
+    ):
+        RunFolder.open(tmp_path / "value", config)
+
+
 def test_a_writer_without_a_name_is_unknown(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path, CONFIG):
         (tmp_path / ".lock").write_text("\n")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers.small_scan import write_scan
 from wayword.core.errors import RecordingError, UsageError
+from wayword.runs import config as configs
 from wayword.runs.config import pictures_checksum
 from wayword.runs.identity import identity
 from wayword.runs.opening import model_choices, open_agent, open_dataset, open_models
@@ -172,6 +174,47 @@ def test_another_server_is_another_run_and_another_port_of_this_machine_is_not(
         assert identity_at(f"http://{host}:9000/v1") == here
     for address in ("https://models.example/v1", "http://localhost.example:8000/v1"):
         assert identity_at(address) != here
+
+
+def test_a_server_of_this_machine_that_moved_is_named() -> None:
+    before = {"servers": {"main": "localhost:1", "judge": "localhost:2", "old": "x:3"}}
+    now = {"servers": {"main": "localhost:9", "judge": "localhost:2", "new": "x:4"}}
+    (notice,) = configs.moved_servers(before, now)
+    assert "the role 'main' was at 'localhost:1'" in notice
+    assert "is at 'localhost:9' now" in notice
+    for without in ({}, {"servers": None}):
+        assert configs.moved_servers(without, now) == []
+        assert configs.moved_servers(before, without) == []
+
+
+@pytest.mark.parametrize(
+    ("recorded", "current", "difference"),
+    [
+        ({"a": 1}, {"a": 1, "b": {"c": 2}}, ("b.c", configs.ABSENT, 2)),
+        ({"a": 1, "b": {"c": 2}}, {"a": 1}, ("b.c", 2, configs.ABSENT)),
+        ({"a": 1, "b": {}, "c": "", "d": None}, {"a": 1}, None),
+        ({"a": 0}, {}, ("a", 0, configs.ABSENT)),
+        ({"b": 2, "a": 1}, {"a": 3, "b": 4}, ("a", 1, 3)),
+        ({"a": [1]}, {"a": [1, 2]}, ("a", [1], [1, 2])),
+        ({"wayword": "0.1.0"}, {"wayword": "0.1.4"}, None),
+        ({"wayword": "0.1.0"}, {"wayword": "0.2.0"}, ("wayword", "0.1.0", "0.2.0")),
+        ({"version": "0.1.0"}, {"version": "0.1.4"}, ("version", "0.1.0", "0.1.4")),
+    ],
+)
+def test_identities_differ_in_a_field_that_either_states(
+    recorded: Any, current: Any, difference: Any
+) -> None:
+    found = configs.difference({"identity": recorded}, {"identity": current})
+    assert found == difference
+
+
+@pytest.mark.parametrize(
+    ("stated", "limit"), [(None, None), (0, None), (-3, None), (7, 7)]
+)
+def test_a_limit_of_steps_is_positive_or_unknown(
+    stated: int | None, limit: int | None
+) -> None:
+    assert configs.step_limit({"identity": {"max_steps": stated}}) == limit
 
 
 def test_a_mistyped_model_leaves_no_folder_behind(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
+from helpers.recorded import walk
 from wayword.core.errors import UsageError
-from wayword.models.middleware.budget import Call
+from wayword.models.middleware.budget import Account, Call
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.need import Meter
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
-from wayword.runs.active import Reporter
+from wayword.runs.active import Moves, Reporter
 from wayword.runs.config import billed
 
 Dies = Callable[..., float | None]
@@ -181,6 +182,58 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
         ["here:7"],
         "e1",
     )
+
+
+def test_progress_has_the_bill_of_the_session_and_is_written_at_intervals(
+    tmp_path: Path,
+) -> None:
+    account = Account(max_dollars=2.0, tokens=100, dollars=0.5)
+    reporter = Reporter(tmp_path, 9, 5, account, before=3)
+    account.pay(LedgerRow(40, 0.25))
+    for step in walk("e1", steps=3).trajectory.steps:
+        reporter.moves.stepped("e1", step)
+    reporter.write(4)
+    reporter.write(5)
+
+    def written() -> dict[str, Any]:
+        state: dict[str, Any] = json.loads((tmp_path / ".progress.json").read_text())
+        return state
+
+    assert (
+        written().items()
+        >= {
+            "done": 4,
+            "total": 9,
+            "before": 3,
+            "over": False,
+            "calls": 0,
+            "tokens": 40,
+            "dollars": 0.75,
+            "max_dollars": 2.0,
+        }.items()
+    )
+    (episode,) = written()["episodes"]
+    assert (episode["id"], episode["step"], episode["of"]) == ("e1", 3, 5)
+    assert (episode["action"], episode["ok"]) == ("goto[p3]", True)
+    reporter.write(5, over=True)
+    assert (written()["done"], written()["over"]) == (5, True)
+    assert written()["episodes"] == []
+
+
+def test_the_latest_moves_are_shared_by_the_episodes_in_progress() -> None:
+    moves = Moves(9, limit=4)
+    for name in ("e1", "e2"):
+        for step in walk(name, steps=5, said="x" * 300).trajectory.steps:
+            moves.stepped(name, step)
+    shown = moves.current()
+    assert [(each["id"], each["step"]) for each in shown] == [("e1", 5), ("e2", 5)]
+    for each in shown:
+        assert [move["action"] for move in each["moves"]] == ["goto[p4]", "goto[p5]"]
+        assert len(each["thought"]) == 200
+    moves.ended("e1")
+    moves.ended("never begun")
+    (alone,) = moves.current()
+    assert (alone["id"], len(alone["moves"])) == ("e2", 4)
 
 
 @pytest.mark.parametrize(

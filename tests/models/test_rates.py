@@ -293,3 +293,23 @@ def test_each_wait_of_an_outage_is_that_of_the_last_failure(
     for _ in range(2):
         assert isinstance(ask_model(model), Completion)
     assert clock.slept == waits
+
+
+def test_calls_that_waited_for_the_end_of_an_outage_go_on_without_a_pause() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=sleep, rng=Extreme(1), trip=1)
+    model = RetryingModel(Failing(None, away, None), policy)
+
+    async def go() -> list[Completion]:
+        await model.complete("x", Sampling())
+        asked = [model.complete("x", Sampling()) for _ in range(3)]
+        return await asyncio.gather(*asked)
+
+    assert len(asyncio.run(go())) == 3
+    assert slept == [1.0], "one call probes"

@@ -313,3 +313,22 @@ def test_calls_that_waited_for_the_end_of_an_outage_go_on_without_a_pause() -> N
 
     assert len(asyncio.run(go())) == 3
     assert slept == [1.0], "one call probes"
+
+
+def test_a_call_that_another_one_s_fatal_failure_ends_keeps_its_bill() -> None:
+    useless = ModelError("no choices", retryable=True, billed=Usage(7, 3))
+    failing = Failing(useless, ModelError("wrong key", fatal=True))
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    model = RetryingModel(failing, RetryPolicy(sleep=sleep))
+
+    async def go() -> list[Any]:
+        asked = [model.complete("x", Sampling()) for _ in range(2)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    billed, fatal = asyncio.run(go())
+    assert (billed.fatal, str(billed)) == (True, "wrong key")
+    assert billed.billed == Usage(7, 3)
+    assert (fatal.fatal, fatal.billed, failing.calls) == (True, None, 2)

@@ -254,7 +254,6 @@ class RetryingModel(Wrapper):
                 line += f"; gave up after {retry + 1} attempts"
         elif error.retryable and requested_wait > policy.patience:
             line += f"; it requests a wait of {requested_wait:.0f} s, above {policy.patience:.0f} s"
-            fatal = False
         elif error.retryable:
             return None
         # Each call may fail for its own reason; many in a row have a common one.

@@ -374,9 +374,9 @@ def test_a_call_from_gemini_goes_back_with_its_signature() -> None:
             sampling = Sampling(tools=(TOOL,))
             first = await model.complete([user("Where?")], sampling)
             (call,) = first.calls
-            said = Message("assistant", "", calls=(call,), verbatim=first.verbatim)
-            seen = Message("tool", "A door.", call_id=call.id, tool=call.name)
-            await model.complete([user("Where?"), said, seen], sampling)
+            answer = Message("assistant", "", calls=(call,), verbatim=first.verbatim)
+            result = Message("tool", "A door.", call_id=call.id, tool=call.name)
+            await model.complete([user("Where?"), answer, result], sampling)
             await model.aclose()
 
         asyncio.run(go())
@@ -440,13 +440,13 @@ def test_a_cancelled_call_is_not_sent() -> None:
         model = opened(books)
 
         async def go() -> None:
-            asked = [
+            calls = [
                 asyncio.ensure_future(model.complete([user(text)], Sampling()))
                 for text in ("Where?", "Whither?")
             ]
             await asyncio.sleep(0.01)
-            asked[0].cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
+            calls[0].cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
             await model.aclose()
 
         asyncio.run(go())

@@ -308,8 +308,8 @@ def test_calls_that_waited_for_the_end_of_an_outage_go_on_without_a_pause() -> N
 
     async def go() -> list[Completion]:
         await model.complete("x", Sampling())
-        asked = [model.complete("x", Sampling()) for _ in range(3)]
-        return await asyncio.gather(*asked)
+        calls = [model.complete("x", Sampling()) for _ in range(3)]
+        return await asyncio.gather(*calls)
 
     assert len(asyncio.run(go())) == 3
     assert slept == [1.0], "one call probes"
@@ -325,8 +325,8 @@ def test_a_call_that_another_one_s_fatal_failure_ends_keeps_its_bill() -> None:
     model = RetryingModel(failing, RetryPolicy(sleep=sleep))
 
     async def go() -> list[Any]:
-        asked = [model.complete("x", Sampling()) for _ in range(2)]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        calls = [model.complete("x", Sampling()) for _ in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
 
     billed, fatal = asyncio.run(go())
     assert (billed.fatal, str(billed)) == (True, "wrong key")

@@ -349,7 +349,7 @@ def test_a_writer_saves_its_index_after_growth_by_a_quarter(
     assert saved == [1001, 1252, 1566]
 
 
-def test_episodes_are_found_by_their_ending_and_sorted_both_ways(
+def test_episodes_are_found_by_their_ending_and_sorted_in_both_orders(
     tmp_path: Path,
 ) -> None:
     rows: list[tuple[str, str, dict[str, float]]] = [

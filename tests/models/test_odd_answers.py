@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.loopback import Answerer, chat, serving
+from helpers.loopback import Answerer, chat, refusal, serving
 from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import (
     Choice,
@@ -136,6 +136,35 @@ def test_the_form_of_an_answer_is_part_of_an_estimated_prompt() -> None:
             },
             Usage(50, 5, 50),
         ),
+        # nor more that are written: they are the rest of the prompt at most
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {
+                    "cached_tokens": 30,
+                    "cache_write_tokens": 40,
+                },
+            },
+            Usage(50, 5, 30, written=20),
+        ),
+        # written for each lifetime, without a sum
+        (
+            {
+                "input_tokens": 50,
+                "output_tokens": 5,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": 10,
+                    "ephemeral_1h_input_tokens": 20,
+                },
+            },
+            Usage(80, 5, written=30, written_hour=20),
+        ),
+        # an answer of no tokens is not counted, and the prompt is
+        (
+            {"prompt_tokens": 50, "completion_tokens": 0},
+            Usage(50, 9, estimated=True),
+        ),
         # a total smaller than its parts says nothing
         (
             {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 7},
@@ -145,6 +174,39 @@ def test_the_form_of_an_answer_is_part_of_an_estimated_prompt() -> None:
 )
 def test_usage_is_read_as_it_may_be_billed(usage: Any, billed: Usage) -> None:
     assert ask(lambda *_: (200, _uncounted(usage))).usage == billed
+
+
+def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
+    refused = chat(None, refusal="I cannot help with that.")
+    assert ask(lambda *_: (200, refused)).text == "I cannot help with that."
+
+
+def test_the_first_token_of_a_completion_may_have_no_log_probability() -> None:
+    listed = logprobs(
+        {
+            "logprobs": {
+                "tokens": ["a", "b", "c"],
+                "token_logprobs": [None, -1.0, float("nan")],
+                "top_logprobs": [None, {"b": -1.0, "x": -2.0}, None],
+            }
+        }
+    )
+    assert [(each.token, each.logprob) for each in listed] == [("a", 0.0), ("b", -1.0)]
+    assert listed[1].alternatives == {"b": -1.0, "x": -2.0}
+
+
+def test_an_answer_that_the_limit_cut_is_billed_and_tells_the_usual_length() -> None:
+    """It is no lost answer, which would be billed like the others."""
+    cut = refusal("Could not finish the message because max_tokens was reached")
+    filtered = refusal("The response was filtered: content_filter")
+    lost = []
+    for error in (cut, filtered):
+        with pytest.raises(ModelError) as caught:
+            ask(lambda *_, error=error: (400, error), Sampling(max_tokens=100))
+        assert caught.value.billed is not None
+        assert caught.value.billed.completion == 100
+        lost.append(caught.value.lost)
+    assert lost == ["", "error"]
 
 
 def test_hidden_thoughts_that_are_not_counted_may_be_as_long_as_allowed() -> None:

@@ -44,6 +44,12 @@ def test_counts_that_are_too_small_mark_the_calls(count: Any) -> None:
     assert "shortens them without an error" in warnings[0]
 
 
+def test_a_long_prompt_is_compared_with_the_largest_count_so_far() -> None:
+    counts = {16000: 4000, 4000: 1000, 24000: 3900}
+    found, _ = _request_all([*counts], counts.__getitem__)
+    assert [answer.usage.estimated for answer in found] == [False, False, True]
+
+
 def test_counts_that_grow_with_the_prompts_are_believed() -> None:
     found, warnings = _request_all(
         [4000, 8000, 16000, 15000], lambda length: length // 5

@@ -346,23 +346,23 @@ def test_models_without_prices_write_none(tmp_path: Path) -> None:
 
 
 def test_every_price_of_a_log_is_known_and_written_once(tmp_path: Path) -> None:
-    log = Spending(tmp_path)
-    log.use_prices({"a": Price(0.0, 8.0), "free": Price(0.0, 0.0), "unknown": None})
-    log.write(LedgerRow(1, 0.0))
-    log.use_prices({"a": Price(0.0, 8.0), "b": Price(2.0, 0.0)})
-    log.write(LedgerRow(1, 0.0))
-    log.write(LedgerRow(1, 0.0))
-    log.close()
     prices = {"a": Price(0.0, 8.0), "b": Price(2.0, 0.0)}
+    sessions = (
+        {"a": prices["a"], "free": Price(0.0, 0.0), "unknown": None},
+        prices,
+        prices,
+    )
+    for used in sessions:
+        log = Spending(tmp_path)
+        log.use_prices(used)
+        log.write(LedgerRow(1, 0.0))
+        log.write(LedgerRow(1, 0.0))
+        log.close()
     assert Spending(tmp_path).prices == prices
-    again = Spending(tmp_path)
-    again.use_prices(prices)
-    again.write(LedgerRow(1, 0.0))
-    again.close()
     lines = (tmp_path / CALLS).read_text().splitlines()
     stated = [list(json.loads(line).get("prices", ())) for line in lines]
-    assert [names for names in stated if names] == [["a"], ["a", "b"]]
-    assert len(lines) == 6
+    assert [names for names in stated if names] == [["a"], ["b"]]
+    assert len(lines) == 2 + 3 * 2
 
 
 def test_a_line_that_a_killed_process_began_is_replaced(tmp_path: Path) -> None:

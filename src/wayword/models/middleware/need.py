@@ -103,7 +103,7 @@ class Estimate:
 
     def _survival(self, running: Iterable[Meter]) -> list[float]:
         """Return the probabilities that an episode costs more than each of the ended ones."""
-        running_shares = sorted(meter.share for meter in running if meter.share)
+        running_shares = sorted(meter.share for meter in running)
         survival = []
         probability = 1.0
         # At each end, the probability falls by one of those that have come so far: the ended ones

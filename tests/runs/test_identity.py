@@ -359,3 +359,17 @@ def test_pictures_that_stay_as_they_are_are_read_once(
     os.utime(picture, (2_000, 2_000))
     with pytest.raises(AssertionError, match="read again"):
         pictures_checksum(tmp_path, [picture])
+
+
+def test_pictures_that_were_written_just_now_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another write within a tick of the file system leaves size and time as they are."""
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    picture = tmp_path / "a.jpg"
+    picture.write_bytes(b"one")
+    first = picture.stat().st_mtime_ns
+    before = pictures_checksum(tmp_path, [picture])
+    picture.write_bytes(b"two")
+    os.utime(picture, ns=(first, first))
+    assert pictures_checksum(tmp_path, [picture]) != before

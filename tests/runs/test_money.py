@@ -347,12 +347,12 @@ def test_models_without_prices_write_none(tmp_path: Path) -> None:
 
 def test_every_price_of_a_log_is_known_and_written_once(tmp_path: Path) -> None:
     prices = {"a": Price(0.0, 8.0), "b": Price(2.0, 0.0)}
-    sessions = (
+    prices_in_use = (
         {"a": prices["a"], "free": Price(0.0, 0.0), "unknown": None},
         prices,
         prices,
     )
-    for used in sessions:
+    for used in prices_in_use:
         log = Spending(tmp_path)
         log.use_prices(used)
         log.write(LedgerRow(1, 0.0))

@@ -385,6 +385,7 @@ _MARKS = tuple(
         (r"<\|end\|><\|begin\|>assistant<\|content\|>", "</think>"),
         (r"\AHere is my thought process:(.*?)Here is my response:", r"<think>\1</think>"),
         (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel
+        (r"\]<\]minimax\[>\[", ""),  # MiniMax, around each part of a call
         # Gateways and chat pages
         (r"&lt;(/?)think(?:ing)?&gt;", r"<\1think>"),
         (r'\A\s*<details type="reasoning"[^<>]{0,99}>(.*?)</details>', r"<think>\1</think>"),

@@ -477,6 +477,7 @@ class OpenAIModel(Model):
                 self._fatal_refusal = error
             raise
         bill.usage += used
+        answers.name_limit(reply, request)
         if self._settings.tier and used.tier != self._settings.tier:
             self._usual_tier += 1
         if self._has_no_cache and len(request.body.get("messages", ())) > 2:

@@ -70,15 +70,17 @@ class Sample:
 
 
 _FINISHES = {
-    "stop": "eos eos_token end_turn stop_sequence stop_token complete completed",
+    "stop": """eos eos_token end_turn stop_sequence stop_token complete completed finish
+        stop_criteria_met""",
     "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
         model_length model_context_window_exceeded error_limit time_limit token_limit
-        context_length max-tokens""",
+        context_length max-tokens max_new_tokens maximum_tokens not_finished incomplete
+        context_length_exceeded context_window_exceeded""",
     "tool_calls": "tool_use tool_call function_call function_calls tool-calls",
     "content_filter": """safety recitation prohibited_content refusal sensitive blocklist spii
         image_safety model_armor error_toxic content_filtered guardrail_intervened
         content-filter""",
-    "error": """network_error insufficient_system_resource abort aborted
+    "error": """network_error insufficient_system_resource abort aborted cancelled canceled
         malformed_function_call unexpected_tool_call malformed_tool_use
         malformed_model_output malformed_response""",
 }
@@ -97,6 +99,19 @@ def finish_of(choice: Mapping[str, Any]) -> str:
             own = reason.rpartition(".")[2].lower()
             return _FINISH.get(own, own)
     return ""
+
+
+def name_limit(reply: object, request: Request) -> None:
+    """Give a reply's only answer the reason ``length`` if it has as many tokens as it may have.
+
+    Some servers and gateways call every end a natural one.
+    """
+    count = _first([mapping(reply, "usage")], "completion_tokens", "output_tokens")
+    rows = as_list(field(reply, "choices"))
+    if count != request.limit or len(rows) != 1 or not isinstance(rows[0], dict):
+        return
+    if finish_of(rows[0]) in ("stop", ""):
+        rows[0]["finish_reason"] = "length"
 
 
 _REASONING = (

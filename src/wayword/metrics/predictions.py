@@ -13,7 +13,8 @@ of ``LISTS``.
   hold the reference; or ``actions``, which are replayed in the dataset's world. If this walk is
   the reference and an unknown field holds another one, the record is refused. A place is
   ``"viewpoint"``, ``{"viewpoint": ...}`` or ``["viewpoint", heading, elevation]`` (headings are
-  not scored); nested lists and objects with a ``path`` (SOON) are flattened in order.
+  not scored); nested lists and objects with a ``path`` (SOON) are flattened in order. A walk may
+  be a text with such a list, as tables hold it.
 * REVERIE's records name the object in ``predObjId`` or ``pred_objid`` (VLN-DUET, HAMT).
 
 Positions in metres, as in prediction files of VLN-CE, are refused: first map each to its nearest
@@ -25,9 +26,12 @@ counted for each episode.
 
 from __future__ import annotations
 
+import ast
 import gc
+import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -213,7 +217,11 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if kind == ".gz":
         kind = path.with_suffix("").suffix.lower()
     if kind not in (".json", ".jsonl", ".ndjson"):
-        raise DataError(path, "", "must end in .json or .jsonl, optionally with .gz")
+        problem = "must end in .json or .jsonl, optionally with .gz"
+        remedy = ""
+        if kind in (".csv", ".tsv", ".parquet"):
+            remedy = "write it by pandas: table.to_json('FILE.json', orient='records')"
+        raise DataError(path, "", problem, remedy)
     if not path.is_file():
         raise DataError(path, "", "no such file", "name a file with predictions")
     content = read_bytes(path)
@@ -365,7 +373,7 @@ class _Reader:
         """
         fields = _fields_of(tuple(record))
         source = _walk_field(record, fields)
-        value = record.get(source)
+        value = _list_in(record.get(source))
         # Most files have poses, which are the fastest to read; other forms are read further below.
         places = _pose_places(value)
         if not places:
@@ -553,6 +561,15 @@ class _Reader:
 def _at(where: str, field: str) -> str:
     """Return the location of a record's field. Only for errors: most records have none."""
     return f"{where}, field {field!r}"
+
+
+def _list_in(value: Any) -> Any:
+    """Return the list that a text writes, as tables do; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        # A literal of texts, numbers and lists: no name is looked up, nothing runs.
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return json.loads(json.dumps(ast.literal_eval(value.strip())))
+    return value
 
 
 def _pose_places(items: Any) -> list[str]:

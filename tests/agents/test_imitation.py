@@ -33,6 +33,8 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.metrics.scoring import scorer
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.world import IndoorWorld
 
 LIMIT = 9_000_000
 """Bytes that the weights and their vocabulary may take together."""
@@ -170,6 +172,29 @@ def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored
     (note,) = [note for step in played.steps for note in step.notes]
     assert note.kind == "explored"
     assert note.details["metres"] > 0
+
+
+def test_a_viewpoint_without_neighbors_is_where_it_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    houses = Houses("test", None, Houses.Settings(houses=1, episodes=1))
+    task = houses.tasks[0]
+    graph = houses.graph(task.episode.scene)
+    start = graph.index[task.episode.start["viewpoint"]]
+    alone = ViewpointGraph(
+        graph.scan,
+        (graph.ids[start],),
+        graph.positions[[start]],
+        np.zeros((0, 2), np.int32),
+        np.zeros((1, 1)),
+    )
+    monkeypatch.setattr(houses, "world", lambda episode: IndoorWorld(alone))
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return PreexploredImitation(PreexploredSettings(), toolkit)
+
+    played = asyncio.run(rollout(task, Setup(houses, build, max_steps=5)))
+    assert (played.ended, len(played.steps)) == ("stopped", 1)
 
 
 def test_the_speaker_decides_between_candidates() -> None:

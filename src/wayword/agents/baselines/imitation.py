@@ -372,6 +372,9 @@ class PreexploredImitation(ImitationAgent):
             stop, *options = self._score(walk, seen)
             stops.append(stop)
             moves += options
+            # A viewpoint without neighbors: every walk has been expanded.
+            if not moves:
+                break
             best = max(moves, key=attrgetter("score"))
             moves.remove(best)
             assert best.neighbor is not None

@@ -334,6 +334,19 @@ def test_terms_must_be_accepted_and_steps_are_printed(tmp_path: Path) -> None:
     assert "1. Clone xavierpuigf/watch_and_help" in text
 
 
+@pytest.mark.parametrize("valid", [True, False])
+def test_steps_are_printed_until_their_splits_are_valid(
+    valid: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Published(
+        "made", "a test", "MIT", "None.", "here", checks=("a:b",), steps=("Run it.",)
+    )
+    monkeypatch.setattr(table, "published", lambda: {"made": made})
+    monkeypatch.setattr(fetching, "data_check", lambda *given: ("a:b: 1", valid))
+    code, text = invoke("fetch", "made", "--data", str(tmp_path))
+    assert (code, "Run it." in text) == ((0, False) if valid else (1, True))
+
+
 def test_fetched_data_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,7 +77,7 @@ def data_fetch(
 
     Shows license and terms, which must be accepted. An interrupted download resumes; files that are
     there stay as they are. A proxy is taken from HTTPS_PROXY. Where a publisher wants a form or a
-    script, the steps are printed, and the exit code is 1.
+    script, the steps are printed, and the exit code is 1 until its splits are there.
 
     \b
     Examples:
@@ -112,17 +112,23 @@ def data_fetch(
             for line in fetch.bring(entry, folder, report, mirror):
                 show.echo(line)
     by_hand = [entry for entry in entries if entry.steps]
-    failed = bool(by_hand) or any(entry.missing(folder) for entry in entries)
+    failed = any(entry.missing(folder) for entry in entries)
     # Parts that were there before, and are only needed, have been checked before.
     chosen = {name.partition(":")[0] for name in names}
     to_check = [entry for entry in entries if entry in missing or entry.name in chosen]
-    for report_of_split, is_valid in fetch.checks(to_check, folder):
-        show.echo(report_of_split)
-        failed = failed or not is_valid
+    for entry in to_check:
+        are_valid = []
+        for report_of_split, is_valid in fetch.checks([entry], folder):
+            show.echo(report_of_split)
+            are_valid.append(is_valid)
+        failed = failed or not all(are_valid)
+        # Whoever has valid splits has followed the steps.
+        if entry in by_hand and are_valid and all(are_valid):
+            by_hand.remove(entry)
     for entry in by_hand:
         show.echo(fetch.steps(entry))
     show.echo(f"data folder: {folder}")
-    if failed:
+    if failed or by_hand:
         raise typer.Exit(1)
 
 

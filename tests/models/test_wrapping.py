@@ -21,7 +21,7 @@ from wayword.models.middleware.rate import (
     RetryingModel,
     RetryPolicy,
 )
-from wayword.models.parts.opening import Options, wrap
+from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.scripted import ScriptedModel
 
 
@@ -318,6 +318,47 @@ def test_a_price_file_that_is_not_there_is_stated_in_words(tmp_path: Path) -> No
     assert str(caught.value).endswith(
         "none.yaml: no such file or directory; name a YAML file of prices"
     )
+
+
+OWN_MODEL = """
+from wayword.core.model import Completion
+from wayword.models.scripted import ScriptedModel
+
+class Mine(ScriptedModel):
+    def __init__(self, name, settings):
+        self.name = name
+        {assigned}
+
+    {computed}
+
+    async def complete(self, prompt, sampling):
+        return Completion(("{answer}",), ("stop",))
+
+model = Mine
+"""
+IDENTITIES = {
+    "default": {"assigned": "pass", "computed": "pass"},
+    "assigned": {"assigned": "self.identity = 'mine'", "computed": "pass"},
+    "computed": {
+        "assigned": "pass",
+        "computed": "identity = property(lambda self: 'mine')",
+    },
+}
+
+
+@pytest.mark.parametrize("form", IDENTITIES)
+def test_a_changed_model_of_ones_own_does_not_answer_from_the_cache(
+    form: str, tmp_path: Path
+) -> None:
+    """However its class states its identity."""
+    file = tmp_path / "mine.py"
+    found = []
+    for answer in ("before", "after"):
+        file.write_text(OWN_MODEL.format(answer=answer, **IDENTITIES[form]))
+        model = wrap(open_model(f"{file}:x"), Options(cache=tmp_path / "cache.db"))
+        found.append(asyncio.run(model.complete("x", Sampling())).text)
+        asyncio.run(model.aclose())
+    assert found == ["before", "after"]
 
 
 def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(

@@ -80,11 +80,14 @@ def open_model(
             raise UsageError(f"model {spec}: replay works only inside a run")
         return cast(Model, cls(name, parsed, calls=recorded(name)))
     model = cast(Model, cls(name, parsed))
-    # Answers depend on the code as well: cache them separately
+    # Answers depend on the code as well: cache them separately.
     if registry.is_path(backend):
         files = sorted(Path(backend).rglob("*.py")) or [Path(backend)]
         checksums = " ".join(map(sha256, files))
-        vars(model)["identity"] = f"{model.identity} {checksums} {parsed}"
+        identity = f"{model.identity} {checksums} {parsed}"
+        # In a subclass: the user's class may have a property, which hides an instance's attribute.
+        own = {"identity": property(lambda _: identity), "__module__": cls.__module__}
+        model.__class__ = type(cls.__name__, (cls,), own)
     return model
 
 

@@ -7,12 +7,15 @@ A test compares the pages with what this would write, so they cannot fall behind
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -119,17 +122,43 @@ def _facts(kind: str, part: Any) -> list[str]:
 
 def _settings(settings: Any) -> list[str]:
     hints = get_type_hints(settings, include_extras=True)
-    rows = [
-        f"| `{each.name}` | {_cell(_type(each.type, hints[each.name]))} | {_cell(_default(each))} |"
-        for each in fields(settings)
-    ]
+    meanings = _meanings(settings)
+    rows = []
+    for each in fields(settings):
+        kind = _cell(_type(each.type, hints[each.name]))
+        row = f"| `{each.name}` | {kind} | {_cell(_default(each))} |"
+        if meanings:
+            row += f" {meanings.get(each.name, '')} |"
+        rows.append(row)
     if not rows:
         return ["No settings."]
     head = ["| Setting | Type | Default |", "| --- | --- | --- |"]
+    if meanings:
+        head = ["| Setting | Type | Default | Meaning |", "| --- | --- | --- | --- |"]
     doc = inspect.getdoc(settings) or ""
     # Made by dataclass
     own = "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)
     return [own, "\n".join([*head, *rows])]
+
+
+def _meanings(settings: Any) -> dict[str, str]:
+    """Return the texts below the fields of a dataclass and its bases, by field."""
+    meanings = {}
+    for cls in reversed(settings.__mro__):
+        if not is_dataclass(cls):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
+        for field, below in itertools.pairwise(body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    line = " ".join(text.split()).replace("|", r"\|")
+                    meanings[name] = line.replace("``", "`")
+    # Constants of a class may have texts, too.
+    names = {each.name for each in fields(settings)}
+    return {name: text for name, text in meanings.items() if name in names}
 
 
 def _type(annotation: Any, hint: Any) -> str:

@@ -249,6 +249,9 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
             )
         try:
             value = load_yaml(text) if text else ""
+            # A colon at the end of a name is no key without a value: ``owlv2:``.
+            if isinstance(value, dict) and text.endswith(":"):
+                value = text
         # Text that is no YAML, such as an open bracket, is meant literally.
         except (yaml.YAMLError, RecursionError, ValueError):
             value = text

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,6 +152,13 @@ def test_episodes_are_typed_and_no_one_judges_them() -> None:
         (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
     ])  # fmt: skip
     assert scored == [{}]
+
+
+def test_a_base_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    """It is the user's own file: no data can be fetched."""
+    chosen = RobotSettings(target="mug", base=f"{tmp_path}/cartt.py")
+    with pytest.raises(UsageError, match=r"/cartt\.py: no such file$"):
+        RobotTasks(settings=chosen).files  # noqa: B018 - read when asked
 
 
 def test_without_a_target_one_line_says_what_to_type() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -20,12 +21,15 @@ from wayword.agents.navgpt.agent import one_sentence
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache
+from wayword.models.parts import hub
+from wayword.perception.detectors import detector_called
 from wayword.perception.networks import EYES, Kind, open_detector, open_eye
 from wayword.perception.panorama import LAYOUTS, direction, layout
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
 from wayword.perception.survey import Memory, Surveyor, merge
 from wayword.runs import perceive as perceiving
 from wayword.runs.perceive import Perceiving, perceive
+from wayword.settings import parse
 
 RED = (255, 0, 0)
 GREEN = (0, 255, 0)
@@ -319,3 +323,54 @@ def test_every_listed_network_is_there_and_asks_for_weights(
         monkeypatch.setitem(sys.modules, package, MagicMock())
     with pytest.raises(UsageError, match=r": (add|must be) a folder"):
         open_eye(kind, f"{name}:")
+
+
+def test_a_folder_of_weights_that_does_not_exist_is_named_without_loading_anything(
+    tmp_path: Path,
+) -> None:
+    missing = f"owlv2:{tmp_path}/nothere"
+    with pytest.raises(UsageError, match=rf"{missing}: no such folder"):
+        open_eye("grounder", missing)
+    with pytest.raises(UsageError, match=r"owlv2: add a folder of weights or a name"):
+        detector_called("owlv2:")
+    # YAML reads the name as a key.
+    assert parse(["grounding=owlv2:"]) == {"grounding": "owlv2:"}
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_without_a_network_weights_are_read_from_this_machine_or_missed_at_once(
+    monkeypatch: pytest.MonkeyPatch, cached: bool
+) -> None:
+    """The library's own loader tries five times, for minutes."""
+    questions = []
+
+    class Hub:
+        """A hub that cannot be reached."""
+
+        errors = SimpleNamespace(HfHubHTTPError=LookupError)
+
+        def HfApi(self) -> Hub:
+            return self
+
+        def model_info(self, name: str, revision: str, timeout: float) -> None:
+            questions.append((name, timeout))
+            raise OSError("Name or service not known")
+
+        def try_to_load_from_cache(
+            self, name: str, file: str, revision: str
+        ) -> str | None:
+            return "/cache/config.json" if cached else None
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", Hub())
+    hub.find_weights.cache_clear()
+    if cached:
+        options = {"local_files_only": True}
+        assert hub.find_weights("some/owl") == ("some/owl", options)
+    else:
+        problem = (
+            r"cannot be reached \(Name or service not known\).*hf download some/owl"
+        )
+        with pytest.raises(UsageError, match=problem):
+            hub.find_weights("some/owl")
+    assert questions == [("some/owl", hub.HUB_SECONDS)]
+    hub.find_weights.cache_clear()

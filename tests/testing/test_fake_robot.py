@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +19,23 @@ from websockets.typing import Origin
 
 import wayword
 from wayword.cli.app import app
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import spaced
-from wayword.datasets.apartments import Apartments
 from wayword.metrics.detector_reports import last_report
 from wayword.perception.detectors import detector_called
 from wayword.perception.networks.colors import boxes_of
 from wayword.runs import robots
 from wayword.runs.results import RunResult
 from wayword.settings import parse
+from wayword.testing.fake_robot import FakeRobot, serving
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps import objectnav
+from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.worlds.objectnav.rosbridge import RobotError
 
 
 def options(command: str) -> dict[str, str]:
@@ -65,7 +69,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
     folder = tmp_path_factory.mktemp("search") / "run"
     with robots.simulated() as robot:
         given = options(robot.command)
-        probe = robots.inspect({"url": given["dataset.url"]})
+        probe = robots.inspect(RosSettings(url=given["dataset.url"])).text
         result = wayword.run(
             "frontier",
             "robot",
@@ -114,16 +118,82 @@ def test_the_point_on_the_map_is_in_the_target(search: Search) -> None:
     drawn = objectnav.map(search.trajectory, Sources())
     assert drawn is not None
     ((point,),) = [each.points for each in drawn.shapes if each.label == "target"]
-    # The simulated home of ``robots.simulated``.
-    settings = Apartments.Settings(homes=1, episodes=1)
-    apartments = Apartments("test", None, settings)
-    place = apartments.place(apartments.tasks[0].episode.scene)
     near = []
-    for item in place.scene.objects:
+    for item in robots.home_base(0).place.scene.objects:
         reach = math.hypot(item.width, item.depth) / 2
         if spaced(item.type) == search.target:
             near.append(math.dist(point, (item.x, item.y)) <= reach)
     assert any(near)
+
+
+def test_a_probe_reports_every_topic_and_names_the_settings_to_correct(
+    served: str,
+) -> None:
+    chosen = RosSettings(
+        url=served, answer=0.5, image="rgb/compressed", depth="scann", battery="battery"
+    )
+    probe = robots.inspect(chosen)
+    lines = {line.split()[0]: line for line in probe.text.splitlines()}
+    assert "/odom (dataset.odometry): x " in lines["pose"]
+    assert "/battery (dataset.battery): ok" in lines["battery"]
+    kind = "sensor_msgs/msg/LaserScan"
+    asked = f"silent for 0.5 s; is it in `ros2 topic list -t`, as {kind}?"
+    assert lines["depth"].endswith(f"/scann (dataset.depth): {asked}")
+    assert "/rgb/compressed (dataset.image): silent" in lines["picture"]
+    assert probe.wrong == ["depth", "image"]
+
+
+def test_a_probe_names_a_refused_type_the_frames_that_came_and_a_state_that_stops() -> (
+    None
+):
+    robot = FakeRobot(robots.home_base(0))
+    conflict = "topic /scan has type sensor_msgs/msg/PointCloud2"
+    robot.complaints = {"/scan": conflict}
+    robot.silent = {"/scan"}
+    robot.states["emergency_stop"] = {"data": True}
+    with serving(robot) as url:
+        chosen = RosSettings(
+            url=url, answer=0.5, pose_from="tf", emergency_stop="emergency_stop"
+        )
+        probe = robots.inspect(chosen)
+    assert f"(dataset.depth): refused: {conflict}" in probe.text
+    frames = "frames: base_footprint, map, odom"
+    assert f"no transforms from base_link to map; {frames}" in probe.text
+    problem = "the emergency stop is pressed: release it and restart the search"
+    assert f"A search would not start: {problem}" in probe.text
+    assert probe.wrong == ["depth", "tf"]
+
+
+def keep_turning(base: RosBase) -> None:
+    """Turn for a second: a state may come during a goal, or after it."""
+    for _ in range(20):
+        base.rotate(-90.0)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("fault", "setting", "reason"),
+    [
+        ("stop", "emergency_stop", "the emergency stop is pressed"),
+        ("battery", "battery", "the battery is at 12%, below 20%"),
+    ],
+)
+def test_states_that_end_a_search_can_be_rehearsed_and_goals_are_printed(
+    fault: str, setting: str, reason: str
+) -> None:
+    printed: list[str] = []
+    with robots.simulated(faults=[f"2:{fault}"], on_goal=printed.append) as robot:
+        base = RosBase(RosSettings(url=robot.url, settle=0.0, **{setting: setting}))
+        base.start(Episode("look", "Stay.", "robot", {}))
+        assert base.rotate(60.0).status == "ok"
+        with pytest.raises(RobotError, match=reason):
+            keep_turning(base)
+        base.stop()
+        # Released when the client leaves: the next search can start.
+        base.start(Episode("look", "Stay.", "robot", {}))
+        base.stop()
+    assert printed[0] == "goal 1: turn right 60 degrees"
+    assert printed[1] == f"goal 2: turn left 90 degrees; fault: {fault}"
 
 
 def test_missing_weights_are_reported_before_anything_connects() -> None:

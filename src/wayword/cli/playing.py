@@ -14,9 +14,9 @@ from typer import Argument, Option
 
 from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import comma_separated
-from wayword.settings import parse
+from wayword.settings import make, parse
 
 
 def play(
@@ -314,8 +314,9 @@ def robot(
 ) -> None:
     """Show what a robot sends, without moving it; or serve a simulated one.
 
-    Connects, cancels all goals, reads pose, depth and picture once, and prints them. With --fake, a
-    simulated robot in a generated home answers on loopback, as rosbridge and Nav2 do.
+    Connects, cancels all goals, and prints what came on each topic, with the setting of its name.
+    With --fake, a simulated robot in a generated home answers on loopback, as rosbridge and Nav2
+    do.
 
     \b
     Examples:
@@ -327,11 +328,12 @@ def robot(
         fake: Serve a simulated robot until Ctrl-C.
         port: With --fake: port on 127.0.0.1; 0 picks a free one.
         home: With --fake: number of the home, from 0.
-        fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore, stall or cancel. May
-          be repeated.
+        fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore, stall, cancel, stop
+          (emergency stop) or battery. May be repeated.
         set_: A setting of the robot: dataset.url=ws://127.0.0.1:9090.
     """
     from wayword.runs import robots
+    from wayword.worlds.objectnav.robot import RosSettings
 
     if fake and set_:
         raise UsageError("--set is for a real robot; remove it, or --fake")
@@ -340,13 +342,16 @@ def robot(
     settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
         # A robot may be starting up: a refused connection is tried again for a while.
-        with show.waiting(
-            "connecting to the robot, for dataset.patience (30 s) at most …"
-        ):
-            report = robots.inspect(settings)
-        show.echo(report)
+        chosen = make(RosSettings, settings, "robot")
+        most = f"dataset.patience ({chosen.patience:g} s)"
+        with show.waiting(f"connecting to the robot, for {most} at most …"):
+            probe = robots.inspect(chosen)
+        show.echo(probe.text)
+        if probe.wrong:
+            names = " and ".join(f"dataset.{name}" for name in probe.wrong)
+            raise WaywordError(f"correct {names}: nothing that can be used came")
         return
-    with robots.simulated(home, port, fault or ()) as simulated:
+    with robots.simulated(home, port, fault or (), show.echo) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")
         show.echo(f"In its home: {', '.join(simulated.names)}")
         show.echo(f"In another terminal:\n  {simulated.command}")

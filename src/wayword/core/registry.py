@@ -332,17 +332,22 @@ def _check_part(kind: Kind, part: Any, name: str) -> Any:
     return part
 
 
+def user_file(path: Path) -> Path:
+    """Return a user's file, of a folder its ``__init__.py``. Raises ``UsageError`` without one."""
+    file = path / "__init__.py" if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file")
+    return file
+
+
 def _import_file(path: Path) -> ModuleType:
     """Import a user's file, or a folder as a package. Raises ``UsageError`` with the line that is
     wrong."""
+    file = user_file(path)
     search_folders = None
-    file = path
     if path.is_dir():
         # A folder is imported as a package, so that its modules can import each other.
         search_folders = [str(path)]
-        file = path / "__init__.py"
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
     spec = importlib.util.spec_from_file_location(
         f"wayword_user_{path.stem}",
         file,

@@ -30,18 +30,16 @@ from wayword.worlds.objectnav.world import SolvableSearches
 
 @dataclass(frozen=True)
 class RobotSettings(RosSettings):
-    """``target``: object to search for, in any words; separate several with ``|`` to search for
-    them in turn. ``instruction`` replaces "Find the …" for instruction-following agents.
-    ``base``: your own Python file that drives another robot, ``base_settings`` its settings.
-
-    The other settings configure the robot's rosbridge connection: ``url``, topics, actions,
-    camera, and time limits in seconds.
-    """
+    """What to search for, and the robot: behind a rosbridge, or driven by your own file."""
 
     target: str = ""
+    """object to search for, in any words; separate several with ``|`` to search for them in turn"""
     instruction: str = ""
+    """for agents that follow instructions, instead of "Find the …\""""
     base: FileName = ""
+    """your own Python file that drives another robot"""
     base_settings: Mapping[str, Any] = field(default_factory=dict)
+    """settings of your own base"""
 
     @property
     def targets(self) -> list[str]:
@@ -102,8 +100,7 @@ class RobotTasks(SolvableSearches):
         """The file of a custom base; empty without one."""
         if not self.settings.base or not registry.is_path(self.settings.base):
             return {}
-        path = Path(self.settings.base)
-        return {"base": path / "__init__.py" if path.is_dir() else path}
+        return {"base": registry.user_file(Path(self.settings.base))}
 
     def world(self, episode: Episode) -> SharedRobotWorld:
         """Return a world of the robot. Episodes share its connection; the latest drives."""

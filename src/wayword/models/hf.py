@@ -35,6 +35,7 @@ from wayword.core.model import (
 )
 from wayword.core.visible import single_line
 from wayword.models.parts import decoding
+from wayword.models.parts.hub import find_weights
 
 
 @dataclass(frozen=True)
@@ -266,13 +267,14 @@ class HfModel(Model):
     def _load_part(self, class_name: str, **options: Any) -> Any:
         """Load a part of the weights. Raises ``ModelError`` if it cannot be loaded."""
         transformers = importlib.import_module("transformers")
+        revision = self._settings.revision
+        try:
+            source, where = find_weights(self._weights, revision)
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
         try:
             cls = getattr(transformers, class_name)  # imported only now
-            return cls.from_pretrained(
-                self._weights,
-                revision=self._settings.revision,
-                **options,
-            )
+            return cls.from_pretrained(source, revision=revision, **where, **options)
         except (OSError, ValueError, RuntimeError) as error:
             reason = single_line(error, 200)
             raise UsageError(

@@ -378,6 +378,10 @@ class EyeDetector(Perceiver):
             raise UsageError(
                 f"no detector is called {name!r}; {suggest(family, families)}"
             )
+        if not name.partition(":")[2]:
+            raise UsageError(
+                f"{family}: add a folder of weights or a name: {family}:NAME"
+            )
         self.name = name
         self._is_grounder = family in EYES["grounder"]
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from wayword.core.episode import Episode, JsonObject
-from wayword.core.errors import UsageError
+from wayword.core.episode import JsonObject
+from wayword.core.errors import DataError, UsageError
 from wayword.core.visible import spaced
-from wayword.settings import make
-from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.metrics.recorded import as_mapping
+from wayword.worlds.objectnav.robot import RosBase, RosSettings, Topic
+from wayword.worlds.objectnav.rosbridge import LinkLost, RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase
 
 # Metres of an example of a target: too high for a small object, and too far to stand next to it.
@@ -21,38 +24,135 @@ LEAST_HEIGHT = 0.4
 LEAST_DISTANCE = 3.0
 
 
-def inspect(settings: JsonObject) -> str:
-    """Return what a robot sends: its pose, how much depth measures, and its picture's size.
+# Seconds for a list of the topics of a type, which not every bridge has.
+LIST_SECONDS = 2.0
+LIST_SERVICE = "/rosapi/topics_for_type"
+MOST_LISTED = 8  # topics of a type that are shown
 
-    Connects, cancels all goals, and sends nothing else. Raises ``UsageError`` for a wrong setting,
-    ``RobotError`` if the robot cannot be reached, and ``DataError`` for a malformed message.
+
+class _Probed(RosBase):
+    """A robot that is looked at: a low battery and a pressed emergency stop are shown."""
+
+    def _halt(self, problem: str) -> None:
+        self._halted = problem
+
+    @property
+    def halted(self) -> str:
+        """The problem that would end a search; empty without one."""
+        return self._halted
+
+
+class Probe(NamedTuple):
+    """A look at a robot: a line for each topic, and the settings of those that send nothing that
+    can be used."""
+
+    text: str
+    wrong: Sequence[str]
+
+
+def inspect(settings: RosSettings) -> Probe:
+    """Return what a robot sends on each topic that the settings name.
+
+    Connects, cancels all goals, and sends nothing else. Raises ``RobotError`` if the robot cannot
+    be reached.
     """
-    from wayword.perception.detectors import pixels
-
-    base = RosBase(make(RosSettings, settings, "robot"))
+    base = _Probed(settings)
+    lines = [f"robot    {base.settings.url}"]
+    wrong: dict[str, None] = {}
     try:
-        base.start(Episode("look", "Stay.", "robot", {}))
-        view = base.capture()
+        base.connect()
+        with suppress(TimeoutError):  # topics can be read without actions
+            base.cancel()
+        deadline = time.monotonic() + base.settings.answer
+        for topic in base.topics():
+            # A robot without fixed frames sends nothing there.
+            if topic.name.endswith("_static"):
+                continue
+            name = PROBED.get(topic.setting, topic.setting.replace("_", " "))
+            try:
+                left = max(0.1, deadline - time.monotonic())
+                message = base.link.latest({topic.name: -math.inf}, left)[topic.name]
+                text = _received(base, topic.setting, message)
+            except TimeoutError:
+                text = _silence(base, topic)
+                wrong[topic.setting] = None
+            except (DataError, UsageError) as error:
+                text = str(error)
+                wrong[topic.setting] = None
+            lines.append(f"{name:8} {topic.name} (dataset.{topic.setting}): {text}")
+    except LinkLost:
+        raise RobotError(
+            f"the robot at {base.settings.url} closed the connection"
+        ) from None
     finally:
         base.stop()
-    metres = view.depth.metres()
-    measured = np.isfinite(metres)
-    picture = "none; dataset.image is empty"
-    if view.image:
-        rows, columns = pixels(view.image).shape[:2]
-        picture = f"{columns} x {rows} pixels"
-    nearest = "nothing within reach"
-    if measured.any():
-        nearest = f"nearest {metres[measured].min():.2f} m"
-    bearings = view.depth.bearings
-    lines = (
-        f"robot    {base.settings.url}",
-        f"pose     x {view.x:.2f} m, y {view.y:.2f} m, heading {view.heading:.0f} degrees",
-        f"depth    from {min(bearings):.0f} to {max(bearings):.0f} degrees; {nearest}",
-        f"picture  {picture}",
-        "Nothing was moved. wayword.testing.check_base turns and drives it (docs/robots.md)",
+    if not base.settings.image:
+        lines.append("picture  none; dataset.image is empty")
+    if base.halted:
+        lines.append(f"A search would not start: {base.halted}")
+    lines.append(
+        "Nothing was moved. wayword.testing.check_base turns and drives it (docs/robots.md)"
     )
-    return "\n".join(lines)
+    return Probe("\n".join(lines), [*wrong])
+
+
+PROBED = {
+    "odometry": "pose",
+    "tf": "pose",
+    "image": "picture",
+    "emergency_stop": "stop",
+}
+"""Setting of a topic -> what it sends, where the two differ."""
+
+
+def _received(base: RosBase, setting: str, message: JsonObject) -> str:
+    """Return a topic's message in words. Raises ``DataError`` if it cannot be read, and
+    ``TimeoutError`` if transforms do not lead to the body."""
+    from wayword.perception.detectors import pixels
+
+    match setting:
+        case "odometry" | "tf":
+            base.locate(-math.inf)
+            at = base.pose()
+            return f"x {at['x']:.2f} m, y {at['y']:.2f} m, heading {at['heading']:.0f} degrees"
+        case "image":
+            rows, columns = pixels(base.picture_of(message)).shape[:2]
+            return f"{columns} x {rows} pixels"
+        case "depth":
+            depth = base.depth_of(message)
+            metres = depth.metres()
+            measured = np.isfinite(metres)
+            nearest = "nothing within reach"
+            if measured.any():
+                nearest = f"nearest {metres[measured].min():.2f} m"
+            bearings = depth.bearings
+            return f"from {min(bearings):.0f} to {max(bearings):.0f} degrees; {nearest}"
+    return "ok"
+
+
+def _silence(base: RosBase, topic: Topic) -> str:
+    """Return why a topic is silent, as far as the bridge tells."""
+    # The bridge refuses a type that differs from the publisher's.
+    refused = [each for each in base.link.server_errors if topic.name in each]
+    if refused:
+        return f"refused: {refused[-1]}"
+    if malformed := base.link.malformed.get(topic.name):
+        return f"ignored: {malformed}"
+    if topic.setting == "tf" and base.transforms.frames:
+        s = base.settings
+        frames = ", ".join(base.transforms.frames)
+        return f"no transforms from {s.body_frame} to {s.map_frame}; frames: {frames}"
+    text = f"silent for {base.settings.answer:g} s"
+    with suppress(TimeoutError, LinkLost):
+        kind = {"type": topic.kind}
+        answer = base.link.call(
+            LIST_SERVICE, "rosapi/TopicsForType", kind, LIST_SECONDS
+        )
+        names = as_mapping(answer.get("values")).get("topics")
+        if isinstance(names, list):
+            listed = ", ".join(map(str, names[:MOST_LISTED])) or "none"
+            return f"{text}; topics of {topic.kind}: {listed}"
+    return f"{text}; is it in `ros2 topic list -t`, as {topic.kind}?"
 
 
 @dataclass(frozen=True)
@@ -67,11 +167,26 @@ class SimulatedRobot:
 
 @contextmanager
 def simulated(
-    home: int = 0, port: int = 0, faults: Sequence[str] = ()
+    home: int = 0,
+    port: int = 0,
+    faults: Sequence[str] = (),
+    on_goal: Callable[[str], None] = lambda line: None,
 ) -> Iterator[SimulatedRobot]:
-    """Serve a simulated robot in a generated home. Raises ``UsageError`` for a malformed fault."""
-    from wayword.datasets.apartments import Apartments
+    """Serve a simulated robot in a generated home. ``on_goal`` is called with a line about each
+    goal. Raises ``UsageError`` for a malformed fault."""
     from wayword.testing.fake_robot import FakeRobot, serving
+
+    base = home_base(home)
+    robot = FakeRobot(base, parse_faults(faults), on_goal=on_goal)
+    names = sorted({spaced(item.type) for item in base.place.scene.objects})
+    with serving(robot, port) as url:
+        target = first_target(base)
+        yield SimulatedRobot(url, names, search_command(url, target))
+
+
+def home_base(home: int) -> SimulatedBase:
+    """Return a simulated base at its start in a generated home. Raises ``UsageError``."""
+    from wayword.datasets.apartments import Apartments
 
     if home < 0:
         raise UsageError(f"home must be 0 or more, got {home}")
@@ -79,14 +194,9 @@ def simulated(
     settings = Apartments.Settings(homes=home + 1, episodes=home + 1)
     apartments = Apartments("test", None, settings)
     episode = apartments.tasks[home].episode
-    place = apartments.place(episode.scene)
-    base = SimulatedBase(place, settings.camera)
+    base = SimulatedBase(apartments.place(episode.scene), settings.camera)
     base.start(episode)
-    robot = FakeRobot(base, parse_faults(faults))
-    names = sorted({spaced(item.type) for item in place.scene.objects})
-    with serving(robot, port) as url:
-        target = first_target(base)
-        yield SimulatedRobot(url, names, search_command(url, target))
+    return base
 
 
 def first_target(base: SimulatedBase) -> str:

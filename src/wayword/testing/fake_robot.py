@@ -9,7 +9,8 @@ Its camera paints each object in the color that encodes its name, which the dete
 
 Faults happen to goals by their number, counted from 1: ``drop`` closes the connection halfway,
 ``refuse`` rejects the goal, ``ignore`` never answers, ``stall`` sends feedback and never ends, and
-``cancel`` ends it halfway as an operator does who cancels all goals.
+``cancel`` ends it halfway as an operator does who cancels all goals. ``stop`` presses the emergency
+stop on ``emergency_stop`` and ``battery`` empties the one on ``battery``, until the client leaves.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -21,7 +22,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,18 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
     from websockets.sync.server import ServerConnection
 
-FAULTS = ("drop", "refuse", "ignore", "stall", "cancel")
+Message = dict[str, Any]
+STATES: Mapping[str, Message] = {
+    "battery": {"percentage": 0.87},
+    "emergency_stop": {"data": False},
+}
+"""Topics of the robot's state, and their messages without a fault."""
+FAULTY_STATES: Mapping[str, tuple[str, Message]] = {
+    "battery": ("battery", {"percentage": 0.12}),
+    "stop": ("emergency_stop", {"data": True}),
+}
+"""Fault of a state -> its topic and message."""
+FAULTS = ("drop", "refuse", "ignore", "stall", "cancel", *FAULTY_STATES)
 PERIOD = 0.02
 """Seconds between two messages of a topic."""
 LASER_HEIGHT = 0.2
@@ -59,7 +71,6 @@ WALL_HEIGHT = 2.5
 WALL_PAINT: Paint = (((190.0, 190.0, 186.0),), (0.0, 0.0, 0.0))
 MAP_SHIFT = (5.0, -2.0, 90.0)
 """Origin of odometry in the map frame: x and y in metres, degrees counterclockwise."""
-Message = dict[str, Any]
 
 
 class FakeRobot:
@@ -71,6 +82,7 @@ class FakeRobot:
     continuously. ``complaints`` are errors that a subscription is answered with,
     ``silent`` are topics and services that answer nothing, and ``results`` are the
     status and values of goals, by number, that end at once without a motion.
+    ``on_goal`` is called with a line about each goal: what is asked for, and its fault.
     """
 
     def __init__(
@@ -78,8 +90,11 @@ class FakeRobot:
         base: SimulatedBase,
         faults: Mapping[int, str] | None = None,
         namespace: str = "",
+        on_goal: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.base = base
+        self.on_goal = on_goal
+        self.states = dict(STATES)
         self.faults = dict(faults or {})
         self.namespace = namespace
         self.results: dict[int, tuple[int, Message]] = {}
@@ -135,6 +150,7 @@ class FakeRobot:
         finally:
             closed.set()
             publisher.join()
+            self.states.update(STATES)
 
     def picture(self) -> bytes:
         """Return the camera's picture, as a PNG or JPEG file."""
@@ -206,6 +222,13 @@ class FakeRobot:
         ``message`` is the client's goal, ``fault`` one of ``FAULTS`` or empty.
         """
         about = {"id": message["id"], "action": message["action"]}
+        line = f"goal {self.goals}: {self._described(message)}"
+        if fault:
+            line += f"; fault: {fault}"
+        self.on_goal(line)
+        if fault in FAULTY_STATES:
+            topic, state = FAULTY_STATES[fault]
+            self.states[topic] = state
         if fault == "ignore":
             return
         result = {"op": "action_result", **about, "result": True}
@@ -238,6 +261,17 @@ class FakeRobot:
                 "status": status,
             },
         )
+
+    def _described(self, message: Message) -> str:
+        """Return a goal in words."""
+        args = message["args"]
+        if message["action"] == f"{self.namespace}/spin":
+            # ROS turns counterclockwise.
+            degrees = -math.degrees(args["target_yaw"])
+            side = "left" if degrees < 0 else "right"
+            return f"turn {side} {abs(degrees):.0f} degrees"
+        end = args["pose"]["pose"]["position"]
+        return f"go to x {end['x']:.2f} m, y {end['y']:.2f} m"
 
     def _move(self, action: str, args: Message, share: float) -> bool:
         """Carry out a share of a motion. Return True if it ended where it should.
@@ -300,7 +334,11 @@ class FakeRobot:
                 for topic, message in messages.items():
                     by_topic[f"{self.namespace}/{topic}"] = message
                 self._latest = (pose, by_topic)
-            return {**self._latest[1], **self.extra}
+            states = {
+                f"{self.namespace}/{topic}": state
+                for topic, state in self.states.items()
+            }
+            return {**self._latest[1], **states, **self.extra}
 
     def _scan(self, x: float, y: float, heading: float) -> Message:
         """Return a ``sensor_msgs/LaserScan``; readings are counted counterclockwise."""

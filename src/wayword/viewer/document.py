@@ -23,7 +23,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
-from wayword.core.trajectory import TURN, Trajectory
+from wayword.core.trajectory import GROUNDED, TURN, Trajectory
 from wayword.metrics.conditions import Condition, Sought
 from wayword.metrics.detector_reports import (
     DetectorReport,
@@ -257,7 +257,8 @@ class Document:
     @cached_property
     def solved(self) -> str:
         """How a solved episode ended, or a search that nobody judges, in a sentence; else empty."""
-        searched = any(note.kind == TURN for note in self.trajectory.notes())
+        kinds = {note.kind for note in self.trajectory.notes()}
+        searched = not kinds.isdisjoint({GROUNDED, TURN})
         if self.succeeded is None and self.trajectory.ended == "stopped" and searched:
             text = search_outcome(self.trajectory)
             return f"{text[0].upper()}{text[1:]}."

@@ -227,7 +227,9 @@ def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
     with serving(robot) as url:
         robot.silent.add("/scan")
         world = driven(url, answer=0.5)
-        with pytest.raises(RobotError, match=r"sent nothing on /scan for 0.5 s"):
+        with pytest.raises(
+            RobotError, match=r"sent nothing on /scan for 0.5 s; check dataset.depth"
+        ):
             world.observe("agent")
 
 

@@ -18,6 +18,7 @@ from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import Floats
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.core.visible import single_line
+from wayword.models.parts.hub import find_weights, folder_of
 from wayword.perception.networks import CAPTION
 
 
@@ -37,17 +38,25 @@ class Network(Perceiver):
             raise UsageError(
                 f"{self.eye}: add a folder of weights or a name: {self.eye}:NAME"
             )
+        self.name = f"{self.eye}:{weights}"
+        try:
+            folder_of(weights)
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
         # Imported here, since torch takes seconds and is optional.
         with needing(f"{self.eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
-        self.name = f"{self.eye}:{weights}"
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
         try:
-            self.processor: Any = getattr(hub, self.processor_class).from_pretrained(
-                weights
-            )
-            loaded = getattr(hub, self.model_class).from_pretrained(weights)
+            source, options = find_weights(weights)
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
+        try:
+            processor_class = getattr(hub, self.processor_class)
+            self.processor: Any = processor_class.from_pretrained(source, **options)
+            model_class = getattr(hub, self.model_class)
+            loaded = model_class.from_pretrained(source, **options)
         except (OSError, ValueError, ImportError) as error:
             # The first 200 characters: the libraries' errors run to pages.
             problem = single_line(error, 200)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from types import FrameType
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -36,7 +36,7 @@ from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav import observation
 from wayword.worlds.objectnav.base import Base, MotionResult
-from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.observation import DepthImage, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
     Message,
@@ -75,6 +75,13 @@ POSE_TYPES = {
     "pose_with_covariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
     "tf": "tf2_msgs/msg/TFMessage",
 }
+OTHER_TYPES = {
+    "battery": "sensor_msgs/msg/BatteryState",
+    "emergency_stop": "std_msgs/msg/Bool",
+    "costmap": "nav_msgs/msg/OccupancyGrid",
+    "image": "sensor_msgs/msg/CompressedImage",
+}
+"""Setting of a topic that may be empty -> its type."""
 NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
 # Metres that each leg must get closer to the goal, or the motion ends
 MIN_PROGRESS = 0.05
@@ -124,67 +131,82 @@ OTHER_CLOCK = 60.0
 
 @dataclass(frozen=True)
 class RosSettings(Checked):
-    """``url`` is the rosbridge server's address; ``plain`` permits unencrypted ``ws://`` to another
-    machine. A token is read from ``$WAYWORD_ROBOT_TOKEN``.
+    """The connection to a robot, and its topics, actions, sensors and time limits.
 
-    ``namespace`` (``/robot1``) holds all topics and actions, except names that begin with a slash:
-    as in ROS, these are absolute. ``odometry``, ``image`` (``sensor_msgs/CompressedImage``; empty
-    for none) and ``depth`` are topics. ``pose_from`` is the type of ``odometry``; with ``tf``, the
-    pose of ``body_frame`` in ``map_frame`` is read from the topics ``tf`` and ``tf_static`` (the
-    setting ``tf``, with the suffix) instead. ``depth_from`` is the type of
-    ``depth``: a laser ``scan``, or a depth ``image`` from the camera's own position. ``navigate``
-    (``NavigateToPose``) and ``spin`` (``Spin``) are actions. The camera has a ``field_of_view``
-    (degrees) and is ``eye`` metres above the floor; depth is used up to ``reach`` metres.
-    A laser's readings that are no distance are ``unknown``, or ``free`` with ``no_return``, for
-    drivers that send 0 or NaN where nothing is in range; ``depth_unit`` (metres; 0: by encoding) is
-    the unit of a depth image. ``scan_turn`` is the angle from the robot's front to the laser's
-    (degrees, clockwise); ``scan_flipped``: it is mounted upside down; ``tilt`` is the depth
-    camera's (degrees, up positive). ``costmap`` (``nav_msgs/OccupancyGrid``) is the robot's own
-    map, in the frame of the poses; searchers plan on it.
-
-    Goals are at most ``farthest`` metres away; longer paths have several. ``speed`` (m/s; 0 for
-    none) is sent to Nav2 on ``speed_limit``, and ``heartbeat`` is a topic for a watchdog on the
-    robot. A search ends if ``battery`` (``sensor_msgs/BatteryState``) falls below the fraction
-    ``least_charge``, or ``emergency_stop`` (``std_msgs/Bool``) is true. Empty topics are not used.
-    Time limits in seconds: ``patience`` to connect, ``answer`` for a message or a service,
-    ``motion`` for one motion. The camera is read ``settle`` seconds after a motion, and sends a
-    picture every ``throttle`` milliseconds at most.
+    A name that begins with a slash is absolute, as in ROS; others are in ``namespace``. Empty
+    topics are not used. A token is read from ``$WAYWORD_ROBOT_TOKEN``.
     """
 
     url: str = "ws://127.0.0.1:9090"
+    """address of the rosbridge server"""
     plain: bool = False
+    """permit unencrypted ``ws://`` to another machine"""
     namespace: str = ""
+    """of all topics and actions without a leading slash: ``/robot1``"""
     odometry: str = "odom"
+    """topic of poses, of the type in ``pose_from``"""
     pose_from: Literal["odometry", "pose", "pose_with_covariance", "tf"] = "odometry"
+    """type of ``odometry``; with ``tf``, transforms from ``body_frame`` to ``map_frame`` instead"""
     tf: str = "tf"
+    """topic of transforms; fixed ones come on this name with the suffix ``_static``"""
     map_frame: str = "map"
+    """frame of poses and goals, with ``pose_from=tf``"""
     body_frame: str = "base_link"
+    """the robot's own frame, with ``pose_from=tf``"""
     image: str = "camera/image_raw/compressed"
+    """topic of pictures, ``sensor_msgs/CompressedImage``; empty for none"""
     depth: str = "scan"
+    """topic of distances, of the type in ``depth_from``"""
     depth_from: Literal["scan", "image"] = "scan"
+    """type of ``depth``: a laser, or a depth camera at the camera's own position"""
     navigate: str = "navigate_to_pose"
+    """action ``NavigateToPose``"""
     spin: str = "spin"
+    """action ``Spin``"""
     costmap: str = ""
+    """topic of the robot's own map, ``nav_msgs/OccupancyGrid`` in the frame of the poses, on which
+    searchers then plan"""
     farthest: Annotated[float, Ge(0.1), Le(2)] = 2.0
+    """metres to a goal at most; longer paths have several goals"""
     speed: Annotated[float, Ge(0), Le(5)] = 0.0
+    """metres a second at most, sent to Nav2 before each goal; 0: not sent"""
     speed_limit: str = "speed_limit"
+    """topic on which ``speed`` is sent"""
     heartbeat: str = "wayword/heartbeat"
+    """topic for a watchdog on the robot, five messages a second"""
     battery: str = ""
+    """topic of ``sensor_msgs/BatteryState``; a search ends below ``least_charge``"""
     least_charge: Annotated[float, Ge(0), Le(1)] = 0.2
+    """fraction of a full battery"""
     emergency_stop: str = ""
+    """topic of ``std_msgs/Bool``; a search ends when it is true"""
     field_of_view: Annotated[float, Ge(10), Lt(180)] = 69.0
+    """width of the camera's picture in degrees"""
     eye: Annotated[float, Ge(0.05), Le(3)] = 0.9
+    """height of the camera above the floor in metres"""
     reach: Positive = 5.0
+    """metres up to which depth is used"""
     no_return: Literal["unknown", "free"] = "unknown"
+    """a laser's readings that are no distance; ``free`` for drivers that send 0 or NaN where
+    nothing is in range"""
     depth_unit: Annotated[float, Ge(0), Le(1)] = 0.0
+    """unit of a depth image in metres, such as 0.001; 0: that of its encoding"""
     scan_turn: Annotated[float, Ge(-360), Le(360)] = 0.0
+    """degrees clockwise from the robot's front to the laser's"""
     scan_flipped: bool = False
+    """the laser is mounted upside down"""
     tilt: Annotated[float, Ge(-60), Le(60)] = 0.0
+    """pitch of the depth camera in degrees, up is positive"""
     patience: Positive = 30.0
+    """seconds to connect, all attempts together"""
     answer: Positive = 10.0
+    """seconds to wait for a message or a service"""
     motion: Positive = 90.0
+    """seconds for one motion"""
     settle: Annotated[float, Ge(0)] = 0.3
+    """seconds between the end of a motion and the next picture"""
     throttle: int = 200
+    """milliseconds between two messages of a sensor at least"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,6 +253,14 @@ class RosSettings(Checked):
         return replace(self, **absolute_names)
 
 
+class Topic(NamedTuple):
+    """A topic to read: the setting that names it, its name, and its ROS type."""
+
+    setting: str
+    name: str
+    kind: str
+
+
 class RosBase:
     """A robot as a base. Raises ``RobotError`` if it cannot be reached, or a topic is silent."""
 
@@ -241,7 +271,7 @@ class RosBase:
         self._place = (0.0, 0.0, 0.0)
         self._frame = "odom"
         self._stamp = 0.0  # of the pose
-        self._transforms = Transforms()
+        self.transforms = Transforms()
         self._halted = ""
         self._full_charge = 1
         self._reported_breaks = 0
@@ -251,12 +281,37 @@ class RosBase:
             0,
         )
 
+    def topics(self) -> Iterator[Topic]:
+        """Yield the topics to read: depth, poses, and the others that the settings name."""
+        s = self.settings
+        yield Topic("depth", s.depth, DEPTH_TYPES[s.depth_from])
+        if s.pose_from == "tf":
+            for name in s.tf_topics:
+                yield Topic("tf", name, POSE_TYPES["tf"])
+        else:
+            yield Topic("odometry", s.odometry, POSE_TYPES[s.pose_from])
+        for setting, kind in OTHER_TYPES.items():
+            if name := getattr(s, setting):
+                yield Topic(setting, name, kind)
+
     def start(self, episode: Episode) -> None:
         """Connect and stop any running motion; the robot starts from its current pose.
 
         Raises ``RobotError`` if the robot cannot be reached, or if its pose or a state that the
         settings name does not come within ``answer`` seconds.
         """
+        self.connect()
+        s = self.settings
+        # Each state must have come once, at any time, before the first motion.
+        with self._cancel_on_interrupt():
+            self._with_retries(self.cancel)
+            states = filter(None, (s.battery, s.emergency_stop, s.costmap))
+            any_time = dict.fromkeys(states, -math.inf)
+            self._with_retries(lambda: self.link.latest(any_time, s.answer))
+            self._with_retries(self.locate)
+
+    def connect(self) -> None:
+        """Connect and subscribe. Raises ``RobotError`` if the robot cannot be reached."""
         s = self.settings
         link = self.link
         link.close()  # a new subscription repeats the messages of topics that publish only once
@@ -264,21 +319,11 @@ class RosBase:
         link.listener = self._on_message
         link.heartbeat = s.heartbeat
 
-        # Topics to read: depth and poses always, the others if the settings name them.
-        link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
-        if s.pose_from == "tf":
-            for topic in s.tf_topics:
-                link.subscribe(topic, POSE_TYPES["tf"], queue=100)
-        else:
-            link.subscribe(s.odometry, POSE_TYPES[s.pose_from])
-        kinds = {
-            s.battery: "sensor_msgs/msg/BatteryState",
-            s.emergency_stop: "std_msgs/msg/Bool",
-            s.costmap: "nav_msgs/msg/OccupancyGrid",
-            s.image: "sensor_msgs/msg/CompressedImage",
-        }
-        for topic in filter(None, kinds):
-            link.subscribe(topic, kinds[topic], s.throttle)
+        for topic in self.topics():
+            # Every pose counts, and a message of transforms has only some of them.
+            throttle = 0 if topic.setting in ("odometry", "tf") else s.throttle
+            queue = 100 if topic.setting == "tf" else 1
+            link.subscribe(topic.name, topic.kind, throttle, queue)
 
         # Topics to write.
         if s.heartbeat:
@@ -293,20 +338,12 @@ class RosBase:
         link.open()
         self._reported_breaks = link.reconnections
 
-        # Each state must have come once, at any time, before the first motion.
-        with self._cancel_on_interrupt():
-            self._with_retries(self._cancel)
-            states = filter(None, (s.battery, s.emergency_stop, s.costmap))
-            any_time = dict.fromkeys(states, -math.inf)
-            self._with_retries(lambda: link.latest(any_time, s.answer))
-            self._with_retries(self._locate)
-
     def _on_message(self, topic: str, message: Message) -> None:
         """Store transforms, and end the search at a low battery or a pressed emergency stop."""
         problem = ""
         s = self.settings
         if topic in s.tf_topics:
-            self._transforms.add(message, topic)
+            self.transforms.add(message, topic)
         elif topic == s.battery:
             share = message.get("percentage")
             # Some drivers send 0 to 100: their first values are above 1, or 1 for an empty battery.
@@ -325,8 +362,12 @@ class RosBase:
         elif topic == s.emergency_stop and message.get("data") not in (False, 0):
             problem = "the emergency stop is pressed: release it and restart the search"
         if problem and not self._halted:
-            self._halted = problem
-            self.link.interrupt(problem)
+            self._halt(problem)
+
+    def _halt(self, problem: str) -> None:
+        """End the search."""
+        self._halted = problem
+        self.link.interrupt(problem)
 
     def capture(self) -> View:
         """Wait until the body is still, and return a view from one moment."""
@@ -476,7 +517,7 @@ class RosBase:
                     reason += (
                         f", without feedback: does {action} run, and rosbridge 2.0?"
                     )
-            self._with_retries(self._locate)
+            self._with_retries(self.locate)
         distance = math.dist(start[:2], self._place[:2])
         # A silent robot that moved by more than 5 cm or 3 degrees did receive the goal.
         if status == "silent":
@@ -526,8 +567,8 @@ class RosBase:
             raise
         self._cancel_quietly()
 
-    def _cancel(self) -> None:
-        """Cancel all goals of both actions."""
+    def cancel(self) -> None:
+        """Cancel all goals of both actions. Raises ``LinkLost`` and ``TimeoutError``."""
         for action in (self.settings.navigate, self.settings.spin):
             service = f"{action}/_action/cancel_goal"
             self.link.call(service, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
@@ -535,7 +576,7 @@ class RosBase:
     def _cancel_quietly(self) -> None:
         """Cancel goals; if the bridge breaks or is silent, the next request raises the error."""
         with suppress(LinkLost, TimeoutError):
-            self._cancel()
+            self.cancel()
 
     def _with_retries(self, request: Callable[[], Answer]) -> Answer:
         """Send a request, again if the connection broke meanwhile. Raises ``RobotError``."""
@@ -549,13 +590,21 @@ class RosBase:
                 continue
             except TimeoutError as error:
                 problem = f"sent nothing on {error} for {self.settings.answer:g} s"
+                # A message of tf names its frames, and errors of the bridge their topic.
+                silent = str(error).replace(",", " ").split()
+                names = [
+                    f"dataset.{t.setting}" for t in self.topics() if t.name in silent
+                ]
                 if malformed := self.link.malformed.get(str(error)):
                     problem += f"; it had sent a message that is ignored: {malformed}"
+                elif names:
+                    setting = " and ".join(dict.fromkeys(names))
+                    problem += f"; check {setting} with `wayword robot`"
                 break
         self.link.close()
         raise RobotError(f"the robot at {self.settings.url} {problem}")
 
-    def _locate(self, now: float | None = None) -> None:
+    def locate(self, now: float | None = None) -> None:
         """Update the pose from messages received after ``now``."""
         s = self.settings
         now = time.monotonic() if now is None else now
@@ -565,13 +614,13 @@ class RosBase:
 
             def missing() -> str:
                 """Name what the body's place still needs; empty once it is known."""
-                place = self._transforms.place(s.map_frame, s.body_frame, now)
+                place = self.transforms.place(s.map_frame, s.body_frame, now)
                 self._place = place or self._place
                 return "" if place else f"{s.tf} from {s.body_frame} to {s.map_frame}"
 
             self.link.wait(missing, s.answer)
             self._frame = s.map_frame
-            self._stamp = self._transforms.stamp
+            self._stamp = self.transforms.stamp
             return
         # A localizer publishes its pose only while the robot moves, and once to a new subscriber.
         after = -math.inf if s.pose_from == "pose_with_covariance" else now
@@ -606,7 +655,7 @@ class RosBase:
         if s.costmap:
             after[s.costmap] = -math.inf
         latest = self.link.latest(after, s.answer)
-        self._locate(now)
+        self.locate(now)
         for topic in filter(None, (s.depth, s.image)):
             stamp = stamp_of(latest[topic], topic)
             lag = self._stamp - stamp
@@ -615,26 +664,10 @@ class RosBase:
                 problem = f"is {lag:.1f} s older than the pose"
                 remedy = "set dataset.settle above it, or synchronize the clocks"
                 raise OldFrame(topic, "field 'header.stamp'", problem, remedy)
-        scan = latest[s.depth]
         image = b""
         floor = None
         if s.image:
-            form = str(latest[s.image].get("format"))
-            kind = form.partition(";")[0].strip().lower()
-            if kind in DEPTH_ENCODINGS and kind != "mono16":  # of an infrared camera
-                problem = f"is {kind}: depth, not a picture"
-                remedy = "set dataset.image to the topic of colors"
-                raise DataError(s.image, "field 'format'", problem, remedy)
-            with naming_field(s.image, "data"):
-                image = image_bytes(latest[s.image]["data"])
-            if not image:
-                problem = "is empty"
-                raise DataError(
-                    s.image,
-                    "field 'data'",
-                    problem,
-                    "restart the camera",
-                )
+            image = self.picture_of(latest[s.image])
         # A map in another frame would put its walls where none are.
         if s.costmap:
             frame = parse_frame(latest[s.costmap])
@@ -648,19 +681,7 @@ class RosBase:
                     remedy,
                 )
             floor = floor_map(latest[s.costmap], s.costmap)
-        if s.depth_from == "scan":
-            mounting = (s.scan_turn, s.scan_flipped)
-            depth = scan_depth(
-                scan,
-                s.depth,
-                s.eye,
-                s.reach,
-                *mounting,
-                s.no_return,
-            )
-        else:
-            camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
-            depth = image_depth(scan, s.depth, *camera)
+        depth = self.depth_of(latest[s.depth])
         return View(
             "robot",
             *self._place,
@@ -671,6 +692,30 @@ class RosBase:
             image,
             floor,
         )
+
+    def picture_of(self, message: Message) -> bytes:
+        """Return the picture of a message on the topic ``image``. Raises ``DataError``."""
+        topic = self.settings.image
+        form = str(message.get("format"))
+        kind = form.partition(";")[0].strip().lower()
+        if kind in DEPTH_ENCODINGS and kind != "mono16":  # of an infrared camera
+            problem = f"is {kind}: depth, not a picture"
+            remedy = "set dataset.image to the topic of colors"
+            raise DataError(topic, "field 'format'", problem, remedy)
+        with naming_field(topic, "data"):
+            image = image_bytes(message["data"])
+        if not image:
+            raise DataError(topic, "field 'data'", "is empty", "restart the camera")
+        return image
+
+    def depth_of(self, message: Message) -> DepthImage:
+        """Return the depth of a message on the topic ``depth``. Raises ``DataError``."""
+        s = self.settings
+        if s.depth_from == "scan":
+            mounting = (s.scan_turn, s.scan_flipped)
+            return scan_depth(message, s.depth, s.eye, s.reach, *mounting, s.no_return)
+        camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
+        return image_depth(message, s.depth, *camera)
 
 
 @contextmanager

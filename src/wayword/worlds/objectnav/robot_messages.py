@@ -379,6 +379,12 @@ class Transforms:
                     continue
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
 
+    @property
+    def frames(self) -> list[str]:
+        """The names of all frames, sorted."""
+        parents = {entry[0] for entry in self._parents.values()}
+        return sorted(parents | self._parents.keys())
+
     def place(self, frame: str, body: str, after: float) -> Place | None:
         """Return x, y and heading of a body's frame in another frame; None if a transform on the
         chain between them is missing or was received before ``after`` (``time.monotonic``)."""

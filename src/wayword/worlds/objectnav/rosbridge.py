@@ -14,6 +14,7 @@ import secrets
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
+MOST_ERRORS = 16  # a bridge may send any number
 MOST_FRAGMENTED = 16  # messages that arrive in fragments at the same time
 # Seconds between attempts to connect, doubled each time
 FIRST_WAIT, LONGEST_WAIT = (
@@ -94,7 +96,8 @@ class Link:
         self._topics: dict[str, dict[str, Json]] = {}
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
-        self._server_error = ""
+        self.server_errors: deque[str] = deque(maxlen=MOST_ERRORS)
+        """Errors that the bridge sent on this connection, the last one at the end."""
         # message, time received
         self._latest: dict[str, tuple[JsonObject, float]] = {}
         self._pending: set[str] = set()
@@ -199,8 +202,8 @@ class Link:
             if silent and not self.connected:
                 raise LinkLost
             if silent:
-                if self._server_error:
-                    error = f" (rosbridge: {self._server_error})"
+                if self.server_errors:
+                    error = f" (rosbridge: {self.server_errors[-1]})"
                 else:
                     error = ""
                 raise TimeoutError(silent + error)
@@ -318,7 +321,7 @@ class Link:
             self._latest.clear()
             self._answers.clear()
             self._fragments.clear()
-            self._server_error = ""
+            self.server_errors.clear()
         name = "wayword-robot"
         args = (connection,)
         threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
@@ -366,7 +369,7 @@ class Link:
         if isinstance(text, bytes) or (
             isinstance(message, dict) and message.get("op") == "png"
         ):
-            self._server_error = (
+            self.server_errors.append(
                 "it sends compressed messages, which were not requested"
             )
         elif isinstance(message, dict) and message.get("op") == "fragment":
@@ -390,7 +393,7 @@ class Link:
                         # the next message may be intact, so the reader goes on
                         self._warn(topic, error)
                 elif op == "status" and message.get("level") == "error":
-                    self._server_error = str(content)[:200]
+                    self.server_errors.append(str(content)[:200])
                 elif not isinstance(request_id, str) or request_id not in self._pending:
                     return  # an answer to another client, or to a request that was given up
                 elif op in ("action_result", "service_response"):

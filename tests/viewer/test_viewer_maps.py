@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from helpers.parsed_page import Page
 from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
@@ -26,6 +28,7 @@ from wayword.viewer.maps import (
     household,
     indoor,
     letters_of,
+    objectnav,
     street,
     two_phase,
 )
@@ -301,3 +304,31 @@ def test_the_end_of_a_judged_walk_is_marked(solved: bool, mark: str) -> None:
     (end,) = page.all("tspan", class_="check" if solved else "cross")
     assert end.text.strip() == mark
     assert "the end" in page.all("ul", class_="legend")[0].text
+
+
+@pytest.mark.parametrize("y", [None, "2", [], math.nan, 2.5])
+def test_an_object_of_a_grid_without_a_square_is_left_out(y: object) -> None:
+    """A record may have been changed by hand."""
+    ball = {"kind": "ball", "color": "red", "x": 1}
+    state: Any = {"things": [{**ball, "y": y}, {**ball, "y": 3}]}
+    assert [(each.x, each.y) for each in babyai._objects(state)] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            {key: value}
+            for key in ("x", "y", "cell")
+            for value in (None, "a", math.inf)
+        ),
+        *({"cell": value} for value in (0.0, -1.0)),
+        *({"columns": value} for value in (None, "a", 3, 0)),
+        *({"levels": value} for value in (None, "a", b"", b"xx", [1])),
+    ],
+)
+def test_a_floor_that_was_changed_by_hand_is_left_out(change: JsonObject) -> None:
+    recorded = {"x": 0.0, "y": 0.0, "cell": 0.05, "columns": 2}
+    recorded["levels"] = zlib.compress(bytes(4))  # type: ignore[assignment]
+    assert objectnav._floor(recorded) is not None
+    assert objectnav._floor({**recorded, **change}) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import zlib
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from helpers.rosbridge_server import MAP_SHIFT, odometry, serving, transform
 from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
-from wayword.worlds.objectnav import robot_messages
+from wayword.worlds.objectnav import observation, robot_messages
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import FloorMap
 from wayword.worlds.objectnav.rosbridge import RobotError
@@ -176,6 +177,21 @@ def test_a_grid_of_the_robot_is_read_by_place() -> None:
     xs = np.array([-0.75, 0.75, -0.26, 0.25, 0.99, 9.0])
     ys = np.array([2.2, 2.2, 2.8, 2.8, 2.6, 2.2])
     assert floor.at(xs, ys).tolist() == [0, 100, 50, 99, 255, 255]
+
+
+@pytest.mark.parametrize(
+    "levels", [b"", b"levels", zlib.compress(bytes(4))[:-1], zlib.compress(bytes(3))]
+)
+def test_damaged_levels_of_a_grid_are_an_error(levels: bytes) -> None:
+    with pytest.raises(ValueError, match=r"map of the floor|reshape"):
+        FloorMap(0.0, 0.0, 0.05, 2, levels).at(np.zeros(1), np.zeros(1))
+
+
+def test_a_grid_does_not_unzip_to_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observation, "MOST_FLOOR_CELLS", 1_000)
+    floor = FloorMap(0.0, 0.0, 0.05, 1, zlib.compress(bytes(1_001)))
+    with pytest.raises(ValueError, match="too large"):
+        floor.at(np.zeros(1), np.zeros(1))
 
 
 @pytest.mark.parametrize(

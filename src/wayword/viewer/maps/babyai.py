@@ -110,8 +110,8 @@ def _objects(state: JsonObject) -> list[GridItem]:
     items = []
     for each in listed(state, "things"):
         x = each.get("x")
-        if isinstance(x, int):
-            y = int(each.get("y", 0))
+        y = each.get("y")
+        if isinstance(x, int) and isinstance(y, int):
             items.append(grid_item(each, x, y))
     return items
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from wayword.agents.search.costmap import CELL, Costmap, frontiers
 from wayword.core.episode import JsonObject
+from wayword.core.files import READER_ERRORS
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.core.visible import spaced
@@ -239,13 +240,21 @@ def _view(step: Step) -> View | None:
         depth["reach"],
         depth["levels"],
     )
-    floor = None
-    recorded = observation.get("floor")
-    if recorded:
-        with suppress(KeyError, TypeError):  # a record that was changed by hand
-            keys = ("x", "y", "cell", "columns", "levels")
-            floor = FloorMap(**{key: recorded[key] for key in keys})
+    floor = _floor(as_mapping(observation.get("floor") or {}))
     return View("", x, y, heading, eye, 0.0, image, floor=floor)
+
+
+def _floor(recorded: JsonObject) -> FloorMap | None:
+    """Return a step's recorded map of the floor; None if there is none, or an unreadable one."""
+    x, y, cell = (finite(recorded.get(key)) for key in ("x", "y", "cell"))
+    if x is None or y is None or cell is None or cell <= 0:
+        return None
+    # A record may have been changed by hand: its levels show when they are read.
+    with suppress(*READER_ERRORS):
+        floor = FloorMap(x, y, cell, recorded["columns"], recorded["levels"])
+        floor.at(np.array([x]), np.array([y]))
+        return floor
+    return None
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:

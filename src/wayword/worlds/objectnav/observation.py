@@ -229,6 +229,10 @@ def sighting(
     )
 
 
+MOST_FLOOR_CELLS = 2**28
+"""Most cells of a map: 800 by 800 metres in cells of 5 cm."""
+
+
 @dataclass(frozen=True, slots=True)
 class FloorMap:
     """A robot's own map of the floor, in square cells of ``cell`` metres.
@@ -246,11 +250,17 @@ class FloorMap:
     levels: bytes = field(repr=False)
 
     def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return the levels at points (metres); 255 outside the map."""
-        levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(
-            -1,
-            self.columns,
-        )
+        """Return the levels at points (metres); 255 outside the map. Raises ``ValueError`` for
+        levels that are damaged, or more than ``MOST_FLOOR_CELLS``."""
+        # A record may be another person's, and few bytes can unzip to any size.
+        unzip = zlib.decompressobj()
+        try:
+            content = unzip.decompress(self.levels, MOST_FLOOR_CELLS)
+        except zlib.error as error:
+            raise ValueError(f"a map of the floor is damaged: {error}") from None
+        if not unzip.eof:
+            raise ValueError("a map of the floor is incomplete, or too large")
+        levels = np.frombuffer(content, np.uint8).reshape(-1, self.columns)
         xs, ys = np.broadcast_arrays(xs, ys)
         i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
         j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)

@@ -448,7 +448,7 @@ class _Cards:
                     if piece.kind == "new":
                         new += len(piece.text)
             summary = f"{new:,} characters new"
-            if answer:
+            if answer and _tokens(answer, "prompt"):
                 summary = f"{count(_tokens(answer, 'prompt'), 'token')}, {summary}"
             if call["role"] != "main":
                 summary = f"to {call['role']}, {summary}"
@@ -529,24 +529,25 @@ class _Cards:
 
 
 class _Camera(NamedTuple):
-    """A recorded camera's picture; ``hit`` is the column of the detector's report in percent (None
-    outside the picture), and ``words`` are the report."""
+    """A recorded camera's picture, None without one; ``hit`` is the column of the detector's report
+    in percent (None outside the picture), and ``words`` are the report."""
 
-    image: Written
+    image: Written | None
     hit: float | None = None
     words: str = ""
 
 
 def _camera(held: Written, notes: Sequence[Written]) -> _Camera | None:
-    """Return the picture in an observation, with the report of the target that a step noted."""
+    """Return the picture in an observation, and the report of the target that a step noted; None
+    without both."""
     data = held.get("image")
-    if not isinstance(data, bytes) or not data:
-        return None
-    kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg"
-    image = {"media_type": kind, "data": base64.b64encode(data).decode()}
+    image = None
+    if isinstance(data, bytes) and data:
+        kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg"
+        image = {"media_type": kind, "data": base64.b64encode(data).decode()}
     noted = [note for note in notes if note["kind"] == GROUNDED]
     if not noted:
-        return _Camera(image)
+        return _Camera(image) if image else None
     details = as_mapping(noted[-1].get("details", {}))
     report = DetectorReport.of(Note(GROUNDED, details), 0)
     words = [f"score {report.score:.2f}"]

@@ -27,6 +27,8 @@ At = Callable[[Point], Point]
 
 # Kind of shapes on a street, which need room around them like its walks
 LANDMARK = "landmark"
+# Kind of the place where a detector reported a target that is elsewhere
+FALSE = "false-report"
 
 
 @dataclass(frozen=True, slots=True)

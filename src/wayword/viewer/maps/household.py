@@ -8,7 +8,8 @@ the recording, the initial house is drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from wayword.core.geometry import Point, absolute, bearing, inside_polygon, unit
 from wayword.core.trajectory import Step, Trajectory
+from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.recorded import as_mapping
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
@@ -107,12 +109,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
     goal = "goal object"
-    if isinstance(reference, AnswerReference):
-        goal = "place to look at"
     # The state at the end: candidates that were not used are not marked.
     state = shown.now()
     goals = dict.fromkeys(_goals(reference, _PLACES, state), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS, state), "goal-object")
+    if isinstance(reference, AnswerReference):
+        goal = "not seen"
+        goals = _looks(shown, reference, first_views(trajectory))
     drawn.shapes = _shapes(shown, frames, goals)
     drawn.shapes += _arrows(shown, dict(frames[0]), reference)
     drawn.views = views
@@ -127,6 +130,24 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         legend.append(START)
     drawn.legend = legend
     return drawn
+
+
+def _looks(
+    world: HouseholdWorld, reference: AnswerReference, seen: Container[str]
+) -> dict[str, str]:
+    """Return the class of the mark of each object that reveals an answer: seen or missed.
+
+    ``seen`` are the actors' names of objects in view. Once enough were seen, the others
+    are not marked.
+    """
+    looks = {}
+    for name in reference.look:
+        is_seen = any(world.name(actor, name) in seen for actor in world.actors)
+        looks[name] = "looked-at" if is_seen else "goal-object"
+    found = [name for name, kind in looks.items() if kind == "looked-at"]
+    if 0 < reference.enough <= len(found):
+        return dict.fromkeys(found, "looked-at")
+    return looks
 
 
 def _legend(shapes: Sequence[Shape], goal: str) -> list[tuple[str, str]]:
@@ -146,6 +167,7 @@ def _legend(shapes: Sequence[Shape], goal: str) -> list[tuple[str, str]]:
         ("leaf closed", "closed door"),
         ("leaf open", "open door"),
         (goal_sign, goal),
+        ("looked-at", "seen"),
         ("destination", "→ where to"),
         ("carry", "from its first place"),
     ]
@@ -201,6 +223,12 @@ def _shapes(
     furniture = []
     doors = []
     objects = []
+    # Frames are enough where there are many: the names would cover each other. What was looked at
+    # has its name only if nothing was missed.
+    kinds = Counter(goals.values())
+    unnamed = {kind for kind, number in kinds.items() if number > _MOST_GOALS}
+    if "goal-object" in kinds:
+        unnamed.add("looked-at")
     for item in scene.objects:
         if "pickupable" in item.affordances:
             continue
@@ -210,8 +238,8 @@ def _shapes(
         if item.id in goals:
             kind = f"furniture {goals[item.id]}"
         label = title.partition(" (")[0]
-        if item.id in goals and len(goals) > _MOST_GOALS:
-            label = ""  # frames are enough: the names would cover each other
+        if goals.get(item.id) in unnamed:
+            label = ""
         furniture.append(Shape("rect", extent.corners, kind, title, label))
 
     def area(box: Shape) -> float:

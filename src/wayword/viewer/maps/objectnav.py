@@ -26,7 +26,7 @@ from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import Extent, Map, Shape, room_label
+from wayword.viewer.maps.content import FALSE, Extent, Map, Shape, room_label
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
@@ -36,6 +36,9 @@ _SMALL = 0.25
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
 # A step after the last one of any walk: what was seen stays in view
 _ALWAYS = 9_999_999
+# Metres from the target beyond which a report is of another object: detectors measure to its
+# surface, and with some error
+_MISREPORTED = 1.0
 
 _KINDS = {
     "seenfree": "seen free",
@@ -75,6 +78,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
     drawn.shapes += seen
     words = "target object"
+    reported = _reported(trajectory)
+    middles = getattr(reference, "middles", ()) or ()
     if scene is not None:
         targets = frozenset(getattr(reference, "targets", ()) or ())
         drawn.shapes += _objects(scene, targets)
@@ -82,13 +87,17 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             drawn.shapes.append(Shape("line", (wall.a, wall.b), "wall"))
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     else:
-        middles = getattr(reference, "middles", ()) or ()
         drawn.shapes += [_target(middle, "target") for middle in middles]
         # A robot's target has no true position.
-        reported = _reported(trajectory)
         if reported is not None and not middles:
             drawn.shapes.append(_target(reported, "target"))
             words = "target, as the detector reported it"
+    if reported is not None and middles:
+        away = min(math.dist(reported, middle[:2]) for middle in middles)
+        if away > _MISREPORTED:
+            label = "false report"
+            drawn.shapes.append(Shape("dot", [reported], FALSE, label, label, size=6))
+            drawn.legend.append((FALSE, "where the detector reported it"))
     shown = {shape.kind for shape in drawn.shapes}
     for kind in ("object goal-object", "furniture goal-object"):
         if kind in shown:

@@ -421,7 +421,7 @@
     if (cells && cells <= 64) return; // a small grid is shown whole
     let parts = [
       ...map.querySelectorAll(
-        ".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
+        ".stop, .gold, .star, .goal-object:not(text), .looked-at, .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
       ),
     ];
     const metre = Number(map.parentElement.querySelector(".scale")?.dataset.length || 0); // in units
@@ -447,7 +447,7 @@
       const whole =
         missed.length && map.querySelectorAll(".walk").length > 1 ? "" : ", .stop";
       parts = [
-        ...map.querySelectorAll(".mistake, .move.wrong, .facing" + whole),
+        ...map.querySelectorAll(".mistake, .move.wrong, .facing, .false-report" + whole),
         ...(missed.length ? missed : nearest.values()),
         ...passed,
       ];

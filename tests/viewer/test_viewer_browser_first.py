@@ -143,6 +143,15 @@ def check_end_and_legend(page: Page) -> None:
     in_height = frame["y"] <= ring["y"] <= frame["y"] + frame["height"] - ring["height"]
     assert in_width, "the end is within the width of the map"
     assert in_height, "the end is within the height of the map"
+    outside = page.evaluate("""() => {
+      const map = document.querySelector("svg.map").getBoundingClientRect();
+      return [...document.querySelectorAll("svg.map .facing")].filter((dart) => {
+        const box = dart.getBoundingClientRect();
+        return box.left < map.left || box.right > map.right
+          || box.top < map.top || box.bottom > map.bottom;
+      }).length;
+    }""")
+    assert outside == 0, "the end of every actor is in view"
     absent = page.evaluate("""() => {
       const map = document.querySelector("svg.map"), frame = map.getBoundingClientRect();
       const meets = (box) => box.left < frame.right && frame.left < box.right

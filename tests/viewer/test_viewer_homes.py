@@ -23,7 +23,12 @@ from wayword.viewer.data import Sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps import household
 from wayword.viewer.maps.content import Map, Shape
-from wayword.worlds.household.goals import HouseholdReference, Inside, Restored
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    HouseholdReference,
+    Inside,
+    Restored,
+)
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = (
@@ -319,6 +324,24 @@ def test_of_many_candidates_those_that_met_the_goal_are_marked() -> None:
     state["objects"]["bowl_1"]["in"] = ""
     both = household._goals(reference, household._OBJECTS, state)
     assert both == ["cup_1", "cup_2"], "any of them would do"
+
+
+@pytest.mark.parametrize(
+    ("enough", "marks"),
+    [
+        (0, {"cup_1": "looked-at", "cup_2": "goal-object"}),
+        (1, {"cup_1": "looked-at"}),
+        (2, {"cup_1": "looked-at", "cup_2": "goal-object"}),
+    ],
+)
+def test_what_reveals_an_answer_is_marked_as_seen_or_missed(
+    enough: int, marks: dict[str, str]
+) -> None:
+    _, _, world = carried(())
+    names = {"cup_1": "cup 1", "cup_2": ""}
+    world.name = lambda actor, name: names[name]  # type: ignore[method-assign]
+    reference = AnswerReference("1", look=("cup_1", "cup_2"), enough=enough)
+    assert household._looks(world, reference, {"cup 1"}) == marks
 
 
 @pytest.mark.real

@@ -15,7 +15,7 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.trajectory import GROUNDED, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.runs.record import EpisodeRecord
@@ -32,8 +32,9 @@ from wayword.viewer.maps import (
     street,
     two_phase,
 )
-from wayword.viewer.maps.content import Map, Waypoint
+from wayword.viewer.maps.content import FALSE, Map, Waypoint
 from wayword.viewer.markup import Html, Letters
+from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
@@ -294,6 +295,22 @@ def test_all_that_was_walked_after_the_path_was_left_for_good_is_red(
         int(e.attributes["data-step"]) for e in moves if "data-step" in e.attributes
     ] == red
     assert f"{words} (step 2)" in page.all("ul", class_="legend")[0].text
+
+
+@pytest.mark.parametrize(("distance", "is_marked"), [(2.0, False), (6.0, True)])
+def test_a_report_far_from_every_target_is_marked_where_it_was(
+    distance: float, is_marked: bool
+) -> None:
+    pose = {"x": 0.0, "y": 0.0, "heading": 90.0}
+    note = Note(GROUNDED, {"score": 0.5, "bearing": 0.0, "distance": distance})
+    step = Step("a", pose, Decision(Action("stop")), Feedback(), pose, notes=[note])
+    trajectory = Trajectory("1", {"a": pose}, [step])
+    reference = ObjectNavReference("1", targets=frozenset(), middles=((2.5, 0.0),))
+    task = Task(Episode("1", "Find it.", "s", {}), reference)
+    drawn = objectnav.map(trajectory, Sources(None, {"1": task}))
+    assert isinstance(drawn, Map)
+    marks = [shape.points[0] for shape in drawn.shapes if shape.kind == FALSE]
+    assert marks == ([pytest.approx((6.0, 0.0))] if is_marked else [])
 
 
 @pytest.mark.parametrize(("solved", "mark"), [(True, "✓"), (False, "✕")])

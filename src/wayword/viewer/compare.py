@@ -75,7 +75,7 @@ class RunPair:
         """Who solved more of the shared episodes, as a sentence; empty if no metric has
         a better direction.
 
-        ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3% (95%: 2.0 to 24.0%)``
+        ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3 points (95%: 2.0 to 24.0 points)``
         """
         # The first metric with a better direction is the family's measure of success.
         lines = [line for line in self.comparison.lines if line.metric.better]
@@ -88,7 +88,7 @@ class RunPair:
         change = f"{line.metric.label} {_signed(line.metric, gap.mean)}"
         if math.isnan(gap.low):
             return f"{won} of {pairs}; {change}"
-        ends = value_range(line.metric, gap.low, gap.high)
+        ends = in_points(line.metric, value_range(line.metric, gap.low, gap.high))
         text = f"{won} of {pairs}; {change} (95%: {ends})"
         if gap.low <= 0 <= gap.high:
             text += ": no clear difference"
@@ -110,7 +110,7 @@ class RunPair:
             if math.isnan(gap.low):
                 between = "too few"
             else:
-                between = value_range(metric, gap.low, gap.high)
+                between = in_points(metric, value_range(metric, gap.low, gap.high))
             wins = "–"
             losses = "–"
             color = ""
@@ -169,8 +169,15 @@ class RunPair:
 
 def _signed(metric: Metric, difference: float) -> str:
     """Format a difference with its sign; a negative number brings its own."""
-    text = value(metric, difference)
+    text = in_points(metric, value(metric, difference))
     return f"+{text}" if difference > 0 else text
+
+
+def in_points(metric: Metric, text: str) -> str:
+    """Return a difference of rates, or its interval, in percentage points: ``4.2 points``."""
+    if metric.kind != "rate":
+        return text
+    return f"{text.removesuffix('%')} points"
 
 
 def compare_page(

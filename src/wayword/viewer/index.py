@@ -197,6 +197,8 @@ def causes_part(run: Overview) -> Html | None:
         if counts[cause]:
             meaning = meaning_of(cause, keys)
             rows.append((cause, label_of(cause), meaning, counts[cause]))
+    # The most frequent first; of equally frequent ones, the most informative.
+    rows.sort(key=lambda row: -row[-1])
     most = max(counts.values(), default=1)
     return render("causes.html", run=run, rows=rows, most=most)
 
@@ -246,7 +248,14 @@ def _data(run: Overview) -> Json:
         "shown": [metric.key for metric in (*family[:2], *account)],
         "keys": [metric.key for metric in metrics],
         "success": run.rows.success,
-        "causes": [{"key": cause, "label": label_of(cause)} for cause in CAUSES],
+        "causes": [
+            {
+                "key": cause,
+                "label": label_of(cause),
+                "meaning": meaning_of(cause, run.rows.index.keys),
+            }
+            for cause in CAUSES
+        ],
         "of": count,
         "search": "search" if run.later else "",
         "remote": run.remote,

@@ -174,12 +174,16 @@
       td.className = "id";
       const link = make(row[2] ? "a" : "span", "", row[0]);
       if (row[2]) link.href = row[2];
+      link.title = row[0];
       td.append(link);
     } else if (column.kind === "text") {
       td.className = "text";
       const clamp = make("div", "", row[1]);
       clamp.title = row[1];
       td.append(clamp);
+      const causes = row[4].map((number) => data.causes[number]).filter(Boolean);
+      for (const each of causes) td.append(make("small", "cause", each.label));
+      if (causes.length) td.append(make("small", "", causes[0].meaning));
     } else if (column.kind === "ended") {
       td.className = "why-ended";
       td.append(
@@ -189,10 +193,6 @@
           row[3].replaceAll("_", " "),
         ),
       );
-      for (const number of row[4]) {
-        if (data.causes[number])
-          td.append(make("small", "cause", data.causes[number].label));
-      }
     } else {
       const value = row[at(column.key)];
       td.className = "n";

@@ -38,7 +38,7 @@ class Curve:
 
     ``line`` and ``band`` are the points of SVG shapes, ``dots`` the levels, each with
     its words, ``marks`` the lengths on the axis, and ``h50`` where the horizon stands,
-    None where it is beyond the ladder.
+    None where it is beyond the ladder or there is none.
     """
 
     line: str
@@ -72,13 +72,30 @@ def curve(track: JsonObject) -> Curve:
         for level in levels
     ]
     h50 = track["h50"][0]
+    value, _ = card_text.horizon_texts(track["h50"])
+    has_horizon = value not in (card_text.BELOW, card_text.NO_HORIZON)
     return Curve(
         " ".join(f"{at},{rate}" for at, rate, *_ in rows),
         " ".join(f"{at},{rate}" for at, rate in edge),
         tuple((row[0], row[1], text) for row, text in zip(rows, words, strict=True)),
         tuple((x(length), length) for length in track["lengths"]),
-        None if isinstance(h50, str) else x(h50),
+        x(h50) if has_horizon and not isinstance(h50, str) else None,
     )
+
+
+def _horizon(h50: Sequence[float | str]) -> str:
+    """Return a horizon with its interval as a text: ``12.7 [8, 16]``, ``< 8``, ``no horizon``."""
+    value, ends = card_text.horizon_texts(h50)
+    low, _, high = ends.strip("[]").partition(", ")
+    if value == card_text.NO_HORIZON:
+        return value
+    # Beyond the ladder, both ends say the same: one is enough.
+    if low == high:
+        return low
+    # Below the ladder the value is its shortest length, as an end of the interval is.
+    if value == card_text.BELOW:
+        value = str(h50[0])
+    return f"{value} {ends}"
 
 
 def write_card_page(folder: Path, card: JsonObject) -> Path:
@@ -136,7 +153,7 @@ def _card_page(
             "left": LEFT,
             "foot": FOOT,
         },
-        estimate=lambda triple: " ".join(card_text.horizon_texts(triple)),
+        horizon=_horizon,
         percents=lambda triple: " ".join(card_text.percents(triple)),
         verdict=verdict,
         real=card.get("real", ()),
@@ -280,17 +297,8 @@ def _cells(card: JsonObject) -> dict[str, dict[str, Any]]:
     """
     cells = {}
     for name, row in card["tracks"].items():
-        value, ends = card_text.horizon_texts(row["h50"])
-        low, _, high = ends.strip("[]").partition(", ")
-        text = f"{value} {ends}"
-        # Below the ladder the value is its shortest length, as an end of the interval is.
-        if value == card_text.BELOW:
-            text = f"{row['h50'][0]} {ends}"
-        # Beyond the ladder, both ends say the same: one is enough.
-        if low == high:
-            text = low
         cells[name] = {
-            "h50": text,
+            "h50": _horizon(row["h50"]),
             "success": " ".join(card_text.percents(row["success"])),
             "order": _order(row["h50"][0]),
             "rank": 0,

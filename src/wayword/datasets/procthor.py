@@ -75,6 +75,7 @@ class Procthor(SolvableSearches):
         folder = require_data(self.folder, "procthor")
         # The folder of the file itself is accepted too.
         self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
+        find(self.folder, f"{self.split}.jsonl")  # the houses are read later
         self.place = lru_cache(maxsize=64)(self._build)
 
     @property

@@ -38,6 +38,17 @@ def test_each_prompt_token_has_one_price(row: dict[str, Any]) -> None:
     assert 1e6 * PRICE.of(counted) == pytest.approx(row["dollars"])
 
 
+def test_reasoning_beside_the_answer_is_no_part_of_the_prompt() -> None:
+    counts: dict[str, Any] = {
+        "prompt_tokens": 120,
+        "completion_tokens": 7,
+        "total_tokens": 177,
+    }
+    for name, key in (("prompt", "cached"), ("completion", "reasoning")):
+        counts[f"{name}_tokens_details"] = {f"{key}_tokens": 50}
+    assert _counted({"usage": counts}) == Usage(120, 57, 50, reasoning=50)
+
+
 def test_writes_without_a_price_of_their_own_cost_more_than_input() -> None:
     plain = Price(2.0, 10.0, cached=0.2)
     used = Usage(1000, 10, 500, written=300, written_hour=100)

@@ -31,6 +31,17 @@ def test_an_answer_of_the_tier_priority_costs_twice_as_much(tier: str) -> None:
     assert PRICE.of(billed(tier)) == pytest.approx(2 * USUAL)
 
 
+@pytest.mark.parametrize("top", [{}, {"service_tier": None}, {"service_tier": ""}])
+def test_the_tier_may_stand_in_the_counts(top: dict[str, Any]) -> None:
+    counts = {"prompt_tokens": 1000, "completion_tokens": 100}
+    for tier, cost in (("priority", 2 * USUAL), ("standard", USUAL), (None, USUAL)):
+        reply = {**chat("here"), "usage": {**counts, "service_tier": tier}, **top}
+        with serving(lambda *_, reply=reply: (200, reply)) as server:
+            model = OpenAIModel("m", ServerSettings(base_url=server.address))
+            answer = asyncio.run(model.complete([user("Where?")], Sampling()))
+        assert PRICE.of(answer.usage) == pytest.approx(cost)
+
+
 @pytest.mark.parametrize("tier", ["default", "standard", "auto", "scale", "", None, 1])
 def test_other_tiers_have_the_usual_price(tier: Any) -> None:
     extra = {"service_tier": "priority"}

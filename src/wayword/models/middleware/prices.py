@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
@@ -29,10 +30,16 @@ _MULTIPLES = {"cached": 1.0, "write": 1.25, "write_hour": 2.0}
 # OpenAI and Gemini bill flex at the same rates. OpenAI's priority costs 1.7 to 2.5 times as much.
 _TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
 
+# Multiples for a request whose prompt is longer than ``Price.long``, at OpenAI, Gemini 2.5 and
+# Claude 4.5.
+_LONG_INPUT = 2.0
+_LONG_OUTPUT = 1.5
+
 # Of a million tokens: more is a typing error.
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 Share = Annotated[float, Ge(0), Le(1)]
 Multiple = Annotated[float, Ge(1), Le(100)]
+Tokens = Annotated[int, Ge(1)]
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,8 @@ class Price:
     price charge. With ``write``, any prompt without counts is assumed to be written. ``flex`` is
     the share of all of these prices that the tier of this name costs, and ``batch`` that of
     batches; without them, one half. ``priority`` is the multiple that this tier costs; without it,
-    2.
+    2. A request with more than ``long`` tokens in its prompt costs twice as much for all of them,
+    and 1.5 times for its answer.
 
     Source: https://developers.openai.com/api/docs/guides/flex-processing,
     https://developers.openai.com/api/docs/guides/prompt-caching and
@@ -60,6 +68,7 @@ class Price:
     flex: Share | None = None
     batch: Share | None = None
     priority: Multiple | None = None
+    long: Tokens | None = None
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; the prompt of an estimated one is priced at the dearer of
@@ -68,13 +77,17 @@ class Price:
         # Only a stated ``write`` means that writes are billed; see the class.
         if usage.estimated and self.write is not None:
             fresh = max(self.input, self.write)
-        total = (
+        prompt = (
             (usage.prompt - usage.reused - usage.written) * fresh
             + usage.reused * self._of("cached")
             + (usage.written - usage.written_hour) * self._of("write")
             + usage.written_hour * self._of("write_hour")
-            + usage.completion * self.output
         )
+        completion = usage.completion * self.output
+        if self.long is not None and usage.prompt > self.long:
+            prompt *= _LONG_INPUT
+            completion *= _LONG_OUTPUT
+        total = prompt + completion
         if usage.tier in _TIERS:
             total *= self._of(usage.tier)
         return total / 1e6
@@ -93,12 +106,15 @@ class Price:
 
         For a run whose prices have changed: its budget must hold at both.
         """
-        highest = {}
+        highest: dict[str, Any] = {}
         for field in self._stated() | other._stated():
-            highest[field] = max(self._of(field), other._of(field))
+            if field == "long":
+                highest[field] = min(self.long or inf, other.long or inf)
+            else:
+                highest[field] = max(self._of(field), other._of(field))
         return Price(**highest)
 
-    def _stated(self) -> dict[str, float]:
+    def _stated(self) -> dict[str, Any]:
         """Return the prices that are stated, by field."""
         return {field: v for field, v in asdict(self).items() if v is not None}
 

@@ -229,9 +229,8 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     """
     counts = mapping(answer, "usage")
     prompt, reused, written, written_hour = _prompt_tokens(counts)
-    completion = _first([counts], "completion_tokens", "output_tokens")
-    details = [mapping(counts, f"{name}_tokens_details") for name in _WRITTEN_BY_MODEL]
-    reasoning = _first([*details, counts], "reasoning_tokens")
+    completion = _first([counts], *_COMPLETION)
+    reasoning = _reasoning(counts)
     samples: list[Sample] = []
     if not completion or reasoning is None:
         # without readable samples, the whole reply is estimated
@@ -261,7 +260,7 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         reused = 0
     written = min(written, prompt - reused)
     # The tier by which a reply is billed; empty for the usual one.
-    tier = str(field(answer, "service_tier")).lower()
+    tier = str(field(answer, "service_tier") or field(counts, "service_tier")).lower()
     if tier not in PRICED_TIERS:
         tier = ""
     return Usage(
@@ -276,7 +275,7 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     )
 
 
-_WRITTEN_BY_MODEL = ("completion", "output")
+_COMPLETION = ("completion_tokens", "output_tokens")
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 _REUSED = (
     *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
@@ -289,6 +288,12 @@ _WRITTEN = (
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
 _SHORT = "ephemeral_5m_input_tokens"
 _HOUR = "ephemeral_1h_input_tokens"
+
+
+def _reasoning(counts: Mapping[str, Any]) -> int | None:
+    """Return the tokens counted as reasoning."""
+    details = [mapping(counts, f"{name}_details") for name in _COMPLETION]
+    return _first([*details, counts], "reasoning_tokens")
 
 
 def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
@@ -322,6 +327,11 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
     else:
         prompt = _first([counts], "input_tokens") or 0
         is_rest = prompt > 0 and not any(details)
+    total = _first([counts], "total_tokens") or 0
+    besides = total - prompt - (_first([counts], *_COMPLETION) or 0)
+    if besides == reused + written and besides != _reasoning(counts):
+        # a proxy whose total alone holds the parts
+        is_rest = prompt > 0
     if is_rest:
         prompt += reused + written
     return prompt, reused, written, hour

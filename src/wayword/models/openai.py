@@ -122,6 +122,7 @@ class OpenAIModel(Model):
         self._settings = replace(settings, base_url=base_url)
         self._model = name
         self.name: str = f"openai:{name}"
+        self.address: str = address
         key = os.environ.get(settings.key_env, "")
         is_hosted = of_domain(host, "api.openai.com")
         self._profile = profile_of(name, settings.profile, is_hosted)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -181,9 +182,11 @@ class _Stage:
         if tasks:
             extra = self._extra_prompt_tokens(tasks[0])
         table = load_prices(plan.prices)
-        prices = {role: table.of(name) for role, (name, _) in choices.items()}
+        prices = {}
         profiles = {}
         for role, (name, settings) in choices.items():
+            address = settings.get("base_url") or os.environ.get("OPENAI_BASE_URL", "")
+            prices[role] = table.of(name, str(address))
             profiles[role] = _profile(name, settings)
         # A role without a model of its own is played by the main one.
         main = next(iter(choices), "")

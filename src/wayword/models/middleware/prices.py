@@ -5,8 +5,9 @@ The cost of a model without a price is unknown, not 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import inf
@@ -35,6 +36,11 @@ _TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
 _LONG_INPUT = 2.0
 _LONG_OUTPUT = 1.5
 
+# The end of a version's name: gpt-4o-2024-11-20
+_DATE = re.compile(r"-20\d\d-[01]\d-[0-3]\d$")
+# Addresses that keep data in a region
+_REGIONAL = re.compile(r"https://[a-z]{2}\.api\.openai\.com(?![\w.-])")
+
 # Of a million tokens: more is a typing error.
 Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 Share = Annotated[float, Ge(0), Le(1)]
@@ -53,7 +59,7 @@ class Price:
     the share of all of these prices that the tier of this name costs, and ``batch`` that of
     batches; without them, one half. ``priority`` is the multiple that this tier costs; without it,
     2. A request with more than ``long`` tokens in its prompt costs twice as much for all of them,
-    and 1.5 times for its answer.
+    and 1.5 times for its answer. ``regional`` is the multiple at OpenAI's addresses of one region.
 
     Source: https://developers.openai.com/api/docs/guides/flex-processing,
     https://developers.openai.com/api/docs/guides/prompt-caching and
@@ -69,6 +75,7 @@ class Price:
     batch: Share | None = None
     priority: Multiple | None = None
     long: Tokens | None = None
+    regional: Multiple | None = None
 
     def of(self, usage: Usage) -> float:
         """Return the dollars of a usage; the prompt of an estimated one is priced at the dearer of
@@ -92,6 +99,15 @@ class Price:
             total *= self._of(usage.tier)
         return total / 1e6
 
+    def in_region(self) -> Price:
+        """Return the price at an address of one region."""
+        prices = {
+            field: value * (self.regional or 1.0)
+            for field, value in self._stated().items()
+            if field in ("input", "output", *_MULTIPLES)
+        }
+        return replace(self, **prices, regional=None)
+
     def _of(self, field: str) -> float:
         """Return the value of a field; without one, what providers charge."""
         value: float | None = getattr(self, field)
@@ -99,6 +115,8 @@ class Price:
             return value
         if field in _TIERS:
             return _TIERS[field]
+        if field == "regional":
+            return 1.0
         return _MULTIPLES[field] * self.input
 
     def higher(self, other: Price) -> Price:
@@ -129,13 +147,19 @@ class Prices:
 
     table: Mapping[str, Price]
 
-    def of(self, model: str) -> Price | None:
-        """Return the price of the longest matching name, None if none matches."""
-        matches = [
-            name for name in self.table if name == model or fnmatchcase(model, name)
-        ]
-        if matches:
-            return self.table[max(matches, key=lambda n: (n == model, len(n)))]
+    def of(self, model: str, address: str = "") -> Price | None:
+        """Return the price of the longest matching name, None if none matches.
+
+        A version with a date costs what the model costs, unless it has a price of its own.
+        ``address`` is the server's, if it is known: some are of one region.
+        """
+        for name in (model, _DATE.sub("", model)):
+            matches = [
+                key for key in self.table if key == name or fnmatchcase(name, key)
+            ]
+            if matches:
+                price = self.table[max(matches, key=lambda k: (k == name, len(k)))]
+                return price.in_region() if _REGIONAL.match(address) else price
         return None
 
 

@@ -164,7 +164,8 @@ def wrap(
         model.small, model.large = pair
         return model
     options = options or Options()
-    price = load_prices(options.prices).of(model.name)
+    address = str(getattr(model, "address", ""))
+    price = load_prices(options.prices).of(model.name, address)
     # From the inside out.
     wrapped = model
     if options.requests_per_minute:

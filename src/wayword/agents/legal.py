@@ -80,9 +80,9 @@ _LEAD = re.compile(
 _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 """A bare action in brackets, of which the lead has the first: ``[stop]``."""
 _NAME_LEAD = re.compile(
-    r"^(?:(?:\\boxed|final|my|the|answer|choice|option|direction|prediction|object|place|action"
+    r"^(?:(?:\\(?:boxed|text\w*|math\w*)|nr|final|my|the|answer|choice|option|direction|prediction|object|place|action"
     r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|take|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
-    r"(?![^\W_])|[\s:=#*\"'`_{：]|方向|选项|答案)+",
+    r"(?![^\W_])|[\s:=#*\"'`_{$：]|\\[\[(]|n[°º]|方向|选项|答案)+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
@@ -353,7 +353,7 @@ class _Names:
 
     def match(self, text: str) -> str | None:
         """Return the name that a text consists of."""
-        text = text.strip(AROUND + _END_PUNCTUATION + "{}<>")
+        text = text.strip(AROUND + _END_PUNCTUATION + "{}<>$")
         # Exact spelling wins over everything.
         if text in self._names:
             return text

@@ -44,11 +44,22 @@ TEXTS: dict[str, float | None] = {
     '{"retry_in": 30}': 30.0,
     '{"retry_after": "PT30S"}': 30.0,
     "You can retry your requests in 5 seconds": 5.0,
+    # Without a zone: UTC, or Chinese time, which is the earlier moment
+    "Your limit will reset at 2026-01-01 08:01:00": 60.0,
+    "您的限额将在 2026-01-01 08:01:00 重置。": 60.0,
+    "[1308][您的限额将在 2026-01-02 08:01:00 重置。]": 86460.0,
+    "will reset at 2026-01-01 08:01:00 UTC+8": 60.0,
+    "will reset at 2026-01-01 08:01:00 (GMT+08:00)": 60.0,
+    "will reset at 2026-01-01 08:01:00 UTC": 28860.0,
+    "will reset at 2026-01-01T08:01:00Z": 28860.0,
+    "will reset at 2026-01-01 05:31:00 UTC+05:30": 60.0,
+    "Your limit will reset at 2025-12-31 23:00:00": None,
     # No wait
     "The order ID is 00:00:37": None,
     "retry at most 3 times": None,
     "try again on 3 more servers": None,
     "the model of 2026-01-01 was released": None,
+    "模型已在 2026-01-01 00:01:00 更新": None,
     "retry with 5 seconds of audio": None,
 }
 

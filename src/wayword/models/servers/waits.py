@@ -19,7 +19,7 @@ _DURATION = (
 )
 _CLOCK = r"(?:\d+\.)?\d+:\d\d:\d\d(?:\.\d+)?"  # with days before a point
 _DATE = (
-    r"\d{4}-[\d-]+[T ][\d:.]+(?: ?(?:Z|UTC|GMT|[-+]\d[\d:]+))?|\d{10,13}\b"
+    r"\d{4}-[\d-]+[T ][\d:.]+(?: ?\(?(?:Z|(?:UTC|GMT)?[-+]\d[\d:]*|UTC|GMT))?|\d{10,13}\b"
     r"|[A-Z]\w\w, \d\d \w{3} \d{4} [\d:]{8} GMT"
 )
 _AGAIN = r"(?:(?:reset|available|replenishe)[sd]?(?: again)?|try again|retry)[ _-]?"
@@ -27,6 +27,7 @@ _WAITS = {
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,30} (?:in|after)|wait(?: for)?"
     rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
     rf"{_AGAIN}(?:at|time|after|on)\W{{0,4}}({_DATE})": "",
+    rf"将[在于]\s?({_DATE})\s?(?:重置|恢复|刷新)": "",
     rf"{_AGAIN}(?:in|after)\W{{0,4}}({_CLOCK})": "",
     r"(?:(?:retry.?(?:after|in)|resets?.(?:in|after))(?:.?seconds)?|estimated_time"
     r"|(?:reset|wait).?seconds)"
@@ -53,6 +54,11 @@ _SECONDS = {
     "mo": 2592000.0,
 }
 """The seconds of a unit by its beginning; a month has 30 days."""
+_LOCAL = re.compile(r"\d{4}-[\d-]+[T ][\d:.]+")
+"""A date that states no zone."""
+_ZONE = re.compile(r" ?\(?(?:UTC|GMT)(?:([-+])(\d\d?)(?::?(\d\d))?)?\)?$")
+"""A zone in words: ``UTC``, ``(GMT+8)``, ``UTC+08:00``."""
+_CHINA = 8 * 3600.0
 _MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
 
 
@@ -117,7 +123,12 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
             seconds = max(0.0, seconds - now)
         return seconds if 0 <= seconds < math.inf else None
     if (moment := _moment(text)) is not None:
-        return max(0.0, moment - now)
+        seconds = moment - now
+        # Without a zone it is UTC or, as at Zhipu, Chinese time: a request that is too early costs
+        # nothing, and hears of the other one.
+        if _LOCAL.fullmatch(text) and seconds > _CHINA:
+            seconds -= _CHINA
+        return max(0.0, seconds)
     parts = re.findall(r"([\d.]*\d)\s?(milli|ms|mo|[smhdw])", text.lower())
     return sum(float(amount) * _SECONDS[part] for amount, part in parts) or None
 
@@ -127,8 +138,9 @@ def _moment(text: str) -> float | None:
 
     Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
     """
-    if text[:4].isdigit():
-        text = re.sub(" ?(?:UTC|GMT)$", "+00:00", text)
+    if text[:4].isdigit() and (zone := _ZONE.search(text)) is not None:
+        hours, minutes = (zone[2] or "0").zfill(2), zone[3] or "00"
+        text = f"{text[: zone.start()]}{zone[1] or '+'}{hours}:{minutes}"
     # It may be unreadable, or in the year 99999.
     for read_date in (parsedate_to_datetime, datetime.fromisoformat):
         with suppress(TypeError, ValueError, OverflowError):

@@ -38,7 +38,7 @@ def test_each_prompt_token_has_one_price(row: dict[str, Any]) -> None:
     assert 1e6 * PRICE.of(counted) == pytest.approx(row["dollars"])
 
 
-def test_reasoning_beside_the_answer_is_no_part_of_the_prompt() -> None:
+def test_reasoning_next_to_the_answer_is_no_part_of_the_prompt() -> None:
     counts: dict[str, Any] = {
         "prompt_tokens": 120,
         "completion_tokens": 7,

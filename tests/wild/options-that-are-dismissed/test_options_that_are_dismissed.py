@@ -53,7 +53,7 @@ def test_what_is_dismissed_is_not_chosen(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", MEANT)
-def test_what_is_said_of_others_or_is_good_does_not_count(form: str) -> None:
+def test_remarks_about_others_or_good_ones_do_not_count(form: str) -> None:
     assert action(form.format("goto[pot_1]", other="goto[pan_1]")) == "goto[pot_1]"
     assert choice(form.format("3", other="2")) == "3"
     assert pick(form.format("3", other="2")) == "3"

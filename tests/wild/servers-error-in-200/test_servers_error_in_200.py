@@ -18,6 +18,11 @@ def _in_choice(code: int, text: str) -> dict[str, Any]:
     return {"choices": [choice]}
 
 
+def _as_answer(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
 REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
     # reply, fatal, retried
     "key": ({"error": {"message": "No auth credentials", "code": 401}}, True, False),
@@ -83,6 +88,21 @@ REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
         False,
         True,
     ),
+    "text of an answer": (
+        _as_answer('API Error: 401 {"error": {"message": "bad key", "code": 401}}'),
+        True,
+        False,
+    ),
+    "text of an answer in Chinese": (
+        _as_answer('错误: API请求失败 (429): {"error": {"message": "x", "code": 429}}'),
+        False,
+        True,
+    ),
+    "JSON as the text": (
+        _as_answer('{"error": {"message": "no capacity", "code": "503"}}'),
+        False,
+        True,
+    ),
     "detail": ({"detail": "Not authenticated"}, True, False),
     "another API": (
         {"type": "message", "content": [{"type": "text", "text": "hi"}]},
@@ -100,6 +120,23 @@ def test_an_error_is_never_an_answer(name: str) -> None:
         error = send_request(server.address)
     assert isinstance(error, ModelError)
     assert (error.fatal, error.retryable) == (fatal, retried)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"error": {"message": "no path", "type": "plan"}}',
+        '{"error": {"message": "x", "code": 404}, "action": "stop"}',
+        '{"error": "I cannot", "action": "stop"}',
+        'The sign says {"error": {"message": "x", "code": 404}}',
+        'Error 404 was on the sign. {"action": "stop"}',
+        'Error: {"error": {"message": "x", "code": 404}}\nAction: stop',
+        '{"error": {"code": 404}}',
+    ],
+)
+def test_an_answer_about_an_error_is_an_answer(text: str) -> None:
+    with serving(lambda *_: (200, _as_answer(text))) as server:
+        assert not isinstance(send_request(server.address), ModelError)
 
 
 def test_an_answer_with_an_empty_error_is_an_answer() -> None:

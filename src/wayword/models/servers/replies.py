@@ -18,6 +18,8 @@ from wayword.models.servers.answers import as_list, field, mapping
 
 # Comments that keep a connection alive, and the marks of a stream with one event.
 _BEFORE = re.compile(r"\s*(?:(?::|event:|id:|retry:).*\s+)*(?:data:\s*)?")
+# What proxies write before an error that they put into the text of an answer
+_ERROR_HEAD = re.compile(r"(?:(?:\w{1,20} )?error|错误)[^{}\n]{0,40}|", re.IGNORECASE)
 # Some servers leave line breaks in their texts.
 _DECODER = json.JSONDecoder(strict=False)
 # Fields in which gateways put a reply
@@ -99,12 +101,25 @@ def error_in(reply: Json, status: int) -> Json:
         message = mapping(first, "message") or mapping(first, "delta")
         values = {**message, "role": ""}.values()
         failed = failed or not any([first.get("text"), *values])
-    for error in (reply.get("error"), first.get("error")):
+    for error in (reply.get("error"), first.get("error"), _error_as_answer(first)):
         # Some gateways send the fields of an error, all of them empty, with each answer.
         if any(error.values()) if isinstance(error, dict) else error:
             return error
     if failed:
         return {"message": "the answer ended with an error", "code": 500}
+    return None
+
+
+def _error_as_answer(choice: Json) -> Json:
+    """Return the error that is the whole text of an answer, with its status; None without one."""
+    text = field(mapping(choice, "message"), "content")
+    head = _ERROR_HEAD.match(text) if isinstance(text, str) else None
+    if head is not None and text.endswith("}"):
+        with suppress(ValueError, RecursionError):
+            value = _DECODER.decode(text[head.end() :])
+            error = mapping(value, "error")
+            if len(value) == 1 and error.get("message") and code_of(error):
+                return error
     return None
 
 

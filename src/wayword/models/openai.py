@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -146,6 +146,7 @@ class OpenAIModel(Model):
         # As the user and the table say, also after a refusal: a conversation that began with tool
         # calls is then put into words for each request.
         self.tools: bool = self._profile.tools
+        self._others: Counter[str] = Counter()  # names of other models, in replies
         self._usual_tier = 0  # replies that are not of the requested tier
         self._session = secrets.token_hex(6)
         self._cache_method = _cache_method(name, host, settings.cache)
@@ -181,6 +182,12 @@ class OpenAIModel(Model):
             lines.append(
                 f"{self.name}: the server counted far fewer tokens than {count} prompts have; it "
                 "shortens them without an error (Ollama: raise num_ctx), or counts a part of them"
+            )
+        if self._others:
+            named = ", ".join(repr(name) for name, _ in self._others.most_common(3))
+            lines.append(
+                f"{self.name}: {self._others.total():,} answers name another model, {named}; "
+                "unless it is an alias, the server answers with that one"
             )
         if self._usual_tier:
             lines.append(
@@ -479,6 +486,8 @@ class OpenAIModel(Model):
             raise
         bill.usage += used
         answers.name_limit(reply, request)
+        if other := answers.other_model(reply, self._model):
+            self._others[other] += 1
         if self._settings.tier and used.tier != self._settings.tier:
             self._usual_tier += 1
         if self._has_no_cache and len(request.body.get("messages", ())) > 2:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -218,6 +219,27 @@ def _unwrap(text: str) -> str:
     if len(values) != 1:
         return text
     return values.pop()
+
+
+_SMALLER = re.compile("mini|nano|lite|small|tiny|flash|fast|haiku")
+
+
+def other_model(reply: object, model: str) -> str:
+    """Return the name of the model in a reply, if it is another one than ``model``; else "".
+
+    Servers add or leave out a vendor, a date and a tag. A model that is called smaller is another.
+    """
+    name = field(reply, "model")
+    if not isinstance(name, str) or not name:
+        return ""
+    names = []
+    for each in (model, name):
+        last = re.split(r"[/\\]", each.lower().rstrip("/"))[-1]
+        short = re.split("[:@]", last)[0].removesuffix(".gguf").removesuffix("-latest")
+        names.append(re.sub(r"[\W_]", "", short))
+    short, long = sorted(names, key=len)
+    is_same = short in long and not _SMALLER.search(long.replace(short, "", 1))
+    return "" if is_same else name[:80]
 
 
 def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Usage:

@@ -11,7 +11,7 @@ NAMES = ["table", "coffee table", "bed"]
 A, B, C = (Action("goto", (place,)) for place in "abc")
 MUG = Action("pick_up", ("mug_1",))
 ONE = "several actions were named; give exactly one"
-VERBS = "the actions are: goto, pick_up, stop, chat"
+VERBS = "the actions are: goto[a], goto[b], pick_up[mug_1], stop, chat[what you say]"
 EARLIER = "goto[c] was possible earlier, but not from here"
 SPACE = ActionSpace((A, B, MUG, STOP), ("chat",))
 

@@ -81,7 +81,8 @@ def test_actions_are_read_whatever_their_case_and_spacing(
         (
             "fly",
             "unknown",
-            "the actions are: forward, turn_left, goto, put, stop, chat",
+            "the actions are: forward, turn_left, goto[Ab3], goto[mug_1], "
+            "put[mug_1, table_1], stop, chat[what you say]",
         ),
         ("goto[attic]", "unknown", "for example: goto[Ab3], goto[mug_1]"),
         ("goto", "unknown", "for example: goto[Ab3]"),

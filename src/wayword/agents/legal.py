@@ -722,8 +722,14 @@ class Legal:
 
     @property
     def _verbs_listed(self) -> str:
-        """The verbs, for a message."""
-        return f"the actions are: {', '.join(self._verbs) or 'none'}"
+        """The actions as they are written, one of each verb if they are many."""
+        texts: list[str] = []
+        for verb, actions in self._verbs.items():
+            most = len(actions) if len(self.space) <= EXAMPLES else 1
+            texts += [str(action) for action in actions[:most]]
+            if not actions:
+                texts.append(f"{verb}[what you say]")
+        return f"the actions are: {', '.join(texts) or 'none'}"
 
     # Indexes of the action space, built at first use.
 

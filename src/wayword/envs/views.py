@@ -21,7 +21,12 @@ from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.pages import Prompts
 from wayword.agents.prompting import picture_labels
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.briefing import catalog_of, instruction, system_text
+from wayword.agents.strategies.briefing import (
+    catalog_of,
+    instruction,
+    possible_actions,
+    system_text,
+)
 from wayword.agents.strategies.strategy import LONGEST_REMEMBERED, Strategy
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
@@ -144,6 +149,9 @@ class Words(ActorView):
             if self._sees_only_pictures:
                 feedback = verbalizer.without_sight(feedback)
             texts.insert(0, generic.feedback(feedback, verbalizer))
+        if not self._game.over(self._actor):
+            space = self._game.space(self._actor)
+            texts.append(possible_actions(self._prompts, verbalizer, space))
         if self._has_menu:
             texts += [f"{n}: {action}" for n, action in enumerate(self._menu())]
         return "\n".join(filter(None, texts))

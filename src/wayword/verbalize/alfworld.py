@@ -28,4 +28,10 @@ def _state(view: Any) -> tuple[SelfState, str]:
     return SelfState(), ""
 
 
-verbalizer = Verbalizer("other", _state, lambda view, _: around(view), feedback)
+verbalizer = Verbalizer(
+    "other",
+    _state,
+    lambda view, _: around(view),
+    feedback,
+    names_arguments=True,
+)

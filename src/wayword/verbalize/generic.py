@@ -66,7 +66,9 @@ class Verbalizer:
     ``unpictured`` returns the part of ``around`` that pictures do not replace, and
     ``without_sight`` a result without what the actor saw, for agents that see pictures alone.
     ``view_parts`` divides a view into ``directions``, the one ahead first; None: it is described as
-    a whole. ``sees_around``: the view is one in all directions.
+    a whole. ``sees_around``: the view is one in all directions. ``names_arguments``: the view names
+    what actions take; if not, and if ``name`` has no list of actions, prompts list the actions
+    of each step.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Verbalizer:
     view_parts: Callable[[Any, Perceiver | None], Sequence[ViewPart]] | None = None
     directions: Sequence[str] = ("ahead", "left", "right")
     sees_around: bool = False
+    names_arguments: bool = False
 
 
 def verbalizer(observation: Observation) -> Verbalizer:

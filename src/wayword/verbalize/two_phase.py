@@ -33,4 +33,10 @@ def _state(view: TwoPhaseObservation) -> tuple[SelfState, str]:
     return SelfState(view.place), text
 
 
-verbalizer = Verbalizer("other", _state, lambda view, _: around(view), feedback)
+verbalizer = Verbalizer(
+    "other",
+    _state,
+    lambda view, _: around(view),
+    feedback,
+    names_arguments=True,
+)

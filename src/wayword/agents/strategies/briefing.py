@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from wayword.agents.answers import MOST_LISTED
 from wayword.agents.pages import Prompts
 from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode
+from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
 
 # Matches any argument, including names not seen yet
@@ -90,10 +92,46 @@ def catalog_of(
 ) -> str:
     """Return the actions of a space, from the catalog of the family's page.
 
-    See :func:`action_lines`.
+    See :func:`action_lines`. A world without a catalog lists them in each observation.
     """
+    if lists_actions(prompts, voice):
+        # The present verbs; others may come with a later step.
+        verbs = {
+            each.name: f"{each.name}[…]" for each in space.listed if each.arguments
+        }
+        names = [verbs.get(each.name, each.name) for each in space.listed]
+        names += _spoken(space, argument)
+        return prompts.fill("actions_listed", verbs="\n".join(dict.fromkeys(names)))
     catalog = prompts.fill(f"actions_{voice.name}", **voice.briefing(space))
     return action_lines(catalog, space, argument)
+
+
+def lists_actions(prompts: Prompts, voice: Verbalizer) -> bool:
+    """True if observations list the actions, because nothing else in a prompt names them."""
+    has_catalog = voice.name != generic.PLAIN.name or bool(
+        prompts[f"actions_{voice.name}"]
+    )
+    return not (has_catalog or voice.names_arguments)
+
+
+def possible_actions(
+    prompts: Prompts, voice: Verbalizer, space: ActionSpace, argument: bool = False
+) -> str:
+    """Return the line of an observation that lists the actions as answers write them; empty if
+    the catalog describes them. ``argument`` as in :func:`action_lines`."""
+    if not lists_actions(prompts, voice):
+        return ""
+    texts = [str(action) for action in space.listed[:MOST_LISTED]]
+    if len(space.listed) > MOST_LISTED:
+        texts.append(f"and {len(space.listed) - MOST_LISTED:,} more")
+    texts += _spoken(space, argument)
+    return prompts.fill("possible", possible=", ".join(texts))
+
+
+def _spoken(space: ActionSpace, argument: bool) -> list[str]:
+    """Return the actions that take a text, as answers write them."""
+    form = "{} (argument: text)" if argument else "{}[text]"
+    return [form.format(verb) for verb in space.open_verbs]
 
 
 def instruction(episode: Episode, actor: str) -> str:

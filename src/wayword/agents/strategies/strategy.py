@@ -37,6 +37,7 @@ from wayword.agents.strategies.briefing import (
     catalog_of,
     instruction,
     offered,
+    possible_actions,
     system_text,
 )
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -349,8 +350,14 @@ class Strategy(AnyWorldAgent):
         if self._in_json and self._settings.menu == "in_view":
             # Named in the rules
             rooms = self._verbalizer.briefing(space).get("rooms", "")
-            return offered(space, f"{self._in_view} {rooms}", MOST_LISTED)
+            possible = self._possible(space)
+            text = f"{self._in_view} {rooms} {possible}"
+            return offered(space, text, MOST_LISTED)
         return space
+
+    def _possible(self, space: ActionSpace) -> str:
+        """Return the line that lists the actions, in worlds without a catalog of them."""
+        return possible_actions(self._prompts, self._verbalizer, space, self._in_json)
 
     def _record_state(self, parts: Mapping[str, str], marks: MarkedNames) -> None:
         """Record the state that an answer states, if its recipe asks for one."""
@@ -846,8 +853,10 @@ class Strategy(AnyWorldAgent):
         if started:
             block = "observation"
         left = 0
+        possible = ""
         if space is not None:
             left = self._steps.left()
+            possible = self._possible(space)
         voice = generic.verbalizer(observation)
         hides_state = started and self._settings.own_state == "start"
         own, state = voice.self_state(observation)
@@ -863,6 +872,7 @@ class Strategy(AnyWorldAgent):
             view = voice.around(observation, self._toolkit.perceiver)
         if hides_state:
             state = ""
+        view = prompting.joined(view, possible, gap="\n")
         return self._observation_text(
             block, feedback=feedback, state=state, view=view, left=left
         )

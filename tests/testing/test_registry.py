@@ -194,6 +194,6 @@ def test_a_file_that_imports_what_is_not_there_is_one_line(tmp_path: Path) -> No
     with pytest.raises(UsageError) as text:
         registry.load("agent", str(tmp_path / "mine.py"))
     assert str(text.value).startswith(
-        f"{tmp_path / 'mine.py'}: No module named 'nowhere_to_be"
+        f"{tmp_path / 'mine.py'}:1: No module named 'nowhere_to_be"
     )
     assert "PYTHONPATH" in str(text.value)

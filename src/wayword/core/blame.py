@@ -10,6 +10,7 @@ checks a dataset. What only shows while an episode is played raises :class:`Code
 from __future__ import annotations
 
 import inspect
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import single_line
 
 _PACKAGE = str(Path(__file__).parents[1])
+# Folders of code that no user wrote; the import machinery has files such as <frozen importlib>.
+_FOREIGN = (_PACKAGE, sysconfig.get_path("stdlib"), "<frozen")
 
 
 class CodeError(WaywordError, TypeError):
@@ -37,17 +40,24 @@ def place_of(part: Any) -> str:
 def describe(error: BaseException) -> str:
     """Return an error in one line with the innermost line outside of Wayword, if there is one."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    # A library below the user's code is no help; the last line of the user's folder is.
-    files = [frame for frame in own if "site-packages" not in frame.filename]
     text = single_line(error)
     if "'coroutine' object" in text:
         text += "; write `await` before the call"
     problem = f"{type(error).__name__}: {text}"
     if not frames:
         return problem
-    where = (files or own or list(frames))[-1]
+    where = user_frame(error) or frames[-1]
     return f"{problem} ({where.filename}:{where.lineno})"
+
+
+def user_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame in a user's code. A library below it is no help."""
+    own = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        is_foreign = frame.filename.startswith(_FOREIGN)
+        if not is_foreign and "site-packages" not in frame.filename:
+            own = frame
+    return own
 
 
 def check_class(cls: type, base: type) -> None:

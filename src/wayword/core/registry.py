@@ -20,15 +20,15 @@ import importlib.util
 import pkgutil
 import re
 import sys
-import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
-from wayword.core.blame import check_class
+from wayword.core.blame import check_class, user_frame
 from wayword.core.errors import UsageError, suggest
+from wayword.core.visible import single_line
 
 Kind = Literal[
     "agent",
@@ -365,19 +365,49 @@ def _import_file(path: Path) -> ModuleType:
         raise UsageError(
             f"{where}: {error.msg}: {(error.text or '').strip()!r}"
         ) from None
-    except ModuleNotFoundError as error:
+    # An exit() in a user's file must not end this process without a word.
+    except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{file}: {error}; install it, or put its folder on PYTHONPATH"
+            f"{_place_in(file, error)}: {_import_problem(error)}"
         ) from error
-    except Exception as error:
-        # The last frame in the user's own file: deeper ones are of libraries.
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next(
-            (each.lineno for each in reversed(frames) if each.filename == str(file)),
-            1,
-        )
-        problem = f"{type(error).__name__}: {error}"
-        if "'settings' and 'toolkit'" in problem:  # agent = Mine()
-            problem += "; give the class, as in 'agent = Mine', without parentheses"
-        raise UsageError(f"{file}:{line}: {problem}") from error
     return module
+
+
+def _place_in(file: Path, error: BaseException) -> str:
+    """Return ``file:line`` of the user's line that raised: of ``file`` as it was given, or of
+    another file that it calls."""
+    frame = user_frame(error)
+    if frame is None:
+        return str(file)
+    where = Path(frame.filename)
+    if where.resolve() == file.resolve():
+        where = file
+    return f"{where}:{frame.lineno}"
+
+
+def _import_problem(error: BaseException) -> str:
+    """Return why a user's file cannot be imported, and the remedy."""
+    problem = f"{type(error).__name__}: {single_line(error)}"
+    if isinstance(error, SystemExit):
+        return f"the file ends the program when it is imported ({problem})"
+    if "'settings' and 'toolkit'" in problem:  # agent = Mine()
+        return f"{problem}; give the class, as in 'agent = Mine', without parentheses"
+    if not isinstance(error, ImportError):
+        return problem
+    name = error.name or ""
+    is_missing = isinstance(error, ModuleNotFoundError)
+    if is_missing and name.partition(".")[0] != "wayword":
+        return f"{single_line(error)}; install it, or put its folder on PYTHONPATH"
+    # A module that does not exist, or a name that its module does not define.
+    parent, _, word = name.rpartition(".")
+    options: Collection[str] = ()
+    if is_missing and parent in sys.modules:
+        folders = getattr(sys.modules[parent], "__path__", ())
+        options = [each.name for each in pkgutil.iter_modules(folders)]
+    elif name in sys.modules:
+        word = getattr(error, "name_from", None) or str(error).split("'")[1]
+        options = [each for each in vars(sys.modules[name]) if each[0] != "_"]
+    if not options:
+        return single_line(error)
+    # The path of the module in Python's own words says nothing more.
+    return f"{single_line(error).partition(' (')[0]}; {suggest(word, options)}"

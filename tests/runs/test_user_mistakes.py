@@ -356,3 +356,68 @@ def test_a_forgotten_await_says_so(tmp_path: Path) -> None:
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "write `await` before the call" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+# Errors of an import, by the change of the world's file.
+IMPORTS = {
+    "an unknown name": Mistake(
+        "        self.place, self.stopped = 0, False",
+        "        self.place, self.stopped = 0, False\n    number = cellar",
+        "line.py:@cellar: NameError: name 'cellar' is not defined",
+    ),
+    "a wrong keyword": Mistake(
+        "@dataclass(frozen=True)", "@dataclass(frozn=True)",
+        "line.py:@frozn: TypeError: dataclass() got an unexpected keyword argument 'frozn'",
+    ),
+    "a misspelled module": Mistake(
+        "wayword.core.episode import", "wayword.core.episodes import",
+        "line.py:@episodes: No module named 'wayword.core.episodes'; did you mean 'episode'?",
+    ),
+    "a misspelled name": Mistake(
+        "import Dataset, Task", "import Dataset, Taskk",
+        "line.py:@Taskk: cannot import name 'Taskk' from 'wayword.core.dataset'; did you mean",
+    ),
+    "a library that is missing": Mistake(
+        "from dataclasses import", "import nolibrary\nfrom dataclasses import",
+        "line.py:@nolibrary: No module named 'nolibrary'; install it, or put its folder on PYTHONP",
+    ),
+    "an exit": Mistake(
+        "dataset = Lines", "raise SystemExit('bye')",
+        "line.py:@SystemExit: the file ends the program when it is imported (SystemExit: bye)",
+    ),
+    "an error in a library's depths": Mistake(
+        "dataset = Lines", "import json; dataset = json.loads('{')",
+        "line.py:@json: JSONDecodeError: Expecting property name",
+    ),
+    "an error in another file of the user": Mistake(
+        "from dataclasses import", "from helps import zero; zero()\nfrom dataclasses import",
+        "helps.py:2: ZeroDivisionError: division by zero",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("name", IMPORTS)
+def test_an_error_at_the_import_names_the_line_of_the_user(
+    name: str, absolute: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new, line = IMPORTS[name]
+    text = WORLD.replace(old, new, 1)
+    (tmp_path / "helps.py").write_text("def zero():\n    return 1 / 0\n")
+    (tmp_path / "line.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    # Another test's module of this name would be used again.
+    monkeypatch.delitem(sys.modules, "helps", raising=False)
+
+    def number(word: re.Match[str]) -> str:
+        lines = text.splitlines()
+        return f":{next(n for n, each in enumerate(lines, 1) if word[1] in each)}"
+
+    expected = re.sub(r":@(\w+)", number, line)
+    file = tmp_path / "line.py" if absolute else Path("./line.py")
+    with pytest.raises(WaywordError) as caught:
+        run(Plan("random", str(file), out=tmp_path / "run"))
+    shown = str(caught.value).replace(f"{tmp_path}/", "")
+    assert shown.startswith(expected), shown
+    assert "\n" not in shown

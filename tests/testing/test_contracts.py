@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers import small_cave
 
+from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.agent import Agent
 from wayword.core.episode import Episode
@@ -60,3 +64,116 @@ def test_a_refused_action_changes_no_list_of_the_state(
     monkeypatch.setattr(dataset, "world", lambda episode: CountsRefusals(graph))
     with pytest.raises(AssertionError, match="changed the state"):
         check_world(dataset, episodes=1)
+
+
+# Contracts of user's files: the first rule that is broken, with file and line.
+
+BROKEN_WORLDS = {
+    "a start that is drawn": (
+        "self.room = \"hall\"", "self.room = next(ROOMS)",
+        "w.py:@reset: reset is not repeatable at the start, in two worlds of one episode: room is",
+    ),
+    "a step that is drawn": (
+        "(self.room,) = action.arguments", "self.room = next(ROOMS)",
+        "w.py:@step: step is not repeatable after go[",
+    ),
+    "an observation that is drawn": (
+        "return Seen(self.room", "return Seen(next(ROOMS)",
+        "w.py:@observe: observe is not repeatable at the start, when it is called twice: room is",
+    ),
+    "an observation that changes the world": (
+        "return Seen(self.room", "self.said = 'tower'; return Seen(self.room",
+        "w.py:@observe: observe changes the state: said is '' and 'tower'; only reset and step",
+    ),
+    "actions that change the world": (
+        "return ActionSpace(", "self.said += 'a'; return ActionSpace(",
+        "w.py:@action_space: action_space changes the state: said is '' and 'aa'; only",
+    ),
+    "no observation": (
+        "return Seen(self.room, lamp)", "return None",
+        "w.py:@observe: observe must return an instance of a subclass of Observation, got None",
+    ),
+    "a step without feedback": (
+        "return Feedback()", "return None",
+        "w.py:@step: a world's step must return Feedback(…), got None",
+    ),
+    "a state that is no mapping": (
+        'return {"room": self.room, "has_lamp": self.has_lamp, "said": self.said}', "return 3",
+        "w.py:@state: state must return a dict, got 3",
+    ),
+    "a state with a set": (
+        '"said": self.said', '"said": {1}',
+        "w.py:@state: state must hold JSON values: Object of type set is not JSON serializable",
+    ),
+    "a judge that answers in words": (
+        'return end["has_lamp"] and', 'return "yes" and str(',
+        "w.py:@succeeded: succeeded must return True, False or None, got ",
+    ),
+    "a judge that raises": (
+        'end["has_lamp"]', 'end["has_lmp"]', "scoring: KeyError: 'has_lmp' (w.py:@lmp)",
+    ),
+    "an action that is not refused": (
+        "raise ValueError(", "print(", "w.py:@step: goto[no such place] is not legal, but",
+    ),
+    "a stop that does not end": (
+        "return self.stopped", "return False", "w.py:@done: agent is not done after its stop",
+    ),
+    "no world": (
+        "return Cave()", "return Cave", "w.py:@world: world must return a World, got <class",
+    ),
+    "no tasks": ("tasks = (", "tasks = () and (", "w.py:@Caves: Caves.tasks is empty; give"),
+}  # fmt: skip
+PLACES = {
+    "lmp": "has_lmp", "Caves": "class Caves", "world": "def world", "step": "def step",
+    "reset": "def reset", "observe": "def observe", "action_space": "def action_space",
+    "state": "def state", "succeeded": "def succeeded", "done": "def done",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN_WORLDS)
+def test_a_broken_promise_of_a_world_is_one_line_with_its_place(
+    name: str, tmp_path: Path
+) -> None:
+    old, new, expected = BROKEN_WORLDS[name]
+    text = Path(small_cave.__file__).read_text()
+    assert old in text
+    text = text.replace(old, new)
+    if new.startswith('return "yes"'):
+        text = text.replace("== WORDS\n", "== WORDS)\n")
+    text += "\nimport itertools\nROOMS = itertools.cycle(DOORS)\ndataset = Caves\n"
+    (tmp_path / "w.py").write_text(text)
+    for place, words in PLACES.items():
+        lines = text.splitlines()
+        number = next((n for n, each in enumerate(lines, 1) if words in each), 0)
+        expected = expected.replace(f"@{place}:", f"{number}:")
+        expected = expected.replace(f"@{place})", f"{number})")
+    dataset = registry.load("dataset", str(tmp_path / "w.py"))()
+    with pytest.raises(AssertionError) as broken:
+        check_world(dataset)
+    shown = str(broken.value).replace(f"{tmp_path}/", "")
+    assert shown.startswith(expected), shown
+    assert "\n" not in shown
+    assert broken.value.__cause__ is None or name == "a judge that raises"
+
+
+def test_an_intact_world_keeps_its_promises() -> None:
+    check_world(small_cave.Caves())
+
+
+class Draws(Stops):
+    """Draws from a generator that has no seed."""
+
+    learns = False
+    drawn = itertools.count()
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision:
+        return Decision(STOP, thought=str(next(self.drawn)))
+
+
+def test_an_agent_that_is_not_repeatable_is_named_with_its_step() -> None:
+    with pytest.raises(
+        AssertionError,
+        match=r"test_contracts.py:\d+: two runs with the same seed and answers differ at step 1; "
+        r"draw random numbers from self.toolkit.rng alone",
+    ):
+        check_agent(Draws, Houses())

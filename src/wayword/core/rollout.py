@@ -18,6 +18,7 @@ from wayword.core.action import NO_DECISION, is_decision
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.blame import CodeError, describe, place_of
 from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode
 from wayword.core.errors import (
     BudgetExhausted,
     ModelUnusable,
@@ -137,12 +138,7 @@ class _EpisodeRun:
         """Play trials until no agent requests another or the limit is reached."""
         task = self._task
         setup = self._setup
-        world = setup.dataset.world(task.episode)
-        if not isinstance(world, World):
-            raise CodeError(
-                f"{place_of(type(setup.dataset).world)}: world must return a World, "
-                f"got {world!r:.80}"
-            )
+        world = new_world(setup.dataset, task.episode)
         game = self._new_game(world)
         # A random generator per actor, so that one actor's draws never shift another's.
         for actor in world.actors:
@@ -251,6 +247,16 @@ class _EpisodeRun:
             if actor in actors:
                 began = agent.begin(self._task.episode.for_actor(actor))
                 await _awaitable(began, agent, "begin")
+
+
+def new_world(dataset: Dataset, episode: Episode) -> World:
+    """Return the world of an episode. Raises ``CodeError`` if a user's dataset gives another
+    object."""
+    world: Any = dataset.world(episode)
+    if not isinstance(world, World):
+        where = place_of(type(dataset).world)
+        raise CodeError(f"{where}: world must return a World, got {world!r:.80}")
+    return world
 
 
 def actor_seed(seed: int, task: Task, actor: str) -> str:

@@ -7,21 +7,26 @@ import copy
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import wraps
 from itertools import chain
-from typing import Any
+from typing import Any, ParamSpec
 
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
+from wayword.core.blame import CodeError, describe, place_of, user_frame
 from wayword.core.blocking import blocking
-from wayword.core.dataset import INDEPENDENT, Dataset, Task, task_id
+from wayword.core.dataset import INDEPENDENT, Dataset, Task, check_opened, task_id
 from wayword.core.episode import Episode, Reference
+from wayword.core.errors import UsageError
+from wayword.core.game import Game
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
-from wayword.core.rollout import Setup, rollout
+from wayword.core.rollout import Setup, new_world, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, Observation, World
+from wayword.core.world import Family, World
+from wayword.metrics import scoring
 from wayword.settings import make
 
 NOISE = (
@@ -73,6 +78,29 @@ class Typist(Person):
         return "1" if self._calls % 4 == 0 else NOISE[self._calls % len(NOISE)]
 
 
+P = ParamSpec("P")
+
+
+def _contract(check: Callable[P, None]) -> Callable[P, None]:
+    """Let a check raise ``AssertionError`` alone, in one line with the user's file and line."""
+
+    @wraps(check)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
+        """Run the check."""
+        try:
+            check(*args, **kwargs)
+        # The frames of the check itself say nothing about the user's part.
+        except (AssertionError, CodeError, UsageError) as error:
+            raise AssertionError(str(error)) from None
+        except Exception as error:
+            if user_frame(error) is None:
+                raise
+            raise AssertionError(describe(error)) from error
+
+    return checked
+
+
+@_contract
 def check_agent(
     agent: type[Agent],
     dataset: Dataset,
@@ -94,8 +122,11 @@ def check_agent(
     if model is None:
         again = _play(agent, settings, dataset, Noise())
         decided = [step.decision for step in first.steps]
-        assert decided == [step.decision for step in again.steps], (
-            "same seed, same decisions"
+        repeated = [step.decision for step in again.steps]
+        number = _first_difference(decided, repeated)
+        assert not number, (
+            f"{place_of(agent.act)}: two runs with the same seed and answers differ at step "
+            f"{number}; draw random numbers from self.toolkit.rng alone"
         )
 
     # Several trials, so that a learning agent also reflects on noise.
@@ -144,15 +175,25 @@ def _play(
     return blocking(rollout(dataset.tasks[0], setup))
 
 
+def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:
+    """Return the number, from 1, of the first item in which two lists differ; 0 if in none."""
+    for number, pair in enumerate(zip(first, second, strict=False), 1):
+        if pair[0] != pair[1]:
+            return number
+    return 0 if len(first) == len(second) else min(len(first), len(second)) + 1
+
+
 # Contract of a dataset.
 
 
+@_contract
 def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     """Check that episodes are complete, serializable, uniquely named and free of answers.
 
     All ids, and about ``max_tasks`` tasks, evenly spread over the dataset. Raises
     ``AssertionError`` that names the rule.
     """
+    check_opened(dataset)
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task_id(tasks, number) for number in range(len(tasks))]
@@ -265,6 +306,7 @@ async def check_model(model: Model) -> None:
 # Contract of a world.
 
 
+@_contract
 def check_world(
     dataset: Dataset,
     episodes: int = 3,
@@ -274,10 +316,11 @@ def check_world(
     """Check determinism, that observing changes nothing, and that illegal actions raise.
 
     The first ``episodes`` of the dataset are played twice with the same random actions,
-    up to ``steps`` each. Raises ``AssertionError`` that names the rule.
+    up to ``steps`` each, and scored as in a run. Raises ``AssertionError`` that names the rule.
     """
+    check_opened(dataset)
     for task in dataset.tasks[:episodes]:
-        _check_twins(dataset, task.episode, steps, random.Random(seed))
+        _check_twins(dataset, task, steps, random.Random(seed))
 
         # Actions that no world knows: an unknown place, verb, or number of arguments.
         world = _started(dataset, task.episode)
@@ -295,10 +338,15 @@ def check_world(
                 world.step(actor, action)
             except ValueError:
                 unchanged = dict(world.state()) == before
-                assert unchanged, f"the refused action {action} changed the state"
+                where = place_of(type(world).step)
+                assert unchanged, (
+                    f"{where}: the refused action {action} changed the state; raise ValueError "
+                    "before the first change"
+                )
             else:
                 raise AssertionError(
-                    f"{action} is not legal, but the world carried it out"
+                    f"{place_of(type(world).step)}: {action} is not legal, but the world carried "
+                    "it out; raise ValueError for an action that is not in action_space"
                 )
 
         # Stopping, with an answer where the task asks for one.
@@ -306,72 +354,165 @@ def check_world(
         for actor in world.actors:
             space = world.action_space(actor)
             ending = STOP if STOP in space else Action("stop", ("nothing",))
-            assert ending in space, "every actor can stop at any time"
-            assert not world.done(actor), "no actor has stopped at the start"
+            where = place_of(type(world).action_space)
+            assert ending in space, f"{where}: list STOP: an actor can stop at any time"
+            where = place_of(type(world).done)
+            assert not world.done(actor), (
+                f"{where}: {actor} is done at the start; reset must undo a stop"
+            )
             world.step(actor, ending)
-            assert world.done(actor), "an actor is done after it stops"
+            assert world.done(actor), f"{where}: {actor} is not done after its stop"
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
     """Return a new world at the start of an episode."""
-    world = dataset.world(episode)
+    world = new_world(dataset, episode)
     world.reset(episode)
     return world
 
 
 def _check_twins(
     dataset: Dataset,
-    episode: Episode,
+    task: Task,
     steps: int,
     rng: random.Random,
 ) -> None:
     """Check that two worlds of an episode stay equal under the same random actions.
 
-    Equal in observation, menu, feedback and pose at each step, and in state at the end;
-    a reset brings the first one back to the state of a new world.
+    Equal in observation, menu, feedback, pose and state at each step; a reset brings the first one
+    back to the state of a new world. Both are played as in a run, which checks the types of what
+    the world returns, and the result is scored.
     """
-    first = _started(dataset, episode)
-    second = _started(dataset, episode)
-    assert first.actors == second.actors, (
-        f"{episode.id}: twin worlds have the same actors"
+    episode = task.episode
+    first = Game(new_world(dataset, episode), episode)
+    second = Game(new_world(dataset, episode), episode)
+    world = first.world
+    assert world.actors == second.world.actors, (
+        f"{place_of(type(world))}: twin worlds have different actors"
     )
+    _check_same("reset", first, second)
     for _ in range(steps):
-        for actor in first.actors:
-            if first.done(actor):
+        for actor in world.actors:
+            if world.done(actor):
                 continue
-            observation = first.observe(actor)
-            space = first.action_space(actor)
-            assert isinstance(observation, Observation), (
-                "observe() returns an Observation"
-            )
-            assert is_dataclass(observation), "an observation is a dataclass"
-            assert observation == first.observe(actor), "observing changes nothing"
-            assert observation == second.observe(actor), (
-                "same actions, same observation"
-            )
+            _check_view(first, second, actor)
+            space = first.space(actor)
             choices = [action for action in space.listed if action != STOP]
-            assert list(space.listed) == list(second.action_space(actor).listed), (
-                "same actions"
-            )
             if not choices:
                 continue
             action = choices[rng.randrange(len(choices))]
-            assert action in space, f"{action} is listed, so it must be legal"
-            feedback = first.step(actor, action), second.step(actor, action)
-            assert feedback[0] == feedback[1], (
-                f"{action}: twin worlds give the same feedback"
+            assert action in space, (
+                f"{place_of(type(world).action_space)}: {action} is listed, so it must be legal"
             )
-            pose = first.pose(actor)
-            # Poses are recorded as JSON; an object of another type raises here.
-            json.dumps(dict(pose))
-            heading = pose.get("heading", 0)
+            results = [game.act(actor, Decision(action)) for game in (first, second)]
+            _check_same("step", first, second)
+            _check_equal("step", [step.feedback for step in results], first)
+            heading = world.pose(actor).get("heading", 0)
             valid = not isinstance(heading, int | float) or 0 <= heading < 360
-            assert valid, f"headings must be in [0, 360), got {heading}"
-            assert pose == second.pose(actor), "the same actions lead to the same pose"
-    json.dumps(dict(first.state()))
-    assert first.state() == second.state(), (
-        "the same actions lead to the same final state"
+            assert valid, (
+                f"{place_of(type(world).pose)}: headings must be in [0, 360), got {heading}"
+            )
+    try:
+        scoring.score(dataset, [(task, first.finished())])
+    except CodeError as error:
+        raise AssertionError(str(error)) from None
+    except Exception as error:
+        # A judge may raise anything; a run reports it as here.
+        raise AssertionError(f"scoring: {describe(error)}") from error
+    world.reset(episode)
+    states = [world.state(), _started(dataset, episode).state()]
+    remedy = "set every attribute that step changes"
+    _check_equal("reset", states, first, "a second time", remedy)
+
+
+def _check_view(first: Game, second: Game, actor: str) -> None:
+    """Check that looking is repeatable, the same in both worlds, and changes nothing."""
+    world = first.world
+    # A game checks the types of what it is given.
+    views: dict[str, Callable[[str], Any]] = {
+        "observe": first.observation,
+        "action_space": first.space,
+        "pose": world.pose,
+    }
+    for name, view in views.items():
+        looks = getattr(world, name)
+        before = copy.deepcopy(dict(world.state()))
+        shown = [view(actor), looks(actor)]
+        state = dict(world.state())
+        assert state == before, (
+            f"{place_of(looks)}: {name} changes the state: {_difference(before, state)}; only "
+            "reset and step may change it"
+        )
+        if name == "action_space":
+            shown = [list(space.listed) for space in shown]
+        remedy = "it must draw and count nothing"
+        _check_equal(name, shown, first, "when it is called twice", remedy)
+    observation = first.observation(actor)
+    assert is_dataclass(observation), (
+        f"{place_of(type(observation))}: an observation must be a dataclass; add "
+        "@dataclass(frozen=True)"
     )
-    first.reset(episode)
-    fresh = _started(dataset, episode)
-    assert first.state() == fresh.state(), "reset restarts the episode"
+    _check_equal("observe", [observation, second.observation(actor)], first)
+    menus = [list(game.space(actor).listed) for game in (first, second)]
+    _check_equal("action_space", menus, first)
+
+
+def _check_same(name: str, first: Game, second: Game) -> None:
+    """Check that states and poses are equal in both worlds, and JSON, as they are recorded."""
+    world = first.world
+    games = (first, second)
+    for part in ("state", *world.actors):
+        method = "state" if part == "state" else "pose"
+        values = [
+            game.world.state() if part == "state" else game.world.pose(part)
+            for game in games
+        ]
+        where = place_of(getattr(type(world), method))
+        for value in values:
+            assert isinstance(value, Mapping), (
+                f"{where}: {method} must return a dict, got {value!r:.80}"
+            )
+        try:
+            json.dumps(dict(values[0]))
+        except TypeError as error:
+            raise AssertionError(
+                f"{where}: {method} must hold JSON values: {error}"
+            ) from None
+        _check_equal(name, values, first)
+
+
+def _check_equal(
+    name: str,
+    values: Sequence[object],
+    game: Game,
+    when: str = "in two worlds of one episode",
+    remedy: str = "draw from random.Random(episode.id), not from random, time or a set's order",
+) -> None:
+    """Check that a method of a world gives the same twice. The message says after which actions."""
+    if values[0] == values[1]:
+        return
+    actions = [
+        str(getattr(step.decision, "action", "")) for step in game.trajectory.steps
+    ]
+    after = f"after {', '.join(actions)}" if actions else "at the start"
+    raise AssertionError(
+        f"{place_of(getattr(type(game.world), name))}: {name} is not repeatable {after}, {when}: "
+        f"{_difference(*values)}; {remedy}"
+    )
+
+
+def _difference(first: object, second: object) -> str:
+    """Return the first field in which two values differ: ``room is 'hall' and 'roof'``."""
+    one = _fields(first)
+    other = _fields(second)
+    for name in {**one, **other}:
+        if one.get(name) != other.get(name):
+            return f"{name} is {one.get(name)!r:.60} and {other.get(name)!r:.60}"
+    return f"{first!r:.80} and {second!r:.80}"
+
+
+def _fields(value: Any) -> Mapping[str, object]:
+    """Return the fields of a dataclass, or a mapping; nothing of another value."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value if isinstance(value, Mapping) else {}

@@ -105,5 +105,5 @@ def test_only_a_game_steps_a_world() -> None:
                     receiver
                 )
     contract = found.pop("testing/contracts.py")  # it checks a world by itself
-    assert set(contract) == {"first", "second", "world"}
+    assert set(contract) == {"world"}
     assert found == {"core/game.py": ["self.world"]}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from functools import cache, wraps
 from importlib.resources.abc import Traversable
@@ -124,6 +125,56 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **options)
 
     return call
+
+
+# Options of the command line in a message: a remedy, a setting, any other. Commands between
+# backticks stay.
+_IN_PYTHON = (
+    (r"\badd --model ([^\s;,]+)", r"add model='\1'"),
+    (r"--set ([\w.]+)=([^\s;,]+)", r"settings={'\1': '\2'}"),
+    (
+        r"--([a-z]+)(?:-([a-z]+))?\b",
+        lambda found: "_".join(filter(None, found.groups())),
+    ),
+)
+
+
+def in_python(message: str) -> str:
+    """Return an error's message with options of the command line as arguments of a call.
+
+    >>> in_python("--kind lenght: did you mean 'length'?")
+    "kind lenght: did you mean 'length'?"
+    >>> in_python("give --out or --seed; `wayword run --help` lists them")
+    'give out or seed; `wayword run --help` lists them'
+    """
+    parts = re.split(r"(`[^`]*`)", message)
+    for pattern, new in _IN_PYTHON:
+        parts = [
+            part if part[:1] == "`" else re.sub(pattern, new, part) for part in parts
+        ]
+    return "".join(parts)
+
+
+def python_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a :func:`checked_call` whose errors name arguments, not options of a command."""
+    checked = checked_call(function)
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        with errors_in_python():
+            return checked(*args, **options)
+
+    return call
+
+
+@contextmanager
+def errors_in_python() -> Iterator[None]:
+    """Raise errors of the body in Python's terms (:func:`in_python`)."""
+    try:
+        yield
+    except UsageError as error:
+        error.args = (in_python(str(error)), *error.args[1:])
+        raise
 
 
 _PLAIN: Mapping[str, tuple[type, str]] = {

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from tests.helpers.small_cave import WORDS, Caves
 
+from helpers.small_cave import WORDS, Caves
 from wayword.agents.legal import Legal, Refusal
 from wayword.agents.strategies import agents as strategies
 from wayword.agents.strategies.tools import Tools

@@ -331,3 +331,17 @@ def test_a_folder_deleted_under_a_run_is_noticed(tmp_path: Path) -> None:
     os.unlink(tmp_path / "episodes.jsonl.gz")
     with pytest.raises(RecordingError, match="was deleted while the run was writing"):
         run.close()
+
+
+def test_a_file_that_ends_within_a_record_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(Plan("oracle", "houses", limit=3, out=tmp_path / "run"))
+    file = tmp_path / "run" / "episodes.jsonl.gz"
+    assert "oracle" in table([tmp_path / "run"])
+    assert not caplog.records
+    file.write_bytes(file.read_bytes()[:-20])
+    for _ in range(2):
+        assert "oracle" in table([tmp_path / "run"])
+    (record,) = caplog.records
+    assert record.message == f"{file}: ends within a record; 2 of 3 episodes read"

@@ -524,3 +524,17 @@ def test_costs_of_many_orders_of_magnitude_have_no_interval() -> None:
     assert dollars_range([1e-7, 3.0], 100) == (0.0, math.inf)
     assert dollars_range([0.0, 3.0], 100) == (0.0, math.inf)
     assert dollars_range([1e-7, 3.0], 0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("agent", ["react", "navgpt", "plan_search"])
+def test_the_shown_prompt_is_the_first_one_of_the_run(
+    agent: str, tmp_path: Path
+) -> None:
+    on = "household" if agent == "plan_search" else "houses"
+    settings = {"decoding": "constrained"}
+    plan = Plan(agent, on, "openai:gpt-4.1", settings, limit=1)
+    shown = forecast(plan).first_calls[0].prompt
+    played = run(replace(plan, model="scripted:first", out=tmp_path / "run"))
+    record = next(iter(RunFolder.read(played.path).records()))
+    sent = next(record.trajectory.calls()).prompt
+    assert shown == sent

@@ -16,7 +16,7 @@ import wayword
 from wayword.cli import running as command_line
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Agent
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.datasets.houses import dataset as Houses  # noqa: N812
 from wayword.envs import make
 from wayword.models.scripted import ScriptedModel
@@ -396,3 +396,44 @@ def test_frames_of_two_runs_group_by_model(tmp_path: Path) -> None:
     )
     counts = pandas.concat(frames).groupby("model").size().to_dict()
     assert counts == {"": 2, "scripted:first": 2, "scripted:noise": 2}
+
+
+class AnswersThree(Agent):
+    async def act(self, observation: Any, space: Any) -> Any:
+        return 3
+
+
+def test_failed_episodes_are_logged_and_named_where_a_table_has_no_metrics(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    played = wayword.run(AnswersThree, "houses", limit=2, out=tmp_path / "run")
+    (record,) = caplog.records
+    assert record.name == "wayword"
+    why = "act must return Decision(Action(…)) or a Rejection, got 3"
+    assert record.message.startswith("2 of 2 episodes failed; episode ")
+    assert record.message.endswith(why)
+    with pytest.raises(
+        UsageError, match="run has no metrics: 2 of 2 episodes failed; e"
+    ):
+        played.table(["sr"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda run: run.plot("lenght"), "kind lenght: did you mean 'length'?"),
+        (lambda run: run.to_latex("foo"), "preset foo: there are: alfred,"),
+        (
+            lambda run: wayword.run("act", "houses", limit=1),
+            "act needs a language model; add model='local:smollm2'",
+        ),
+    ],
+)
+def test_errors_of_a_call_name_its_arguments(
+    call: Any, message: str, tmp_path: Path
+) -> None:
+    played = wayword.run("random", "houses", limit=1, out=tmp_path / "run")
+    with pytest.raises(UsageError) as error:
+        call(played)
+    assert str(error.value).startswith(message)
+    assert "--" not in str(error.value)

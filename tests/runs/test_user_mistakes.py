@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
@@ -356,6 +357,31 @@ def test_a_forgotten_await_says_so(tmp_path: Path) -> None:
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "write `await` before the call" in ended.stderr
     assert "Traceback" not in ended.stderr
+    assert "RuntimeWarning" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "found = self.toolkit.model().complete('?'); found.text",
+        "found = self.toolkit.model().complete('?'); found['text']",
+        "return self.toolkit.model().complete('?')",
+    ],
+)
+def test_a_call_that_nobody_awaited_is_closed(ask: str, tmp_path: Path) -> None:
+    # Python would print a warning of it; here a warning is an error.
+    (line,) = played(tmp_path, WORLD, AGENT.replace("self.left -= 1", ask))
+    assert "write `await` before the call" in line
+    gc.collect()
+
+
+def test_a_run_that_mostly_rejects_names_the_commonest_reason(tmp_path: Path) -> None:
+    illegal = "Decision(STOP if self.left < 0 else Action('fly'))"
+    (line,) = played(tmp_path, WORLD, AGENT.replace("Decision(STOP)", illegal))
+    assert line == (
+        "9 of 12 answers were rejected and changed nothing; 9 as illegal: fly is not a legal "
+        "action here"
+    )
 
 
 # Errors of an import, by the change of the world's file.

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers import small_cave
 
+from helpers import small_cave
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.agent import Agent

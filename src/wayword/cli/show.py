@@ -95,8 +95,8 @@ def progress_rows(
             bar.start()  # not earlier, so that an error at the start shows no empty bar
             note = means.text()
             if earlier:
-                # last, as narrow terminals cut the end
-                note += f"  {done - earlier:,} in this session"
+                # First: the means are not those of all finished episodes, as in the table.
+                note = f"{done - earlier:,} in this session: {note}"
             bar.update(rows[name], completed=done, total=total, note=note)
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:

@@ -43,11 +43,24 @@ def describe(error: BaseException) -> str:
     text = single_line(error)
     if "'coroutine' object" in text:
         text += "; write `await` before the call"
+        _close_coroutines(error)
     problem = f"{type(error).__name__}: {text}"
     if not frames:
         return problem
     where = user_frame(error) or frames[-1]
     return f"{problem} ({where.filename}:{where.lineno})"
+
+
+def _close_coroutines(error: BaseException) -> None:
+    """Close coroutines that nobody awaited: Python would warn of each, with a line of Wayword."""
+    values: list[Any] = [getattr(error, "obj", None)]
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        values += frame.f_locals.values()
+    for value in values:
+        if not inspect.iscoroutine(value):
+            continue
+        if inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+            value.close()
 
 
 def user_frame(error: BaseException) -> traceback.FrameSummary | None:

@@ -61,7 +61,8 @@ class Setup:
     limits how often learning agents play an episode, and ``judge`` stops them at a success; without
     it agents get no verdict. ``gate`` decides whether the budget allows another episode.
     ``demonstrations`` replaces the dataset's method of that name. ``continued`` maps an episode id
-    to the recorded steps it continues from.
+    to the recorded steps it continues from. ``turns`` ends an episode before ``max_steps``, the
+    limit that agents know: a rehearsal sends the prompts of a run.
     """
 
     dataset: Dataset
@@ -76,6 +77,7 @@ class Setup:
     gate: SpendingGate | None = None
     demonstrations: Demonstrations | None = None
     continued: Mapping[str, Continued] = field(default_factory=dict)
+    turns: int | None = None
 
 
 async def rollout(task: Task, setup: Setup) -> Trajectory:
@@ -192,7 +194,8 @@ class _EpisodeRun:
 
     def _new_game(self, world: World) -> Game:
         """Start a trial: reset the world, and add its trajectory to the trials."""
-        game = Game(world, self._task.episode, self._setup.max_steps)
+        turns = self._setup.turns or self._setup.max_steps
+        game = Game(world, self._task.episode, turns)
         self.trials.append(game.trajectory)
         return game
 
@@ -223,10 +226,16 @@ class _EpisodeRun:
         began = time.perf_counter()
         agent = self._agents[actor]
         acting = agent.act(game.observation(actor), game.space(actor))
-        decision = await _awaitable(acting, agent, "act")
+        decision: Any = await _awaitable(
+            acting, agent, "act"
+        )  # of a user's agent, anything
         if not is_decision(decision):
             where = place_of(type(agent).act)
-            raise CodeError(f"{where}: {NO_DECISION}, got {decision!r:.80}")
+            given = f"{decision!r:.80}"
+            if inspect.iscoroutine(decision):
+                given = "a coroutine; write `await` before the call"
+                decision.close()
+            raise CodeError(f"{where}: {NO_DECISION}, got {given}")
         # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)

@@ -59,7 +59,7 @@ from wayword.runs.record import (
 CHOSEN = "chosen one by one"
 
 # Share of rejected answers from which on a run names the commonest reason.
-_MOST_REJECTED = 0.9
+_MOST_REJECTED = 0.5
 
 
 def setup_of(

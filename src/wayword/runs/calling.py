@@ -9,6 +9,7 @@ wayword.run("act", MyDataset, ScriptedModel(answers="stop"))
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -22,12 +23,13 @@ from wayword.core.dataset import Dataset
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
+from wayword.core.visible import visible
 from wayword.models.parts.opening import use_model
 from wayword.runs import running
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan, expand_keys
 from wayword.runs.results import RunResult
-from wayword.settings import merge
+from wayword.settings import errors_in_python, merge
 
 
 class RunOptions(TypedDict, total=False):
@@ -106,9 +108,25 @@ async def run_async(
         raise UsageError(
             f"on_progress must be a function of (done, total, scores), got {on_progress!r}"
         )
-    plan = _plan(agent, on, model, options)
-    with use_model(model):
-        return await running.run_async(plan, on_progress, person)
+    with errors_in_python(), use_model(model):
+        plan = _plan(agent, on, model, options)
+        result = await running.run_async(plan, on_progress, person)
+    _log_problems(result)
+    return result
+
+
+def _log_problems(result: RunResult) -> None:
+    """Log that episodes failed or the run stopped early, which its table would not say. Python
+    prints such a line on stderr unless logging is set up otherwise."""
+    outcome = result.outcome
+    log = logging.getLogger("wayword")
+    if outcome.failed:
+        played = outcome.failed + outcome.finished
+        reasons = [line for line in result.notices if " failed: " in line]
+        problem = f"{outcome.failed:,} of {played:,} episodes failed"
+        log.warning("%s", visible("; ".join([problem, *reasons[:1]])))
+    for stop in filter(None, (outcome.exhausted, outcome.unusable)):
+        log.warning("%s", visible(f"stopped: {stop}"))
 
 
 def _plan(agent: Any, on: Any, model: Any, options: JsonObject) -> Plan:

@@ -380,8 +380,10 @@ class _Stage:
             agent.make,
             models,
             seed,
-            max_steps,
+            # Prompts state the run's limit, not that of this rehearsal.
+            self._max_steps,
             demonstrations=examples,
+            turns=max_steps,
         )
         return asyncio.run(rollout(task, setup))
 

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import make_parent, read_regular
 from wayword.core.trajectory import Trajectory
+from wayword.core.visible import visible
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import codec, json_lines, remote
 from wayword.runs import config as configs
@@ -115,6 +117,12 @@ def is_run(path: Path) -> bool:
     return (path / configs.NAME).is_file()
 
 
+@cache
+def _notice_once(text: str) -> None:
+    """Log a notice, which Python prints on stderr, once in this process."""
+    logging.getLogger("wayword").warning("%s", visible(text))
+
+
 class RecordedRun:
     """A run folder opened for reading. No lock is needed, even while the run is in progress.
 
@@ -153,9 +161,25 @@ class RecordedRun:
     @property
     def index(self) -> Index:
         """Ids, scores and file positions of all records, up to date. Raises ``RecordingError``."""
-        if self._index is None:
-            self._index = Index(self.path)
-        return self._index.refresh()
+        if self._index is not None:
+            return self._index.refresh()
+        self._index = Index(self.path).refresh()
+        if not isinstance(self, RunFolder):
+            self._notice_cut(self._index)
+        return self._index
+
+    def _notice_cut(self, index: Index) -> None:
+        """Say on stderr that the file of episodes ends within a record: it was cut, or a process
+        was killed. Resuming the run reports it by itself."""
+        size = 0
+        with suppress(OSError):
+            size = self._episodes.stat().st_size
+        if size > index.ends[EPISODES]:
+            finished = sum(session.finished for session in self.sessions)
+            of = f"{len(index):,} of {finished:,}"
+            if finished <= len(index):
+                of = f"{len(index):,}"
+            _notice_once(f"{self._episodes}: ends within a record; {of} episodes read")
 
     def records(self) -> Iterator[EpisodeRecord]:
         """Iterate over the finished episodes in the order they ended; only one is in memory.

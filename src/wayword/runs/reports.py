@@ -98,6 +98,8 @@ def table(
     rows = [row_of(group) for group in groups]
 
     rows = _labeled(rows, labels)
+    if keys and not any(row.values for row in rows):
+        raise UsageError(_why_no_scores(readable))
 
     if form == "latex":
         scored = [dict(pooled_scores(group)) for group in groups]
@@ -137,6 +139,19 @@ def _readable(
         if notice:
             notice(f"left out: {each}")
     return readable
+
+
+def _why_no_scores(runs: Sequence[ScoredRun]) -> str:
+    """Return why runs have no scores: no episode finished."""
+    for run in runs:
+        if failure := next(run.run.failures(), None):
+            failed = len(run.failed)
+            problem = f"{failed:,} of {failed:,} episodes failed"
+            return (
+                f"{run.name} has no metrics: {problem}; "
+                f"episode {failure.episode_id} failed: {failure.reason}"
+            )
+    return "the runs have no metrics: no episode has finished"
 
 
 def _labeled(rows: list[Row], labels: Sequence[str]) -> list[Row]:

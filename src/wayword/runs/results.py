@@ -26,7 +26,7 @@ from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
-from wayword.settings import checked_call
+from wayword.settings import python_call
 
 if TYPE_CHECKING:
     import pandas
@@ -132,7 +132,7 @@ class RunResult:
         """Episodes without success, including failed ones."""
         return Episodes(each for each in self.episodes if not self._is_success(each))
 
-    @checked_call
+    @python_call
     def table(
         self,
         metrics: Sequence[str] = (),
@@ -153,7 +153,7 @@ class RunResult:
         )
         return Text(written)
 
-    @checked_call
+    @python_call
     def to_latex(
         self,
         preset: str = "",
@@ -180,7 +180,7 @@ class RunResult:
         )
         return Text(written)
 
-    @checked_call
+    @python_call
     def compare(
         self,
         other: RunResult | Path | str,
@@ -191,7 +191,7 @@ class RunResult:
         paths = [self.path, _path_of(other, "compare")]
         return Text(differences.compare(paths, keys=metric_names(metrics)).text)
 
-    @checked_call
+    @python_call
     def view(self, limit: int = 200, browser: bool = True) -> Path:
         """Write the pages of the run as files, as by ``wayword view --write``, and open them in the
         browser. Returns the path of the first page; ``limit`` episodes have one of their own."""
@@ -207,7 +207,7 @@ class RunResult:
             webbrowser.open(page.as_uri())
         return page
 
-    @checked_call
+    @python_call
     def plot(
         self,
         kind: str = "length",
@@ -276,7 +276,7 @@ class RunResult:
         )
         return next(iter(causes), "")
 
-    @checked_call
+    @python_call
     def diagnose(self, record: EpisodeRecord) -> Diagnosis:
         """Find out why an episode failed: its causes, and the step that lost it with the facts.
 

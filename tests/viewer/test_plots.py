@@ -15,13 +15,17 @@ import wayword
 from helpers.parsed_page import Page
 from helpers.recorded_run import recorded_trajectory
 from wayword.core.errors import WaywordError
+from wayword.metrics.intervals import Interval
+from wayword.metrics.summary import summarize
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
-from wayword.viewer.maps.content import Map, Waypoint
+from wayword.viewer.maps.content import Extent, Map, Waypoint
 from wayword.viewer.plots import style
 from wayword.viewer.plots.display import KINDS, Plot, plot
+from wayword.viewer.plots.request import interval_note
+from wayword.viewer.plots.walks import _Labels
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
 
@@ -331,3 +335,73 @@ def test_results_have_figures_and_latex_tables(runs: Path) -> None:
     assert list(series(result.plot("length", runs / "oracle"))) == ["random", "oracle"]
     assert r"\toprule" in result.to_latex("r2r", runs / "oracle")
     assert "random, length 5" in result.table(["sr"], by="length", form="csv")
+
+
+def test_the_caption_says_which_means_have_error_bars(runs: Path) -> None:
+    of_success = plot([runs / "random"], "length").caption
+    assert "Error bars: 95% intervals with" in of_success
+    # NE has no bounds, and intervals only from 60 paths on.
+    assert (
+        "No intervals: too few paths." in plot([runs / "random"], metric="ne").caption
+    )
+
+
+def test_some_means_without_bars_are_not_counted() -> None:
+    scores = [{"sr": float(n % 2)} for n in range(8)]
+    several = summarize("a", scores, family="indoor", of=8, clustered="path",
+                        clusters=range(8))  # fmt: skip
+    single = replace(several, clusters=1, values={"sr": Interval(0.5)})
+    note = interval_note([several, single], "sr")
+    assert note == (
+        "Error bars: 95% intervals with 8 paths as units; means without one have too few."
+    )
+
+
+@pytest.mark.parametrize("width", ["column", "page", "20"])
+def test_a_map_is_at_most_half_a_page_high(runs: Path, width: str) -> None:
+    _, height = plot([runs / "random"], "map", width=width).figure.get_size_inches()
+    assert height <= 5.0
+
+
+def test_names_keep_clear_of_walks_and_of_each_other_and_stay_in_the_map() -> None:
+    figure, axes = style.new_figure(3.35, 3.35)
+    line = [(float(x), 5.0) for x in range(11)]
+    labels = _Labels(axes, Extent(0.0, 0.0, 10.0, 10.0), 0.335, [line])
+    for at in ((5.0, 4.8), (5.0, 5.3), (9.8, 9.8), (9.8, 4.7), (0.1, 0.2)):
+        labels.write("Sunrise Theater", at, 3.0)
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 10)
+    axes.set_position((0, 0, 1, 1))
+    figure.draw_without_rendering()
+    to_metres = axes.transData.inverted()
+    boxes = [each.get_window_extent().transformed(to_metres) for each in axes.texts]
+    for number, box in enumerate(boxes):
+        assert not box.y0 < 5.0 < box.y1, "no name is on the walk"
+        # A third of a metre is the width of half a letter here.
+        ends = (box.x0, box.y0, 10 - box.x1, 10 - box.y1)
+        assert min(ends) > -0.3, "no name is cut off"
+        for other in boxes[:number]:
+            assert not box.overlaps(other)
+
+
+def test_a_landmark_is_in_the_map_with_its_name_or_not_at_all(tmp_path: Path) -> None:
+    run(Plan("oracle", "towns", limit=6, out=tmp_path / "towns"))
+    for episode, _ in RunFolder.read(tmp_path / "towns").scores():
+        axes = axes_of(plot([tmp_path / "towns"], "map", episode=episode))
+        west, east = axes.get_xlim()
+        south, north = axes.get_ylim()
+        for name in axes.texts:
+            x, y = name.get_position()
+            if not name.get_text().endswith(" m"):
+                inside = west < x < east and south < y < north
+                assert inside, name.get_text()
+
+
+def test_without_prices_a_model_that_used_nothing_is_not_called_free(
+    runs: Path, tmp_path: Path
+) -> None:
+    run(Plan("act", "houses", "scripted:first", TREE, out=tmp_path / "act"))
+    drawn = plot([runs / "random", tmp_path / "act"], "cost")
+    assert drawn.caption.startswith("SR against tokens (no price is known) per episode")
+    assert not [name for name in legend(drawn) if "$" in name]
+    assert "Error bars and bands: 95% intervals" in drawn.caption

@@ -175,7 +175,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         parts_of_all += parts.values()
     caption = (
         f"{metric.label} by length of the reference, on {splits(rows)}. "
-        f"{interval_note(parts_of_all)} n: episodes of a range."
+        f"{interval_note(parts_of_all, metric.key)} n: episodes of a range."
     )
     return Drawing(figure, caption)
 
@@ -243,7 +243,18 @@ def draw_costs(request: FigureRequest) -> Drawing:
         value = row.values[metric.key].times(scale_of(metric))
         if not row.totals.get("calls") or each == 0.0:
             style = look(number)
-            reason = "$0" if row.totals.get("calls") else "no model"
+            reason = "no model"
+            if row.totals.get("calls"):
+                reason = "$0" if priced else "no tokens"
+            if math.isfinite(value.half):
+                axes.axhspan(
+                    value.low,
+                    value.high,
+                    facecolor=style.color,
+                    edgecolor="none",
+                    alpha=0.12,
+                    zorder=0.5,
+                )
             text = f"{name} ({reason})"
             axes.axhline(
                 value.mean,
@@ -268,7 +279,8 @@ def draw_costs(request: FigureRequest) -> Drawing:
     metric_axis(axes, metric)
     legend_above(axes, shown)
     caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
-    return Drawing(figure, f"{caption} {interval_note(rows)}", tuple(notices))
+    note = interval_note(rows, metric.key, "Error bars and bands")
+    return Drawing(figure, f"{caption} {note}", tuple(notices))
 
 
 def _spent(row: Row, key: str) -> float | None:

@@ -226,7 +226,7 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
     charts.metric_axis(axes, metric)
     legend_above(axes, names)
     caption = f"{metric.label} of checkpoints on {charts.splits(rows)}."
-    return Drawing(figure, f"{caption} {interval_note(rows)}")
+    return Drawing(figure, f"{caption} {interval_note(rows, metric.key)}")
 
 
 def _read(path: Path, wanted: str) -> TrainingLog:

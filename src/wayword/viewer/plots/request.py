@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,14 +65,24 @@ class Drawing(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-def interval_note(rows: Sequence[Row]) -> str:
-    """Return what the error bars of these rows are, with the number of independent units."""
-    least = min(row.clusters for row in rows)
-    most = max(row.clusters for row in rows)
-    units = dict.fromkeys(row.clustered or "episode" for row in rows)
+def interval_note(rows: Sequence[Row], key: str, mark: str = "Error bars") -> str:
+    """Return what the intervals of a metric are, with the number of independent units of the rows
+    that have one, and that others have none. ``mark`` is their name in the figure."""
+    drawn = [
+        row for row in rows if key in row.values and math.isfinite(row.values[key].half)
+    ]
+    if not drawn:
+        few = plural(rows[0].clustered or "episode")
+        return f"No intervals: too few {few}."
+    least = min(row.clusters for row in drawn)
+    most = max(row.clusters for row in drawn)
+    units = dict.fromkeys(row.clustered or "episode" for row in drawn)
     if most > 1:
         units = dict.fromkeys(map(plural, units))
     number = f"{least:,}"
     if most > least:
         number += f" to {most:,}"
-    return f"Error bars: 95% intervals with {number} {' and '.join(units)} as units."
+    note = f"{mark}: 95% intervals with {number} {' and '.join(units)} as units"
+    if len(drawn) < len(rows):
+        note += "; means without one have too few"
+    return f"{note}."

@@ -35,6 +35,10 @@ _GOAL = "#E69F00"
 _SMALL = 5.5  # points of names on the map
 _GLYPH = 0.036  # inches of a character of that size, about
 _TALLEST = 1.15  # height of the map at most, as a share of its width
+_HALF_PAGE = 4.4  # inches of a map's height at most: half a page of text
+_STEP = 0.04  # inches between the points of a line that names keep clear of
+_RING = 7.0  # points from the middle of the mistake's ring to its letter
+_MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
 _MARGIN = 0.3  # metres around the drawing
 _SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
 
@@ -99,20 +103,35 @@ def draw_map(request: FigureRequest) -> Drawing:
     shapes = [
         shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
     ]
-    west, south, east, north = _box(walks, drawn, shapes)
-    # A tall map is cut to what fits a page.
-    share = min(_TALLEST, (north - south) / (east - west))
-    figure, axes = new_figure(request.width, request.width * share)
+    box = _box(walks, drawn, shapes)
+    # A landmark outside the drawing would be a speck at its edge.
+    shapes = [each for each in shapes if not _is_outside(each, box)]
+    west, south, east, north = box
+    # A tall map is made smaller, to what fits a page.
+    tall = request.width * min(_TALLEST, (north - south) / (east - west))
+    height = min(tall, _HALF_PAGE)
+    figure, axes = new_figure(request.width, height)
+    # Inches per metre: text has a size on paper.
+    inch = min(request.width / (east - west), height / (north - south))
+    # The sides of a smaller map show more of the ground.
+    spare = (request.width / inch - (east - west)) / 2
+    west -= spare
+    east += spare
+    box = Extent(west, south, east, north)
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(west, east)
     axes.set_ylim(south, north)
-    # Inches per metre: text has a size on paper.
-    inch = request.width / (east - west)
     _draw_ground(axes, drawn, shapes, inch)
     _draw_goal(axes, drawn, shapes)
     for number, (name, walk, solved) in enumerate(walks):
         _draw_walk(axes, name, walk, solved, number, inch)
+    labels = _Labels(axes, box, inch, _lines_of(walks, drawn))
+    for _, walk, _ in walks:
+        for stop in (walk[0], walk[-1]):
+            labels.keep_clear(stop.point, _MARK)
+    if drawn.gold:
+        labels.keep_clear(drawn.gold[-1][1], _MARK)
     instruction = sources.instruction(episode)
     caption = f"Episode {episode}."
     if instruction:
@@ -120,7 +139,10 @@ def draw_map(request: FigureRequest) -> Drawing:
     mistake = document.mistake
     if len(runs) == 1 and mistake is not None:
         _draw_mistake(axes, drawn)
-        caption += f" {_lettered(axes, mistake.text, document)}"
+        for stop in filter(None, map(drawn.ringed, drawn.walks.values())):
+            labels.keep_clear(stop.point, _RING)
+        caption += f" {_lettered(labels, mistake.text, document)}"
+    _draw_names(labels, shapes)
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
     if drawn.scale and drawn.unit == "m":
@@ -134,7 +156,7 @@ def draw_map(request: FigureRequest) -> Drawing:
         columnspacing=1.4,
     )
     lines = math.ceil(len(legend.get_texts()) / 2)
-    figure.set_figheight(request.width * share + 0.1 + 0.17 * lines)
+    figure.set_figheight(height + 0.1 + 0.17 * lines)
     return Drawing(figure, caption)
 
 
@@ -201,7 +223,7 @@ def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
     for _, walk, _ in walks:
         points += [stop.point for stop in walk]
     for shape in shapes:
-        if shape.form in ("rect", "area", "line"):
+        if shape.form in ("rect", "area", "line") or "goal-object" in shape.kind:
             points += shape.points
     extent = Extent.of(points)
     margin = _MARGIN
@@ -209,6 +231,13 @@ def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
         margin = 4 * _MARGIN  # walks on nothing need room for their marks
     margin += 0.04 * extent.longest
     west, south, east, north = extent.grown(margin)
+    # The landmarks near it, with room for their names.
+    near = Extent(west, south, east, north)
+    for shape in shapes:
+        if shape.kind == LANDMARK and near.grown(margin).contains(shape.points[0]):
+            x, y = shape.points[0]
+            west, south = min(west, x - margin), min(south, y - margin)
+            east, north = max(east, x + margin), max(north, y + margin)
     # A walk that goes straight needs room, too.
     east = max(east, west + 0.5 * (extent.north - extent.south))
     north = max(north, south + 0.35 * (east - west))
@@ -248,7 +277,6 @@ def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -
             ends = (drawn.places[a], drawn.places[b])
             xs, ys = zip(*ends, strict=True)
             axes.plot(xs, ys, color=FAINT, linewidth=0.5, zorder=1.7)
-    _draw_names(axes, shapes, inch)
 
 
 def _fill_of(words: Sequence[str]) -> JsonObject | None:
@@ -286,46 +314,134 @@ def _corners(extent: Extent) -> list[Point]:
     ]
 
 
-def _draw_names(axes: Axes, shapes: Sequence[Shape], inch: float) -> None:
+def _is_outside(shape: Shape, box: Extent) -> bool:
+    """True for a landmark that is not in the drawing."""
+    return shape.kind == LANDMARK and not box.contains(shape.points[0])
+
+
+def _lines_of(walks: Sequence[Walk], drawn: Map) -> list[list[Point]]:
+    """Return the lines that names must not cover: the walks, and the gold path."""
+    lines = [[point for _, point in drawn.gold]]
+    for _, walk, _ in walks:
+        line: list[Point] = []
+        for stop in walk:
+            line += [*stop.route, stop.point]
+        lines.append(line)
+    return lines
+
+
+class _Labels:
+    """Writes names next to points, clear of lines and of each other as far as there is room.
+
+    ``box`` is the drawing in metres, ``inch`` the number of inches of a metre on paper.
+    """
+
+    def __init__(
+        self, axes: Axes, box: Extent, inch: float, lines: Sequence[Sequence[Point]]
+    ) -> None:
+        self._axes = axes
+        self._box = box
+        self._inch = inch
+        self._taken: list[Extent] = []
+        self._dots: list[Point] = []
+        for line in lines:
+            self._dots += line
+            for before, after in pairwise(line):
+                count = int(math.dist(before, after) * inch / _STEP)
+                for n in range(1, count):
+                    x = before[0] + (after[0] - before[0]) * n / count
+                    y = before[1] + (after[1] - before[1]) * n / count
+                    self._dots.append((x, y))
+
+    def keep_clear(self, at: Point, points: float) -> None:
+        """Keep names off a mark with this radius in points."""
+        side = 2 * points / 72 / self._inch
+        self._taken.append(Extent.around(at, side, side))
+
+    def write(
+        self, text: str, at: Point, gap: float, size: float = _SMALL, **style: Any
+    ) -> None:
+        """Write a text ``gap`` points from a point (metres), on the side with the most room. A
+        white rim keeps it legible on lines."""
+        from matplotlib.patheffects import withStroke
+
+        # Metres of the text on paper, of a capital letter's height; bold letters are wider.
+        wide = len(text) * _GLYPH * size / _SMALL / self._inch
+        if size > _SMALL:
+            wide *= 1.3
+        high = 0.8 * size / 72 / self._inch
+        away = gap / 72 / self._inch
+        # Right above the point first, then around it, then farther away.
+        sides = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0))
+        places = []
+        for far in (away, 2 * away):
+            for east, north in sides:
+                x = at[0] + east * (far + wide / 2)
+                y = at[1] + north * (far + high / 2)
+                places.append(Extent.around((x, y), wide, high))
+        place = min(places, key=self._cost)
+        self._taken.append(place)
+        self._axes.annotate(
+            text,
+            ((place.west + place.east) / 2, (place.south + place.north) / 2),
+            fontsize=size,
+            ha="center",
+            va="center",
+            zorder=3.8,
+            path_effects=[withStroke(linewidth=1.2, foreground="white")],
+            annotation_clip=False,
+            **style,
+        )
+
+    def write_room(self, text: str, corners: Sequence[Point]) -> None:
+        """Write a room's name into its upper left corner, if the room is wide enough."""
+        x, _ = corners[0]
+        right, top = corners[-1]
+        if len(text) * _GLYPH >= abs(right - x) * self._inch:
+            return
+        wide = len(text) * _GLYPH / self._inch
+        high = _SMALL / 72 / self._inch
+        self._taken.append(Extent(x, top - high, x + wide, top))
+        self._axes.annotate(
+            text,
+            (x, top),
+            xytext=(2, -2),
+            textcoords="offset points",
+            fontsize=_SMALL,
+            color=QUIET,
+            va="top",
+            zorder=2.6,
+        )
+
+    def _cost(self, place: Extent) -> int:
+        """Return how much a text at a place would hide, and most if it left the drawing."""
+        cost = sum(1 for dot in self._dots if place.contains(dot))
+        for other in self._taken:
+            overlaps_x = place.west < other.east and other.west < place.east
+            if overlaps_x and place.south < other.north and other.south < place.north:
+                cost += 10
+        outside = [each for each in place.corners if not self._box.contains(each)]
+        return cost + 100 * len(outside)
+
+
+def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:
     """Write the names of rooms that are wide enough, of landmarks, and of goal objects once."""
     written: set[str] = set()
+    named = []
     for shape in shapes:
         text = spaced(shape.label)
-        x, _ = shape.points[0]
-        right, top = shape.points[-1]
-        fits = len(text) * _GLYPH < abs(right - x) * inch
-        if shape.form == "label" and fits:
-            _write(axes, text, (x, top), (2, -2), "top")
-        elif shape.kind == LANDMARK or "goal-object" in shape.kind:
+        if shape.kind == LANDMARK or "goal-object" in shape.kind:
             if text not in written:
-                _write(axes, text, (right, top), (3, 2), "bottom")
+                named.append((text, shape.points[-1]))
             written.add(text)
+            labels.keep_clear(shape.points[0], 2.0)
+        elif shape.form == "label":
+            labels.write_room(text, shape.points)
+    for text, at in named:
+        labels.write(text, at, 3.0, color=QUIET)
 
 
-def _write(
-    axes: Axes, text: str, at: Point, offset: tuple[float, float], side: Any
-) -> None:
-    """Write a small text next to a point (metres), moved by an offset in points.
-
-    ``side`` is the text's vertical alignment. A white rim keeps it legible on lines.
-    """
-    from matplotlib.patheffects import withStroke
-
-    axes.annotate(
-        text,
-        at,
-        xytext=offset,
-        textcoords="offset points",
-        fontsize=_SMALL,
-        color=QUIET,
-        va=side,
-        zorder=2.6,
-        path_effects=[withStroke(linewidth=1.2, foreground="white")],
-        annotation_clip=True,
-    )
-
-
-def _lettered(axes: Axes, text: str, document: Document) -> str:
+def _lettered(labels: _Labels, text: str, document: Document) -> str:
     """Return the text with letters for the ids of places, which are marked on the map."""
     drawn = document.drawn
     places: dict[str, Point] = {}
@@ -335,15 +451,7 @@ def _lettered(axes: Axes, text: str, document: Document) -> str:
         # Text keeps an id that has no mark on the map: its letter would lead nowhere.
         if place in text and place in places:
             text = text.replace(place, letter)
-            axes.annotate(
-                letter,
-                places[place],
-                xytext=(8, 4),
-                fontsize=7.5,
-                zorder=4,
-                textcoords="offset points",
-                fontweight="bold",
-            )
+            labels.write(letter, places[place], _RING, 7.5, fontweight="bold")
     return text
 
 

@@ -593,3 +593,13 @@ def test_a_process_makes_scenes_ahead() -> None:
             UsageError, match="executor must be an instance of Executor, got 'two'"
         ):
             make("houses:train", new_scenes=True, executor="two")
+
+
+def test_a_closed_environment_takes_no_step_until_its_next_reset() -> None:
+    env = make("houses", settings={"houses": 1, "episodes": 4})
+    env.reset()
+    env.close()
+    with pytest.raises(UsageError, match=r"the environment is closed; call reset\(\)"):
+        env.step("stop")
+    env.reset()
+    env.step("stop")

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from wayword.core.errors import UsageError
 from wayword.core.sight import pixel_hash
 from wayword.envs import make
-from wayword.envs.gymnasium import WaywordEnv
+from wayword.envs.gymnasium import WaywordEnv, vector
 from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.pettingzoo import aec, parallel
 from wayword.envs.rendering import in_terminal
@@ -178,9 +178,8 @@ def test_a_text_with_pictures_alone_names_nothing_in_view() -> None:
     ("name", "view"), [("houses", "structured"), ("grounding", "text")]
 )
 def test_views_that_name_objects_refuse_pictures_alone(name: str, view: str) -> None:
-    env = make(name, view=view, eyes="pictures")
     with pytest.raises(UsageError, match="names objects in words"):
-        env.reset()
+        make(name, view=view, eyes="pictures")
 
 
 def test_human_draws_the_view_ahead_in_the_terminal(
@@ -307,3 +306,45 @@ def test_an_unknown_mode_is_refused_at_once() -> None:
         parallel("ma_household", render_mode="rgb")
     with pytest.raises(UsageError, match="got 'rgb'"):
         WaywordEnv("houses", render_mode="rgb")
+
+
+@pytest.mark.parametrize("size", [40, (40, 40), "40x40"])
+def test_a_size_of_pictures_is_a_text_a_pair_or_one_number(size: Any) -> None:
+    """In words it is the size of what is rendered."""
+    env = gymnasium.make(
+        "wayword.envs.gymnasium:Wayword-v0",
+        dataset="houses",
+        settings={"houses": 1, "episodes": 2},
+        render_mode="rgb_array",
+        picture_size=size,
+    )
+    env.reset()
+    picture: Any = env.render()
+    assert picture.shape == (40, 40, 3)
+    with pytest.raises(UsageError, match="picture_size must be COLUMNSxROWS"):
+        make("houses", picture_size=(9, 9, 9))
+
+
+def test_the_view_ahead_alone_is_a_box_that_a_policy_of_pixels_can_train_on() -> None:
+    options: dict[str, Any] = {
+        "settings": {"houses": 1, "episodes": 2},
+        "eyes": "both",
+        "picture_size": 40,
+    }
+    env = gymnasium.make(
+        "wayword.envs.gymnasium:Wayword-v0",
+        dataset="houses",
+        render_mode="rgb_array",
+        views="ahead",
+        **options,
+    )
+    seen, info = env.reset(seed=3)
+    space: Any = env.observation_space
+    assert space["pictures"] == gymnasium.spaces.Box(0, 255, (40, 40, 3), np.uint8)
+    assert info["views"] == ["ahead"]
+    assert np.array_equal(seen["pictures"], env.render())
+    envs = vector(2, "houses", views="ahead", **options)
+    pictures = envs.reset()[0]["pictures"]
+    assert pictures.shape == (2, 40, 40, 3)
+    with pytest.raises(UsageError, match="views=ahead has no effect in words"):
+        make("houses", views="ahead")

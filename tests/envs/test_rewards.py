@@ -14,12 +14,64 @@ from helpers.two_in_a_flat import TwoInAFlat
 from wayword.agents import legal
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.errors import UsageError
+from wayword.core.trajectory import Step
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
 from wayword.envs.rewards import Reward, RewardMeter
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.opening import open_dataset
 
+# A world without a distance and without an expert.
+KEYS = """
+from dataclasses import dataclass
+
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.world import Family, Feedback, Observation, World
+
+
+@dataclass(frozen=True)
+class Room(Observation):
+    is_open: bool
+
+
+class Escape(World):
+    def reset(self, episode):
+        self.is_open = False
+        self.stopped = False
+
+    def observe(self, actor):
+        return Room(self.is_open)
+
+    def action_space(self, actor):
+        return ActionSpace((Action("open"), STOP))
+
+    def step(self, actor, action):
+        self.is_open |= action.name == "open"
+        self.stopped = action == STOP
+        return Feedback()
+
+    def done(self, actor):
+        return self.stopped
+
+    def state(self):
+        return {"open": self.is_open}
+
+
+class Escapes(Dataset):
+    family = Family("escape")
+    tasks = [Task(Episode("one", "Open the door, then stop.", "room", {}), Reference("one"))]
+
+    def world(self, episode):
+        return Escape()
+
+    def succeeded(self, task, trajectory):
+        return bool(trajectory.state["open"])
+
+
+dataset = Escapes
+"""
 HOUSE: dict[str, Any] = {"houses": 1, "episodes": 4}
 SHARED: dict[str, Any] = {"homes": 1, "episodes": 1, "task": "Coffee"}
 EXTRA_INFO = ("distance", "expert_action")
@@ -336,3 +388,41 @@ def parsed(game: TaskGame, actor: str, text: str) -> Action:
     action = legal.Legal(game.space(actor)).read(text)
     assert isinstance(action, Action), text
     return action
+
+
+def test_a_callable_is_a_term_of_its_own_for_each_step_of_the_actor() -> None:
+    seen = []
+
+    def near(step: Step) -> float:
+        seen.append(step)
+        return float(step.feedback.status == "ok")
+
+    env = make("houses", settings=HOUSE, reward=near, include=["expert_action"])
+    _, info = env.reset(episode=0)
+    _, reward, *_, info = env.step(info["expert_action"])
+    assert (reward, info["reward_terms"]) == (1.0, {"custom": 1.0})
+    _, reward, *_, info = env.step("sing")
+    assert reward == 0.0
+    assert seen == list(env.game.trajectory.steps)
+    assert env.reward.shaped == ("custom",)
+    # Next to other terms, under a name of its own.
+    mixed = make("houses", settings=HOUSE, reward={"cost": 0.5, "near": near})
+    mixed.reset(episode=0)
+    _, reward, *_, info = mixed.step("sing")
+    assert info["reward_terms"] == {"cost": -0.5, "near": 0.0}
+
+
+def test_a_callable_must_return_a_number() -> None:
+    env = make("houses", settings=HOUSE, reward=lambda step: "much")
+    env.reset(episode=0)
+    with pytest.raises(UsageError, match="custom must return a finite number"):
+        env.step("sing")
+
+
+def test_progress_that_cannot_be_measured_says_so(tmp_path: Path) -> None:
+    """It would be 0 at every step, without a word."""
+    world = tmp_path / "keys.py"
+    world.write_text(KEYS)
+    env = make(str(world), reward="progress")
+    with pytest.warns(UserWarning, match="progress is always 0 here"):
+        env.reset()

@@ -151,10 +151,17 @@ class Painter(ABC):
         return {}
 
 
+def view_ahead(painter: Painter, world: World, actor: str) -> PictureView:
+    """Return the view in which an actor looks ahead."""
+    views = [*painter.views(world, actor), *painter.around(world, actor)]
+    # A map from above has one view, of another name.
+    return next((view for view in views if view.label == "ahead"), views[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Eyes:
     """The eyes of one actor in an episode. ``is_turning``: they show a full turn; ``has_parts``: in
-    ``PARTS`` directions, clockwise from the one ahead."""
+    ``PARTS`` directions, clockwise from the one ahead; ``is_ahead``: they show that one alone."""
 
     settings: EyesSettings
     painter: Painter
@@ -162,6 +169,7 @@ class Eyes:
     actor: str
     is_turning: bool = False
     has_parts: bool = False
+    is_ahead: bool = False
 
     def turning(self) -> Eyes:
         """Return the eyes of the same actor in a full turn."""
@@ -187,6 +195,8 @@ class Eyes:
 
     def views(self) -> Sequence[PictureView]:
         """Return the directions of the actor's pictures."""
+        if self.is_ahead:
+            return [view_ahead(self.painter, self.world, self.actor)]
         if self.has_parts:
             ahead = self.painter.around(self.world, self.actor)[0]
             step = 360.0 / PARTS

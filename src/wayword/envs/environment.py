@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 from pydantic import InstanceOf
 
@@ -32,7 +32,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image, Message
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, finish, seat
-from wayword.core.sight import Frame, Mode
+from wayword.core.sight import EyesSettings, Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
 from wayword.envs.rewards import DEFAULT, RewardMeter, parse_reward
@@ -83,10 +83,24 @@ class EnvironmentOptions:
     curriculum: Sequence[Mapping[str, Any]] = ()
     executor: InstanceOf[Executor] | None = None
     eyes: Mode = "words"
-    picture_size: str = ""
+    picture_size: str | int | Sequence[int] = ""
+    views: Literal["all", "ahead"] = "all"
 
     def __post_init__(self) -> None:
         check(self)
+        size = self.picture_size
+        if isinstance(size, int):
+            size = (size, size)
+        if not isinstance(size, str):
+            size = "x".join(map(str, size))
+        # In one form, whichever was given; a wrong one is refused here, also in words.
+        if size:
+            EyesSettings(picture_size=size)
+        object.__setattr__(self, "picture_size", size)
+        if self.views != "all" and self.eyes == "words":
+            raise UsageError(
+                f"views={self.views} has no effect in words; add eyes='pictures' or 'both'"
+            )
 
     @property
     def plan(self) -> Plan:
@@ -95,8 +109,8 @@ class EnvironmentOptions:
         settings: dict[str, Any] = {"dataset": dict(self.settings)}
         if self.eyes != "words":
             settings["eyes"] = self.eyes
-        if self.picture_size:
-            settings["picture_size"] = self.picture_size
+            if self.picture_size:
+                settings["picture_size"] = self.picture_size
         return Plan(
             self.others,
             self.name,
@@ -112,18 +126,21 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     ``data`` the folder of published data. ``view``: ``text``, ``structured``, or an agent's name
     for that agent's prompts, with its settings in ``view_settings``. ``actions``: ``text``, or
     ``menu``, which lists the legal actions and also accepts their numbers, from 0. ``reward``:
-    ``guided`` (the default), ``success``, ``conditions``, ``progress``, ``potential``, ``cost``, or
-    weights of terms (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their
-    ids. ``max_steps`` overrides the dataset's limit. In multi-actor tasks, the policy plays
-    ``actor``, by default the first, and the agent ``others`` all others. ``seed`` is for agents, as
-    in ``wayword run --seed``. ``include`` names additional keys of infos. ``discount`` is the
-    factor of the reward terms ``guide`` and ``potential``: the trainer's gamma. ``new_scenes``:
-    every reset generates a scene, if the dataset can. ``curriculum``: levels of settings for new
-    scenes, such as ``[{"length": 2}, {"length": 4}]``; the next level begins once 16 of the current
-    one's last 20 episodes are solved. ``executor``: a ``concurrent.futures.Executor``, usually of
+    ``guided`` (the default), ``success``, ``conditions``, ``progress``, ``potential``, ``cost``,
+    weights of terms, or a callable that gets each recorded step (:mod:`wayword.envs.rewards`).
+    ``episodes``: a number of episodes at most (``len(env.tasks)`` are there), or their ids.
+    ``max_steps`` overrides the dataset's limit. In multi-actor tasks, the policy plays ``actor``,
+    by default the first, and the agent ``others`` all others. ``seed`` is for agents, as in
+    ``wayword run --seed``. ``include`` names additional keys of infos. ``discount`` is the factor
+    of the reward terms ``guide`` and ``potential``: the trainer's gamma. ``new_scenes``: every
+    reset generates a scene, if the dataset can. ``curriculum``: levels of settings for new scenes,
+    such as ``[{"length": 2}, {"length": 4}]``; the next level begins once 16 of the current one's
+    last 20 episodes are solved. ``executor``: a ``concurrent.futures.Executor``, usually of
     processes, that generates the next scene during an episode. ``eyes``: ``pictures`` or ``both``,
     each of ``picture_size``, in the prompts of an agent that looks at them; with other views,
     :meth:`Environment.pictures` has them, and texts lose their words of sight with ``pictures``.
+    ``picture_size``: ``"96x72"``, columns and rows as a tuple, or one number; in words, the size of
+    rendered pictures. ``views``: ``all`` that the rules allow, or the one ``ahead``.
     ``dataset``: an open dataset, for several environments.
 
     Raises ``UsageError`` for an unknown name or option.
@@ -191,6 +208,8 @@ class Environment:
             raise UsageError(
                 f"{options.name}: no episode to play (episodes={requested!r})"
             )
+        if options.view in VIEWS:
+            check_sight(self.dataset, options.view)
         if options.actor:
             # A world has its actors after its first reset.
             first = TaskGame(self.dataset, self.tasks[0], self.max_steps)
@@ -203,6 +222,7 @@ class Environment:
         # The scene that the executor prepares: its key (options, state of the generator).
         self._ahead: tuple[Any, Future[tuple[TaskGame, random.Random]]] = None, Future()
         self._view: ActorView
+        self._is_closed = False
         self.level = 0
         """Index of the curriculum's current level."""
         self._recent = deque[bool](maxlen=RECENT)
@@ -324,7 +344,9 @@ class Environment:
     def step(self, answer: str | int) -> StepResult:
         """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
         agent's prompts as the view, an answer may lead to another question without a turn. Raises
-        ``UsageError`` if the episode is over."""
+        ``UsageError`` if the episode is over or the environment is closed."""
+        if self._is_closed:
+            raise UsageError("the environment is closed; call reset() before step()")
         game = self.game
         view = self._view
         actor = self.actor
@@ -437,6 +459,7 @@ class Environment:
 
     def close(self) -> None:
         """Cancel the next scene that is drawn ahead, and end the agent's thread if there is one."""
+        self._is_closed = True
         self._ahead[1].cancel()
         if self._background is not None:
             self._background.close()
@@ -455,6 +478,8 @@ class Environment:
         if self._game is not None:
             self._view.leave()
         self._game = game
+        self._is_closed = False
+        self.show_pictures(game)
         actors = game.world.actors
         options = self.options
         # Later episodes may have other actors than the first.
@@ -470,6 +495,12 @@ class Environment:
         # An agent may act before its first question.
         last = self._play(self._view.decided())
         return self._view.observe(), self._info(last, {})
+
+    def show_pictures(self, game: TaskGame) -> None:
+        """Give a game the options of pictures."""
+        game.shows_ahead = self.options.views == "ahead"
+        if size := self.options.picture_size:
+            game.rendering = EyesSettings(picture_size=str(size))
 
     def _seat_others(self, game: TaskGame) -> None:
         """Open an agent for every other actor."""
@@ -581,6 +612,19 @@ def check_view(options: EnvironmentOptions) -> None:
     except UsageError as error:
         kinds = "text, structured, or the name of an agent"
         raise UsageError(f"view must be {kinds}: {error}") from None
+
+
+def check_sight(dataset: Dataset, view: str) -> None:
+    """Raise ``UsageError`` for a view whose words would name what is to be seen."""
+    painter = dataset.painter()
+    if dataset.eyes is None or dataset.eyes.eyes != "pictures" or painter is None:
+        return
+    # The text, the menu and the state name objects.
+    if VIEWS[view].has_fields or painter.has_marks:
+        raise UsageError(
+            "eyes=pictures: this view names objects in words; use eyes='both', or an agent's "
+            "prompts, such as view='react'"
+        )
 
 
 def check_others(name: str) -> None:

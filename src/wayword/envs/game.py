@@ -12,7 +12,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
-from wayword.core.sight import Eyes, EyesSettings, Frame
+from wayword.core.sight import Eyes, EyesSettings, Frame, view_ahead
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import SLIPPED, World
 from wayword.metrics.scoring import Judged, Standing, scorer
@@ -59,6 +59,10 @@ class TaskGame(Game):
         own_tasks = isinstance(task.episode.extra.get("instructions"), Mapping)
         self.has_shared_task = len(self.world.actors) > 1 and not own_tasks
         """True if several actors know the task, so that each could do it alone."""
+        self.shows_ahead = False
+        """True if the pictures of an observation are the view ahead alone."""
+        self.rendering = EyesSettings()
+        """Settings of rendered pictures, where observations have none."""
         self.conditions_met = dict.fromkeys(self.world.actors, 0)
         """Goal conditions that each actor's own turns met, minus those they undid; counted only
         where actors share the task."""
@@ -95,7 +99,7 @@ class TaskGame(Game):
         painter = self.dataset.painter()
         if settings is None or painter is None:
             return None
-        return Eyes(settings, painter, self.world, actor)
+        return Eyes(settings, painter, self.world, actor, is_ahead=self.shows_ahead)
 
     def ahead(self, actor: str) -> Frame:
         """Draw what an actor sees ahead. Raises ``UsageError`` if the dataset has no pictures."""
@@ -105,13 +109,8 @@ class TaskGame(Game):
                 "this dataset draws no pictures; use render_mode='ansi', or a dataset that does: "
                 "houses, towns, household:generated_test, grounding, apartments:paintable"
             )
-        settings = self.dataset.eyes or EyesSettings()
-        views = [
-            *painter.views(self.world, actor),
-            *painter.around(self.world, actor),
-        ]
-        # A map from above has one view, of another name.
-        ahead = next((view for view in views if view.label == "ahead"), views[0])
+        settings = self.dataset.eyes or self.rendering
+        ahead = view_ahead(painter, self.world, actor)
         return painter.frame(self.world, actor, ahead, settings.size)
 
     def standing(self) -> Standing | None:

@@ -15,6 +15,7 @@ as well in a program that imports ``gymnasium`` before ``wayword``.
 
 With ``eyes`` an observation is ``{"text": ..., "pictures": ...}``: colors (views, rows, columns, 3)
 of what the actor sees, as many as the rules of its world let it see; ``info["views"]`` names them.
+``views="ahead"`` draws the one ahead alone: ``pictures`` is then a box (rows, columns, 3).
 ``render_mode`` gives the view ahead, as ``rgb_array``, ``depth_array`` or, in the terminal,
 ``human``; ``ansi`` gives the text.
 
@@ -163,19 +164,24 @@ def _text_of(content: Json) -> str:
     return str(content)
 
 
-def observation_space(dataset: Dataset) -> dict[str, gymnasium.spaces.Space[Any]]:
+def observation_space(
+    dataset: Dataset, is_ahead: bool = False
+) -> dict[str, gymnasium.spaces.Space[Any]]:
     """The spaces of an observation: ``text`` and, with ``eyes``, ``pictures``, whose number
-    depends on the last action in homes."""
+    depends on the last action in homes; of the view ahead alone, a picture."""
     spaces: dict[str, gymnasium.spaces.Space[Any]] = {"text": FreeText()}
     if dataset.eyes is not None:
         picture = gymnasium.spaces.Box(0, 255, (*dataset.eyes.size, 3), np.uint8)
-        spaces["pictures"] = gymnasium.spaces.Sequence(picture, stack=True)
+        spaces["pictures"] = picture
+        if not is_ahead:
+            spaces["pictures"] = gymnasium.spaces.Sequence(picture, stack=True)
     return spaces
 
 
 def colors_of(eyes: Eyes) -> NDArray[np.uint8]:
-    """(views, rows, columns, 3) what an actor sees."""
-    return np.stack([frame.color for _, frame in eyes.frames()])
+    """(views, rows, columns, 3) what an actor sees; (rows, columns, 3) of the view ahead alone."""
+    colors = [frame.color for _, frame in eyes.frames()]
+    return colors[0] if eyes.is_ahead else np.stack(colors)
 
 
 class WaywordEnv(gymnasium.Env[Any, Any]):
@@ -202,7 +208,8 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
 
     def _make_spaces(self) -> None:
         """Make the spaces of observations, and of actions: text, or a number of the menu."""
-        spaces = observation_space(self.inner.dataset)
+        is_ahead = self.inner.options.views == "ahead"
+        spaces = observation_space(self.inner.dataset, is_ahead)
         self.observation_space = spaces["text"]
         if len(spaces) > 1:
             self.observation_space = gymnasium.spaces.Dict(spaces)

@@ -85,7 +85,9 @@ class _MultiActorEnv:
         # Actors are the same in all episodes of a dataset.
         self.possible_agents = list(self._env.tasks[0].episode.actors)
         self.agents: list[str] = []
-        spaces = observation_space(self._env.dataset)
+        spaces = observation_space(
+            self._env.dataset, self._env.options.views == "ahead"
+        )
         if self._has_menu:
             spaces["action_mask"] = Box(0, 1, (MENU_SIZE,), np.int8)
         self.observation_spaces = {
@@ -149,6 +151,7 @@ class _MultiActorEnv:
         given = checked_options(options)
         given.pop("options", None)
         game = self._env.draw(seed, None, given)
+        self._env.show_pictures(game)
         # A meter looks at the game when it is made, so it comes after the reset.
         self._game = game
         self.agents = list(game.world.actors)

@@ -5,6 +5,10 @@
     >>> parse_reward({"success": 1, "cost": 0.01}).shaped
     ('cost',)
 
+A callable is a term of your own: it gets each recorded step of the actor (its observation,
+decision, feedback and pose afterwards) and returns a number. ``{"success": 1, "near": callable}``
+adds it to other terms; a callable alone is the whole reward.
+
 ``success`` is given once, by the family's metric, if the actor stopped by itself: not at the step
 limit. All other terms are shaped: they make learning easier but do not measure success.
 Environments declare them in ``env.reward.shaped`` and in ``info["reward_terms"]``.
@@ -27,8 +31,10 @@ Sources: Ng, Harada and Russell (1999); for the end of episodes, Grzes (2017).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import SupportsFloat
 
 from wayword.core.action import Rejection
 from wayword.core.errors import UsageError, suggest
@@ -61,12 +67,19 @@ DEFAULT = "guided"
 with ``success`` alone 34% and 0% (docs/training.md); and its return is still the metric."""
 
 
+StepReward = Callable[[Step], float]
+"""A term of your own: the value of a recorded step."""
+CUSTOM = "custom"
+"""Name of the term of a reward that is a callable alone."""
+
+
 @dataclass(frozen=True)
 class Reward:
-    """Weights of the reward's terms, and the discount of ``potential``."""
+    """Weights of the reward's terms, the discount of ``potential``, and terms of your own."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(PRESETS[DEFAULT]))
     discount: float = 1.0
+    custom: Mapping[str, StepReward] = field(default_factory=dict)
 
     @property
     def shaped(self) -> tuple[str, ...]:
@@ -75,10 +88,11 @@ class Reward:
 
 
 def parse_reward(
-    spec: str | Mapping[str, float] | Reward,
+    spec: str | StepReward | Mapping[str, float | StepReward] | Reward,
     discount: float = 1.0,
 ) -> Reward:
-    """The reward of a preset's name or of weights. Raises ``UsageError`` for unknown names."""
+    """The reward of a preset's name, of weights, or of a callable. Raises ``UsageError`` for
+    unknown names."""
     if isinstance(spec, Reward):
         return spec
     # Above 1 the potential would grow without limit.
@@ -89,16 +103,25 @@ def parse_reward(
         if spec not in PRESETS:
             raise UsageError(f"no reward is called {spec!r}; {suggest(spec, PRESETS)}")
         return Reward(dict(PRESETS[spec]), discount)
+    if callable(spec):
+        spec = {CUSTOM: spec}
     if not isinstance(spec, Mapping):
         raise UsageError(
-            f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}'
+            'reward must be a name or weights such as {"success": 1}, or a callable that gets a '
+            f"step, got {spec!r}"
         )
     if not spec:
         raise UsageError(
             f'reward needs a term, such as {{"success": 1}}; there are: {", ".join(TERMS)}'
         )
     # Every weight is checked, as a wrong name would silently be 0.
+    weights = {}
+    custom = {}
     for name, weight in spec.items():
+        if callable(weight) and name not in TERMS:
+            custom[name] = weight
+            weights[name] = 1.0
+            continue
         if name not in TERMS:
             raise UsageError(
                 f"no reward term is called {name!r}; {suggest(name, TERMS)}"
@@ -108,7 +131,8 @@ def parse_reward(
             raise UsageError(
                 f"reward: the weight of {name} must be a number, got {weight!r}"
             )
-    return Reward({name: float(weight) for name, weight in spec.items()}, discount)
+        weights[name] = float(weight)
+    return Reward(weights, discount, custom)
 
 
 class RewardMeter:
@@ -117,6 +141,7 @@ class RewardMeter:
 
     def __init__(self, reward: Reward, actor: str, game: TaskGame) -> None:
         self._weights = reward.weights
+        self._custom = reward.custom
         self._discount = reward.discount
         self._actor = actor
         # Both terms measure the same distance.
@@ -136,6 +161,12 @@ class RewardMeter:
         # The first distance is the unit of all later ones.
         if by_distance:
             self._initial = self._distance(game)
+            if self._initial is None:
+                warnings.warn(
+                    f"reward: {by_distance[0]} is always 0 here: this world has no distance to "
+                    "the goal and no expert; use conditions, or a callable of your own",
+                    stacklevel=2,
+                )
         self._distance_left = self._initial or 0.0
         # The shares of the distance rewarded so far.
         self._progress = 0.0
@@ -160,6 +191,8 @@ class RewardMeter:
 
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
         """An unweighted term; ``turns`` are the actor's new turns."""
+        if name in self._custom:
+            return sum(self._custom_value(name, step) for step in turns)
         if name == "success":
             # No success before the end: a state may be solved by accident and left
             # again.
@@ -204,6 +237,15 @@ class RewardMeter:
         before = self._progress
         self._progress = covered
         return covered - before
+
+    def _custom_value(self, name: str, step: Step) -> float:
+        """Return a step's value by a term of the user's. Raises ``UsageError`` for no number."""
+        value = self._custom[name](step)
+        if not isinstance(value, SupportsFloat) or not math.isfinite(float(value)):
+            raise UsageError(
+                f"reward: {name} must return a finite number for a step, got {value!r:.80}"
+            )
+        return float(value)
 
     def _guide_value(self, game: TaskGame) -> float:
         """Return the share of the distance covered, else of the conditions met."""

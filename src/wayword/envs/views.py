@@ -109,24 +109,14 @@ class Words(ActorView):
         self._rules = ""
 
     def begin(self, game: TaskGame) -> None:
-        """Take in the game. Raises ``UsageError`` where words would name what is to be seen."""
+        """Take in the game."""
         self._game = game
         self._perceiver = game.dataset.perceiver()
         self._eyes = game.eyes(self._actor)
         self._sees_only_pictures = False
         if self._eyes is not None:
             self._sees_only_pictures = not self._eyes.reads_words
-        # The text, the menu and the state would name what the policy is to see.
-        if self._sees_only_pictures and (self.has_fields or self._has_marks):
-            raise UsageError(
-                "eyes=pictures: this view names objects in words; use eyes='both', or an "
-                "agent's prompts, such as view='react'"
-            )
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
-
-    @property
-    def _has_marks(self) -> bool:
-        return self._eyes is not None and self._eyes.painter.has_marks
 
     def observe(self) -> Json:
         """Return the task or the last result, the surroundings and, if there is one, the menu."""

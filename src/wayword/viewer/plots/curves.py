@@ -137,7 +137,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
     legend_above(axes, names)
     caption = f"{_sentence(logs[0].metric)} during training."
     if binned > 1:
-        caption += f" Points are means of up to {binned:,} consecutive values."
+        caption += f" Lines join means of up to {binned:,} consecutive values."
     if replaced := sum(log.replaced for log in logs):
         caption += (
             f" Left out: {replaced:,} points before a resume from an earlier step."

@@ -162,7 +162,7 @@ def test_metrics_without_room_are_listed() -> None:
     text = footnote([row("r", sr=0.5)], ["SPL"])
     assert (
         text.splitlines()[-1]
-        == "Hidden columns (terminal too narrow): SPL. See --wide."
+        == "Hidden columns (terminal too narrow): SPL. See table --wide."
     )
     assert math.isnan(Interval(0.5).low)
 

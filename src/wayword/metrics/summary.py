@@ -254,7 +254,7 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     lines += filter(None, (_spent(row, alone) for row in rows))
     if hidden:
         lines.append(
-            f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide."
+            f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See table --wide."
         )
     return "\n".join(lines)
 

@@ -202,7 +202,7 @@ class Plan:
         unused = [name for name in given if name != "eyes"]
         if eyes.eyes == "words" and unused:
             raise UsageError(
-                f"{unused[0]} has no effect in words; add --set eyes=pictures or eyes=both"
+                f"{unused[0]} has no effect in words; set eyes=pictures or eyes=both"
             )
         return eyes
 

@@ -48,7 +48,7 @@ def test_a_slash_before_a_frame_changes_nothing(slash: str) -> None:
     base._on_message("/tf_static", {"transforms": [transform("map", "odom", 1.0)]})
     base._on_message("/tf", {"transforms": [transform("/odom", "/base_link", 1.0)]})
     frames = (base.settings.map_frame, base.settings.body_frame)
-    assert base._transforms.place(*frames, after=0.0) == (2.0, 0.0, 90.0)
+    assert base.transforms.place(*frames, after=0.0) == (2.0, 0.0, 90.0)
 
 
 @pytest.mark.parametrize("name", ["1robot", "a/2", "robot-1", "~"])

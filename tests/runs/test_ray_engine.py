@@ -8,19 +8,21 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from helpers.recorded import walk
-from wayword.core.errors import UsageError
+from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.budget import Account, Call
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.need import Meter
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
-from wayword.runs.active import Moves, Reporter
+from wayword.runs.active import ActiveRun, Moves, Reporter
 from wayword.runs.config import billed
+from wayword.runs.record import Line
 
 Dies = Callable[..., float | None]
 EPISODES = 30
@@ -218,6 +220,33 @@ def test_progress_has_the_bill_of_the_session_and_is_written_at_intervals(
     reporter.write(5, over=True)
     assert (written()["done"], written()["over"]) == (5, True)
     assert written()["episodes"] == []
+
+
+def test_an_episode_that_ended_is_written_unless_the_store_has_another_writer(
+    tmp_path: Path,
+) -> None:
+    recorded: list[str] = []
+    folder: Any = SimpleNamespace(write=lambda line: recorded.append(line.episode_id))
+    store: Any = SimpleNamespace(check=lambda: None)
+    anything: Any = None
+    active = ActiveRun(
+        Plan("a", "b"), anything, anything, folder, 9, lambda *_: None, store=store
+    )
+    active.reporter = Reporter(tmp_path, 9, 5)
+    record = walk("e1")
+    for step in record.trajectory.steps:
+        active.stepped("e1", step)
+    active.record(Line.of(record))
+    assert (active.steps, active.done, recorded) == (2, 1, ["e1"])
+    assert active.reporter.moves.current() == []
+
+    def has_another_writer() -> None:
+        raise RecordingError("another process is writing")
+
+    store.check = has_another_writer
+    with pytest.raises(RecordingError, match="another process"):
+        active.record(Line.of(walk("e2")))
+    assert recorded == ["e1"]
 
 
 def test_the_latest_moves_are_shared_by_the_episodes_in_progress() -> None:

@@ -266,7 +266,7 @@ MUTANTS = (
            "for each in finished]", "models/test_ledger.py"),
     Mutant("models/middleware/ledger.py", "cost += max(0.0, reserved - cost) / len(similar) ** 2",
            "cost += 0.0", "models/test_ledger.py"),
-    Mutant("models/middleware/ledger.py", "deviation / sqrt(estimates)",
+    Mutant("models/middleware/ledger.py", "evidence.deviation / sqrt(estimates)",
            "0.0", "models/test_ledger.py"),
     Mutant("models/middleware/ledger.py",
            "costs[number] = min(reserved, cost)",

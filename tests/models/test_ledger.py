@@ -370,3 +370,16 @@ def test_the_probable_cost_of_a_row_is_its_own() -> None:
     totals.add(without_price)
     probable = totals.probable(without_price)
     assert (probable.tokens, probable.dollars) == (500, None)
+
+
+def test_of_lost_requests_the_longer_ones_count_for_the_shorter() -> None:
+    finished = [*same(500, 10.0, 1.0), BilledRequest(7.0, LIMIT, 50.0)]
+    deviation = pstdev(each.cost for each in finished)
+    shorter = BilledRequest(5.0, LIMIT)
+    longer = BilledRequest(10.0, LIMIT)
+    (alone,) = expected_costs([shorter], finished)
+    first, second = expected_costs([shorter, longer], finished)
+    beyond = second - deviation / math.sqrt(2)
+    assert beyond > 150
+    assert alone - deviation == pytest.approx(50, rel=0.01)
+    assert first - deviation == pytest.approx((50 + beyond) / 2, rel=0.01)

@@ -16,6 +16,7 @@ from wayword.core.dataset import Reference, Task, of_ids
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.config import CALLS
 from wayword.runs.identity import run_folder
 from wayword.runs.opening import open_dataset
 from wayword.runs.selection import at_level
@@ -136,6 +137,17 @@ def test_a_run_without_results_states_no_order(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "other" / "run.json", tmp_path / "run")
     run(replace(plan, limit=3))
     assert RunFolder.read(tmp_path / "run").config["identity"]["shuffle"] == 0
+
+
+def test_a_run_that_paid_keeps_its_order_without_an_episode(tmp_path: Path) -> None:
+    plan = Plan("random", "houses", "", TREE, concurrency=1, out=tmp_path / "run")
+    other = Plan("random", "houses", "", TREE, concurrency=1, out=tmp_path / "other")
+    run(replace(other, shuffle=3, limit=1))
+    (tmp_path / "run").mkdir()
+    shutil.copy(tmp_path / "other" / "run.json", tmp_path / "run")
+    (tmp_path / "run" / CALLS).write_text('{"tokens":1,"dollars":0.5}\n')
+    run(replace(plan, limit=1))
+    assert episodes(tmp_path / "run") == episodes(tmp_path / "other")
 
 
 def test_the_default_folder_is_the_same_with_and_without_a_limit() -> None:

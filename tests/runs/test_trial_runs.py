@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ from helpers.records import rewrite, torn
 from wayword import viewer
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.runs.active import setup_of
 from wayword.runs.differences import compare
+from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
@@ -71,6 +74,29 @@ def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
     assert "trials per episode, of which the last is scored; a judge revealed" in table(
         [tried], "rich"
     )
+
+
+@pytest.mark.parametrize(
+    ("learners", "trials", "is_judged"),
+    [
+        ([], 1, False),
+        ([(2, "none")], 2, False),
+        ([(1, "self"), (3, "judge"), (2, "none")], 3, True),
+    ],
+)
+def test_a_team_has_as_many_trials_as_one_of_its_learners_asks_for(
+    learners: list[tuple[int, str]], trials: int, is_judged: bool
+) -> None:
+    parts = [SimpleNamespace(cls=SimpleNamespace(learns=False))]
+    for number, verdict in learners:
+        settings = SimpleNamespace(trials=number, verdict=verdict)
+        parts.append(
+            SimpleNamespace(cls=SimpleNamespace(learns=True), settings=settings)
+        )
+    agent: Any = SimpleNamespace(playing=lambda: parts, make=None)
+    plan = Plan("random", "houses")
+    setup = setup_of(plan, open_dataset(plan), agent, {}, lambda *_: None)
+    assert (setup.trials, setup.judge is not None) == (trials, is_judged)
 
 
 def test_runs_without_trials_have_no_such_columns(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def setup_of(
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
     judge = None
-    if trials > 1 and any(settings.verdict == "judge" for settings in learners):
+    if any(settings.verdict == "judge" for settings in learners):
         judge = scoring.judge(dataset)
     return Setup(
         dataset,

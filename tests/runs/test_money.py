@@ -15,6 +15,7 @@ import pytest
 from helpers.loopback import Loopback, chat, serving
 from wayword.core.errors import RecordingError
 from wayword.models.middleware import rate
+from wayword.models.middleware.budget import Account
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.models.middleware.prices import Price
 from wayword.runs import Plan, run
@@ -76,6 +77,28 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
     assert 0.6 * budget <= spent <= budget
     assert _in_episodes(tmp_path / "run") >= 0.9 * spent
     assert any("0 calls were in progress" in line for line in result.notices)
+
+
+def test_finished_episodes_are_expected_to_cost_what_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected: list[tuple[float, float]] = []
+    monkeypatch.setattr(
+        Account, "expect", lambda account, episodes: expected.extend(episodes)
+    )
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("openai:m: {input: 2, output: 8}\n")
+    out = tmp_path / "run"
+    with serving(_answer) as server:
+        run(_plan(server, out, limit=2, prices=prices))
+        assert expected == []
+        run(_plan(server, out, limit=3, prices=prices))
+    scores = [scores for _, scores in RunFolder.read(out).scores()][:2]
+    assert expected == [
+        (each["prompt_tokens"] + each["completion_tokens"], each["cost"])
+        for each in scores
+    ]
+    assert all(tokens and not tokens % TOKENS for tokens, _ in expected)
 
 
 def test_a_budget_smaller_than_an_episode_each_still_finishes_some(

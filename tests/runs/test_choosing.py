@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from helpers.run_folders import episodes, played
-from wayword.core.dataset import Reference, Task, of_ids
+from wayword.core.dataset import DrawnTasks, Reference, Task, of_ids
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import CALLS
 from wayword.runs.identity import run_folder
 from wayword.runs.opening import open_dataset
-from wayword.runs.selection import at_level
+from wayword.runs.selection import at_level, unfinished
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -176,6 +176,16 @@ def test_named_episodes_are_played_in_the_order_named(
     ):
         with pytest.raises(UsageError, match="--episodes"):
             chosen(episodes=names, **option)
+
+
+def test_the_episodes_of_a_scene_are_played_one_after_the_other() -> None:
+    """Scenes in the order of their first episode that is left, and each in the chosen order."""
+    scenes = ["c", "b", "a", "b", "c", "a"]
+    tasks = DrawnTasks(len(scenes), lambda number: None, str, scenes.__getitem__)
+    assert unfinished(tasks, range(6), {"0"}) == [1, 3, 2, 5, 4]
+    assert unfinished(tasks, [5, 4, 3, 2], ()) == [5, 2, 4, 3]
+    in_memory = DrawnTasks(len(scenes), lambda number: None, str)
+    assert unfinished(in_memory, [5, 4, 3, 2], {"4"}) == [5, 3, 2]
 
 
 def test_a_person_gets_longer_episodes_after_successes(tmp_path: Path) -> None:

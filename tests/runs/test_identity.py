@@ -13,7 +13,7 @@ from helpers.small_scan import write_scan
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import config as configs
 from wayword.runs.config import pictures_checksum
-from wayword.runs.identity import identity
+from wayword.runs.identity import _files_checksum, identity
 from wayword.runs.opening import model_choices, open_agent, open_dataset, open_models
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -295,6 +295,20 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
     scores.write_text("2\n")
     with pytest.raises(RecordingError, match="files_checksum"):
         run(plan)
+
+
+def test_files_are_identified_by_the_setting_that_names_them(tmp_path: Path) -> None:
+    for name, text in (("one", "1"), ("two", "2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.json").write_text(text)
+    one = str(tmp_path / "one" / "scores.json")
+    two = str(tmp_path / "two" / "scores.json")
+    checksum = _files_checksum({"first": one, "second": two})
+    assert checksum != _files_checksum({"first": two, "second": one})
+    assert checksum != _files_checksum({"first": one})
+    assert checksum == _files_checksum({"first": one, "second": two, "word": "robot"})
+    assert _files_checksum({"first": one}, except_="first") == ""
+    assert _files_checksum({"long": "x" * 5000, "number": 3, "none": None}) == ""
 
 
 def test_pictures_drawn_again_are_others(

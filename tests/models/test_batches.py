@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,6 +156,30 @@ def test_a_batch_of_another_run_that_works_keeps_none_from_its_own() -> None:
         assert raised.value.retryable
     assert len(read) == 1, "results of another batch are read once"
     assert asyncio.run(form.find(provider, "b", ["a-2"], [])) == "ended"
+
+
+def test_a_lost_batch_is_looked_for_among_those_that_are_not_the_run_s_others() -> None:
+    queries: list[tuple[str, list[str], list[str]]] = []
+
+    async def find(_: Any, batch: str, names: list[str], known: list[str]) -> str:
+        queries.append((batch, names, known))
+        return "job-2"
+
+    async def go() -> bool:
+        settings = ServerSettings("http://127.0.0.1:1/v1", batch="anthropic")
+        server = batches.BatchConnection("http://127.0.0.1:1/v1", KEY, settings)
+        server._kept.begin("one", {"a-1": "s-1", "a-2": "s-2"})
+        server._kept.submitted("one", "job-1")
+        server._kept.begin("two", {"b-1": "s-3"})
+        form: Any = SimpleNamespace(find=find)
+        server._form = form
+        is_there = await server._find("two")
+        queries.append((str(server._kept.job_id("two")), [], server._kept.job_ids()))
+        await server.aclose()
+        return is_there
+
+    assert asyncio.run(go())
+    assert queries == [("two", ["b-1"], ["job-1"]), ("job-2", [], ["job-1", "job-2"])]
 
 
 def test_a_list_without_end_is_given_up() -> None:

@@ -188,6 +188,7 @@ def test_failures_and_repetitions_are_left_out_and_counted(
     ).path
     card = export([lost, gold, again], out, Export())
     assert dict(card.omitted) == {"without success": 2, "duplicate": 2}
+    assert (card.runs, card.splits) == (["lost", "gold", "again"], [HOMES])
     assert {line["agent"] for line in lines(out)} == {"expert"}
     every = export([lost, gold], out, Export(everything=True))
     assert every.lines == 4

@@ -374,6 +374,27 @@ def test_a_shortened_bill_replaces_the_one_that_was_fetched(
     assert store.cat_file("/bucket/run/calls.jsonl") == b'{"tokens": 3}\n'
 
 
+def test_a_small_file_is_uploaded_when_it_has_changed(
+    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.pipe_file("/bucket/run/run.json", b"{}")
+    writer = remote.Store(URL)
+    writer.fetch()
+    uploads: list[str] = []
+    upload = writer._files.pipe_file
+
+    def counted(key: str, content: bytes, **options: str) -> None:
+        uploads.append(key.rpartition("/")[2])
+        upload(key, content, **options)
+
+    monkeypatch.setattr(writer._files, "pipe_file", counted)
+    for content in (b"long\n", b"long\n", b"long\nlonger\n", b"short\n"):
+        (writer.copy / "calls.jsonl").write_bytes(content)
+        writer._send()
+    assert uploads == ["calls.jsonl"] * 3
+    assert store.cat_file("/bucket/run/calls.jsonl") == b"short\n"
+
+
 def test_an_upload_whose_response_was_lost_is_no_other_writer(
     store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,3 +169,9 @@ def test_a_window_only_ever_shrinks(stated: int, known: int) -> None:
     lesson = learn(refusal, Profile(window=known), {})
     smallest = min(filter(None, (stated, known)), default=0)
     assert (lesson and lesson[0]) == ({"window": smallest} if stated else None)
+
+
+def test_all_fields_of_a_refusal_are_left_out_with_those_before() -> None:
+    refusal = ServerRefusal("field unknown", "", fields=("mood", "tone"))
+    lesson = learn(refusal, Profile(without=("user",)), {})
+    assert lesson == ({"without": ("user", "mood", "tone")}, "without mood, tone")

@@ -25,6 +25,7 @@ from wayword.core.model import (
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import open_model
 from wayword.models.servers.profile import Profile, profile_of, shipped
+from wayword.models.servers.requests import ServerSettings, request
 
 HELLO = [user("hello")]
 SCHEMA = {
@@ -258,6 +259,19 @@ def test_an_answer_that_is_no_option_is_requested_once_more_and_never_guessed() 
 def test_a_wrapped_choice_is_found_in_prose_and_fences(content: str, text: str) -> None:
     with serving(lambda *_: (200, chat(content))) as server:
         assert complete(server, HELLO, Sampling(choices=("left", "right"))).text == text
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [(0.0, 0.01), (0.01, 0.01), (0.5, 0.5), (1.0, 1.0), (1.5, 1.0)],
+)
+def test_a_value_outside_a_stated_range_becomes_the_nearest(
+    sent: float, received: float
+) -> None:
+    profile = Profile(least={"temperature": 0.01, "n": 2}, most={"temperature": 1.0})
+    made = request("m", HELLO, Sampling(sent), ServerSettings(), profile)
+    assert made.body["temperature"] == received
+    assert "n" not in made.body
 
 
 def test_more_stop_sequences_than_a_server_takes_are_cut_here() -> None:

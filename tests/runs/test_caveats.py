@@ -11,6 +11,7 @@ from wayword.core import registry
 from wayword.core.perceiver import Perceiver
 from wayword.metrics.table import render
 from wayword.runs import Plan, run
+from wayword.runs.config import caveats_of
 from wayword.runs.identity import caveats
 from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.reports import rows_of
@@ -55,6 +56,14 @@ def test_simulated_detectors_state_their_quality_and_the_upper_bound(
 
 def test_an_agent_that_looks_at_nothing_in_a_world_has_no_caveat_of_its_sight() -> None:
     assert listed("lgx", "two_phase") == ""
+
+
+def test_episodes_that_are_left_out_are_the_last_caveat_of_a_run() -> None:
+    config: dict[str, Any] = {"caveats": ["walls are inferred"], "left_out": {}}
+    assert caveats_of(config) == ("walls are inferred",)
+    config["left_out"] = {"no path": 2, "unread": 1}
+    left_out = "left out of the split: 2 no path, 1 unread"
+    assert caveats_of(config) == ("walls are inferred", left_out)
 
 
 def test_velma_without_landmarks_says_so() -> None:

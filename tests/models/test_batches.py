@@ -488,6 +488,15 @@ def test_results_beyond_the_largest_file_end_the_run(
     assert all(error.fatal and "is too large" in str(error) for error in errors)
 
 
+def test_a_key_that_is_refused_while_a_batch_works_ends_the_calls() -> None:
+    denial = (401, {"error": {"message": "Incorrect API key provided"}})
+    with batching(gone=1, denial=denial) as books:
+        errors = ask(opened(books), 2)
+    assert books.batches == [2]
+    assert [error.fatal for error in errors] == [True, True]
+    assert all("replied 401: Incorrect API key" in str(error) for error in errors)
+
+
 def test_a_page_in_place_of_a_reply_about_a_batch_is_waited_out() -> None:
     class Gateway:
         async def exchange(self, *_: Any) -> bytes:

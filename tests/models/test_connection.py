@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -199,6 +200,27 @@ def test_an_address_that_is_none_is_not_tried_again(host: str) -> None:
         asyncio.run(_model(f"http://{host}/v1").complete(HELLO, Sampling()))
     assert caught.value.fatal
     assert not caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "is_fatal"), [(407, True), (403, True), (502, False)]
+)
+def test_a_proxy_that_refuses_is_named_and_one_that_is_away_is_tried_again(
+    status: int, is_fatal: bool
+) -> None:
+    info: Any = None
+    refused = aiohttp.ClientHttpProxyError(info, (), status=status, message="No")
+    error = model_error(refused, "http://here/v1", "http://ann:pw@proxy:1")
+    assert str(error).startswith("no connection to http://here/v1 through the proxy")
+    assert str(error).endswith(f"@proxy:1: {status} No")
+    assert "pw" not in str(error)
+    assert (error.fatal, error.retryable) == (is_fatal, True)
+
+
+def test_an_unknown_error_of_the_client_may_be_tried_again() -> None:
+    error = model_error(KeyError("odd"), "http://here/v1")
+    assert str(error) == "http://here/v1: KeyError: 'odd'"
+    assert (error.fatal, error.retryable, error.away) == (False, True, False)
 
 
 def test_a_connection_error_without_words_is_named_by_its_kind() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from helpers.small_scan import write_scan
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import config as configs
 from wayword.runs.config import pictures_checksum
-from wayword.runs.identity import _files_checksum, identity
+from wayword.runs.identity import _files_checksum, identity, shown_split
 from wayword.runs.opening import model_choices, open_agent, open_dataset, open_models
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -297,6 +298,20 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
         run(plan)
 
 
+def test_a_split_is_shown_with_the_file_that_replaces_it_and_its_perturbations() -> (
+    None
+):
+    replaced: Any = SimpleNamespace(replaced_by="mine.json", splits=("train", "test"))
+    usual: Any = SimpleNamespace(replaced_by="", splits=("train", "test"))
+    plan = Plan("random", "r2r:test")
+    assert shown_split(plan, usual) == "r2r:test"
+    assert shown_split(Plan("random", "r2r"), usual) == "r2r:train"
+    assert shown_split(plan, replaced) == "r2r:mine.json"
+    rates = {"perturb": {"captions_wrong": 0.5}}
+    perturbed = Plan("random", "r2r:test", settings=rates)
+    assert shown_split(perturbed, replaced) == "r2r:mine.json, captions_wrong=0.5"
+
+
 def test_files_are_identified_by_the_setting_that_names_them(tmp_path: Path) -> None:
     for name, text in (("one", "1"), ("two", "2")):
         (tmp_path / name).mkdir()
@@ -305,7 +320,9 @@ def test_files_are_identified_by_the_setting_that_names_them(tmp_path: Path) -> 
     two = str(tmp_path / "two" / "scores.json")
     checksum = _files_checksum({"first": one, "second": two})
     assert checksum != _files_checksum({"first": two, "second": one})
+    assert checksum != _files_checksum({"first": two, "second": two})
     assert checksum != _files_checksum({"first": one})
+    assert _files_checksum({"first": one}) != _files_checksum({"second": one})
     assert checksum == _files_checksum({"first": one, "second": two, "word": "robot"})
     assert _files_checksum({"first": one}, except_="first") == ""
     assert _files_checksum({"long": "x" * 5000, "number": 3, "none": None}) == ""

@@ -15,6 +15,7 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending, billed
+from wayword.runs.json_lines import member
 from wayword.runs.record import RunFolder, merge
 
 pytestmark = pytest.mark.usefixtures("shared_data")
@@ -177,3 +178,25 @@ def test_a_doubled_record_of_a_single_folder_is_left_out(
     (notice,) = merged.notices
     assert f"record {len(found) + 1}: duplicate of episode" in notice
     assert len(members(merged.path)) == len(found)
+
+
+def test_a_merge_of_several_folders_is_complete_or_missing(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    copies = [Path(shutil.copytree(each, tmp_path / each.name)) for each in shards]
+    damaged = copies[1] / "episodes.jsonl.gz"
+    with damaged.open("ab") as file:
+        file.write(member(b'{"episode": "e", "scores": {}}'))
+    out = tmp_path / "out"
+    with pytest.raises(RecordingError, match="field 'trajectory' is missing"):
+        merge(copies, out)
+    damaged.unlink()  # a shard that was never begun
+    with pytest.raises(UsageError, match="name the run folders to merge"):
+        merge([], out)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match="give a writable folder"):
+        merge(copies, tmp_path / "file" / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "3", "file"]
+    merged = merge(copies, out)
+    assert merged.episodes == len(members(copies[0])) + len(members(copies[2]))
+    assert merged.notices == ()

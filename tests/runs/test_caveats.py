@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def test_episodes_that_are_left_out_are_the_last_caveat_of_a_run() -> None:
     config["left_out"] = {"no path": 2, "unread": 1}
     left_out = "left out of the split: 2 no path, 1 unread"
     assert caveats_of(config) == ("walls are inferred", left_out)
+
+
+def test_a_caveat_of_several_actors_is_stated_once() -> None:
+    plan = Plan("frontier", "apartments", settings={"grounding": "perfect"})
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
+    alone = caveats(dataset, agent)
+    team: Any = SimpleNamespace(playing=lambda: [*agent.playing(), *agent.playing()])
+    assert any("upper bound" in line for line in alone)
+    assert caveats(dataset, team) == alone
 
 
 def test_velma_without_landmarks_says_so() -> None:

@@ -53,3 +53,12 @@ def test_lines_and_comments_are_no_part_of_a_class(
         "        return", "\n        # a\n        return"
     )
     assert checksum(monkeypatch, moved) == checksum(monkeypatch, FIRST)
+
+
+def test_functions_that_a_class_inherits_are_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inherited = FIRST.replace("class Mine(", "class Base(")
+    inherited += "\n\nclass Mine(Base):\n    def end(self):\n        return 0\n"
+    changed = checksum(monkeypatch, inherited.replace("+ 1", "+ 2"))
+    assert changed != checksum(monkeypatch, inherited)

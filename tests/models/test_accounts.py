@@ -728,6 +728,16 @@ def test_no_request_is_made_again_once_the_budget_is_spent() -> None:
     assert (len(server.written_before), account.tokens, account.used) == (3, 255, 1.275)
 
 
+def test_a_bill_without_tokens_is_one_unless_it_is_nothing() -> None:
+    account = Account()
+    pay(account, 0, 0.0)
+    assert (account.calls, account.dollars, account.unpriced) == (0, 0.0, 0)
+    pay(account, 0, 0.25)
+    assert (account.calls, account.dollars, account.unpriced) == (1, 0.25, 0)
+    pay(account, 0, None)
+    assert (account.calls, account.dollars, account.unpriced) == (2, 0.25, 1)
+
+
 def test_an_answer_of_unknown_price_has_no_cost() -> None:
     account = Account()
     model = PaidModel(Server(Usage(80, 5)), account)

@@ -375,9 +375,13 @@ def test_episodes_are_found_by_their_ending_and_sorted_in_both_orders(
 
 def test_a_failure_without_an_episode_is_damage(tmp_path: Path) -> None:
     written(tmp_path)
-    rewrite(tmp_path, [{"episode": "e9"}, {"reason": "x"}], "failures.jsonl.gz")
+    rewrite(tmp_path, [{"episode": "e9"}], "failures.jsonl.gz")
+    run = RunFolder.read(tmp_path)
+    assert run.index.failed() == {"e9": ""}
+    with (tmp_path / "failures.jsonl.gz").open("ab") as file:
+        file.write(member(b'{"reason": "x"}'))
     with pytest.raises(RecordingError, match="record 2: field 'episode' is missing"):
-        RunFolder.read(tmp_path).scores()
+        run.scores()
 
 
 def test_an_index_is_read_whatever_the_bytes_of_its_checksum(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from helpers.batch_stub import KEY, PRICE, Books, batching
+from helpers.loopback import serving
 from helpers.sampling import LONG
 from wayword.core.errors import DataError, ModelError, UsageError
 from wayword.core.model import Message, Sampling, Tool, ToolCall, system, user
@@ -505,6 +506,27 @@ def test_a_page_in_place_of_a_reply_about_a_batch_is_waited_out() -> None:
     with pytest.raises(ModelError, match="is not JSON: '<html>Bad") as caught:
         asyncio.run(batch_forms.read_json(Gateway(), "GET", "/batches/b"))
     assert (caught.value.away, caught.value.fatal) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_missing"), [(404, True), (400, True), (410, True), (503, False)]
+)
+def test_a_batch_is_missing_unless_the_server_is_away(
+    status: int, is_missing: bool
+) -> None:
+    text = {"error": {"message": "this batch does not exist"}}
+    with serving(lambda *_: (status, text)) as server:
+
+        async def go() -> ModelError:
+            made = connection.Connection(server.address, KEY, ServerSettings())
+            with pytest.raises(ModelError) as caught:
+                await made.exchange("POST", "/batches/b", {})
+            await made.aclose()
+            return caught.value
+
+        error = asyncio.run(go())
+    assert isinstance(error, connection.Missing) == is_missing
+    assert (error.away, error.fatal) == (not is_missing, is_missing)
 
 
 @pytest.mark.parametrize("job", [{}, {"id": ""}, {"id": 7}, []])

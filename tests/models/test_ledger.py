@@ -383,3 +383,16 @@ def test_of_lost_requests_the_longer_ones_count_for_the_shorter() -> None:
     assert beyond > 150
     assert alone - deviation == pytest.approx(50, rel=0.01)
     assert first - deviation == pytest.approx((50 + beyond) / 2, rel=0.01)
+
+
+def test_a_cut_off_request_is_late_if_it_took_longer_than_most() -> None:
+    """A few that took very long make no other one early."""
+    finished = [
+        BilledRequest(1.0 + at / 100, LIMIT, 10.0 + at / 10) for at in range(90)
+    ]
+    finished += [BilledRequest(100.0, LIMIT, 90.0)] * 10
+    early, late = (
+        expected_cost([BilledRequest(seconds, LIMIT, lost="cut off")] * 20, finished)
+        for seconds in (0.5, 5.0)
+    )
+    assert late > 3 * early

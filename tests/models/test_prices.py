@@ -136,3 +136,15 @@ def test_only_an_unknown_price_stops_a_run_with_a_limit_of_dollars(
         asyncio.run(ask())
     assert bool(account.unpriced) == (price is None)
     assert account.pending == 0
+
+
+@pytest.mark.parametrize(
+    "part", [{"reused": 900}, {"written": 900}, {"written": 900, "written_hour": 900}]
+)
+def test_parts_of_a_prompt_cost_a_multiple_of_its_price_not_of_the_answer_s(
+    part: dict[str, int],
+) -> None:
+    usage = Usage(1000, 0, **part)
+    cheap, dear = (Price(3.0, output).of(usage) for output in (7.0, 50.0))
+    assert cheap == dear > 0
+    assert Price(6.0, 7.0).of(usage) == pytest.approx(2 * cheap)

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from helpers.run_folders import episodes, played
-from wayword.core.dataset import DrawnTasks, Reference, Task, of_ids
+from wayword.core.dataset import DrawnTasks, Reference, Task, of_ids, task_id
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import CALLS
 from wayword.runs.identity import run_folder
 from wayword.runs.opening import open_dataset
-from wayword.runs.selection import at_level, unfinished
+from wayword.runs.selection import at_level, choose, unfinished
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -176,6 +176,28 @@ def test_named_episodes_are_played_in_the_order_named(
     ):
         with pytest.raises(UsageError, match="--episodes"):
             chosen(episodes=names, **option)
+
+
+def test_an_episode_is_named_by_its_id_its_number_or_as_the_next() -> None:
+    """Numbers count from 1 in the order of the plan, whose limit and shard hold."""
+    plan = Plan("random", "houses", "", TREE, shuffle=3, shard="2/2", limit=4)
+    tasks = open_dataset(plan).tasks
+    numbers = choose(plan, tasks)
+    ids = [tasks[number].episode.id for number in numbers]
+
+    def chosen_by(name: str, *finished: str) -> list[int]:
+        return list(choose(replace(plan, episode=name), tasks, finished))
+
+    assert [chosen_by(name) for name in ids] == [[number] for number in numbers]
+    assert [chosen_by(f"{n}") for n in (1, 2, 4)] == [[numbers[n]] for n in (0, 1, 3)]
+    assert chosen_by("next") == [numbers[0]]
+    assert chosen_by("next", ids[0], ids[1]) == [numbers[2]]
+    with pytest.raises(UsageError, match="all 4 episodes are finished"):
+        chosen_by("next", *ids)
+    others = {task_id(tasks, number) for number in range(len(tasks))} - {*ids}
+    for name in ("0", "5", "-1", min(others)):
+        with pytest.raises(UsageError, match=f"has no episode '{name}'"):
+            chosen_by(name)
 
 
 def test_the_episodes_of_a_scene_are_played_one_after_the_other() -> None:

@@ -32,6 +32,14 @@ class Metric:
     doc: str
 
 
+def is_solved(success: float | None) -> bool:
+    """True for the success of a solved episode; False where none was measured.
+
+    The success of one episode is 0 or 1, and a half tells them apart, however it was rounded.
+    """
+    return success is not None and success > 0.5
+
+
 def find(metrics: Iterable[Metric], key: str) -> Metric:
     """Return the metric with that key. Raises ``UsageError`` with a suggestion if unknown."""
     by_key = {metric.key: metric for metric in metrics}

@@ -12,6 +12,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
+from wayword.core.metric import is_solved
 from wayword.core.sight import Eyes, EyesSettings, Frame, view_ahead
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import SLIPPED, World
@@ -136,7 +137,7 @@ class TaskGame(Game):
             success = scores.get(family.success)
             standing = None
             if success is not None:
-                solved = success > 0.5  # a success rate of one episode: 0 or 1
+                solved = is_solved(success)
                 standing = Standing(solved, int(solved))
         self._standing = (len(trajectory.steps), standing)
         return standing

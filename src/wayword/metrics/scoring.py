@@ -19,7 +19,7 @@ from wayword.core import registry
 from wayword.core.blame import CodeError, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
-from wayword.core.metric import Metric
+from wayword.core.metric import Metric, is_solved
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
@@ -272,6 +272,6 @@ def judge(dataset: Dataset) -> Judge:
             problem = "its answer is not public, so no judge can decide on a trial"
             remedy = "set verdict=self or verdict=none"
             raise UsageError(f"episode {task.episode.id}: {problem}; {remedy}")
-        return success > 0.5
+        return is_solved(success)
 
     return succeeded

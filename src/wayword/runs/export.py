@@ -38,6 +38,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import make_parent
 from wayword.core.game import Game
+from wayword.core.metric import is_solved
 from wayword.core.model import Completion, Image, Message
 from wayword.core.recording import DictatedModel
 from wayword.core.sight import Eyes
@@ -281,7 +282,7 @@ def _lines(
         dataset, tasks, about, steps = data[run]
         task = tasks.get(record.episode_id)
         trajectory = record.trajectory
-        success = record.scores.get(dataset.family.success, 0.0) > 0.5
+        success = is_solved(record.scores.get(dataset.family.success))
         try:
             if not (options.everything or success):
                 raise Omitted("without success")
@@ -711,7 +712,7 @@ def _steps(run: RecordedRun, options: Export) -> Iterator[tuple[Step, dict[str, 
     """Yield the selected steps of a run, each with its episode, run, number and success."""
     metric = success_of(run.config)
     for record in run.records():
-        success = record.scores.get(metric, 0.0) > 0.5
+        success = is_solved(record.scores.get(metric))
         if not (success or options.everything):
             continue
         for number, step in enumerate(record.trajectory.steps, 1):

@@ -31,6 +31,7 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import make_parent
+from wayword.core.metric import is_solved
 from wayword.core.visible import escaped, visible
 from wayword.runs.config import success_of
 from wayword.runs.export import OnEpisode, records, require_new
@@ -236,7 +237,7 @@ def _why_not(run: RecordedRun, task: Task | None, record: EpisodeRecord) -> str:
     if task is None:
         return "not in the dataset"
     # A task needs a reference solution.
-    if not record.scores.get(success_of(run.config), 0.0) > 0.5:
+    if not is_solved(record.scores.get(success_of(run.config))):
         return "without success"
     # The world's command has a list of ids.
     if "," in record.episode_id or record.episode_id != record.episode_id.strip():

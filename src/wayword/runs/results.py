@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, needing
+from wayword.core.metric import is_solved
 from wayword.core.rollout import Outcome
 from wayword.core.visible import comma_separated
 from wayword.runs import differences, lengths, reports
@@ -256,7 +257,7 @@ class RunResult:
 
     def _is_success(self, record: EpisodeRecord) -> bool:
         """True if an episode succeeded."""
-        return record.scores.get(success_of(self.recorded.config), 0.0) > 0.5
+        return is_solved(record.scores.get(success_of(self.recorded.config)))
 
     def _cause(self, record: EpisodeRecord) -> str:
         """Return the first cause of an episode's failure."""

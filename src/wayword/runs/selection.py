@@ -18,6 +18,7 @@ from statistics import fmean
 
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids, task_id
 from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.metric import is_solved
 from wayword.runs.config import CALLS, read_config
 from wayword.runs.index import EPISODES
 from wayword.runs.plan import Plan
@@ -164,8 +165,7 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
             actions = scores.get("low_level") or scores["steps"]
             if reached >= 0.8 * actions:
                 more = max(2, 0.25 * reached)
-        # Success is 0 or 1; a half tells them apart.
-        if scores.get(success, 0.0) > 0.5:
+        if is_solved(scores.get(success)):
             target = max(target, reached + more)
         else:
             target = 0.75 * reached

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from wayword.core.dataset import Task
 from wayword.core.errors import WaywordError
 from wayword.core.geometry import Floats
-from wayword.core.metric import Metric
+from wayword.core.metric import Metric, is_solved
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, heading
@@ -551,8 +551,8 @@ class Pairs:
             for episode in before:
                 if episode not in after:
                     continue
-                solved_before = before[episode] > 0.5
-                solved_after = after[episode] > 0.5
+                solved_before = is_solved(before[episode])
+                solved_after = is_solved(after[episode])
                 if solved_before == solved_after:
                     same.append(episode)
                 elif solved_after:

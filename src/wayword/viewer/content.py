@@ -27,6 +27,7 @@ from wayword.core.dataset import DrawnTasks, of_ids
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.core.geometry import Point
+from wayword.core.metric import is_solved
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import escaped, single_line, visible
@@ -561,8 +562,7 @@ class Content:
                 player = f"{cast_of(identity)} {model}".strip()
                 if player == "human":
                     player = "you, earlier"  # the reader is a player of this game
-                # A rate: of one episode, 0 or 1.
-                solved = rows.scored(episode)[rows.success] > 0.5
+                solved = is_solved(rows.scored(episode)[rows.success])
                 others[player, solved] = None
         return list(others)
 
@@ -572,7 +572,7 @@ class Content:
         if not name:
             return []
         outcomes = self.library.rows(name).outcomes()
-        return [score > 0.5 for score in outcomes.values()]
+        return list(map(is_solved, outcomes.values()))
 
     def moves(self, name: str, episode: str) -> str:
         """Return the moves of a running episode so far; empty once it has ended.

@@ -23,6 +23,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
+from wayword.core.metric import is_solved
 from wayword.core.trajectory import GROUNDED, TURN, Trajectory
 from wayword.metrics.conditions import Condition, Sought
 from wayword.metrics.detector_reports import (
@@ -196,7 +197,7 @@ class Document:
         # its end.
         if score is None or self.trajectory.ended == "failed":
             return None
-        return score > 0.5
+        return is_solved(score)
 
     @property
     def instruction(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
+from wayword.core.metric import is_solved
 from wayword.core.visible import spaced
 from wayword.runs import scored_runs
 from wayword.runs.config import success_of
@@ -170,7 +171,7 @@ def _telling_episode(runs: Sequence[RecordedRun]) -> str:
         success = success_of(run.config)
         solved = {}
         for name, scores in run.scores():
-            solved[name] = scores.get(success, 0.0) > 0.5
+            solved[name] = is_solved(scores.get(success))
         outcomes.append(solved)
     # Only what all runs have played can be drawn for all.
     first = outcomes[0]
@@ -206,7 +207,7 @@ def _walks(
         drawn = maps.map_of(record.trajectory, sources) if number else first
         if not isinstance(drawn, Map):
             raise UsageError(f"{name}: episode {record.episode_id!r} has no map")
-        solved = record.scores.get(sources.success, 0.0) > 0.5
+        solved = is_solved(record.scores.get(sources.success))
         for actor, walk in drawn.walks.items():
             title = name if len(drawn.walks) == 1 else f"{name}, {actor}"
             walks.append((title, walk, solved))

@@ -35,7 +35,7 @@ from wayword.viewer.observed import (
     observed_map,
     room_of,
 )
-from wayword.viewer.play import moves_of, readable
+from wayword.viewer.play import answers_of, moves_of, readable
 
 
 @pytest.fixture
@@ -460,3 +460,17 @@ def test_a_recorded_episode_is_played_on_from_a_step(
     assert json.loads(
         ask(server, "/play", {"run": "../..", "id": "x", "step": "1"})[1]
     ) == {"problem": "no run is called '../..'; the first page lists them"}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "answers"),
+    [
+        ("Is there a cup? Answer yes or no.", ("yes", "no")),
+        ("How many cups? Answer with a number.", ("0", "1", "2", "3")),
+        ("Find the cup.", ()),
+    ],
+)
+def test_a_question_has_buttons_for_its_answers(
+    instruction: str, answers: tuple[str, ...]
+) -> None:
+    assert answers_of(instruction) == answers

@@ -174,6 +174,16 @@ def moves_of(lines: Iterable[PlayEvent]) -> list[list[PlayEvent]]:
     return moves
 
 
+@template_function
+def answers_of(instruction: str) -> Sequence[str]:
+    """Return the answers that a question lists or is likely to have; empty for other tasks."""
+    if instruction.endswith("Answer yes or no."):
+        return ("yes", "no")
+    if instruction.endswith("Answer with a number."):
+        return ("0", "1", "2", "3")
+    return ()
+
+
 class MenuChoice(NamedTuple):
     """A listed action as a button.
 

@@ -125,10 +125,7 @@
     if (dialog?.open) dialog.close();
     for (const sign of board().querySelectorAll(".k.inview, .k.pose"))
       sign.parentElement.hidden = true; // nothing is in view any more
-    const lost = board().querySelector("#end h2.bad");
-    const again = lost && board().querySelector("[data-again]");
-    const next = again || board().querySelector("[data-after]");
-    next?.focus({ preventScroll: true });
+    board().querySelector("[data-after]")?.focus({ preventScroll: true });
   }
   // What a board says is read once a turn, as each of a few hundred buttons depends on it.
   const read = new Map();
@@ -435,8 +432,10 @@
   }
   const digits = new Map(); // the last digit of each action
   function setKeys() {
-    // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
-    const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter(
+    // digits for the buttons in view, first of what the task names: an act, a walk there, a drop;
+    // an answer ends the game, and a number is no digit's
+    const presses = ".menu .act:not([data-key], [data-action^='stop['])";
+    const open = [...board().querySelectorAll(presses)].filter(
       (press) => !press.closest("details:not([open])"),
     );
     const late = (action) =>

@@ -46,6 +46,8 @@ template_function(spaced)
 _FIELDS = {
     # observations and feedback
     "changed": "new place",
+    "container": "inside",
+    "preposition": "in or on",
     "metres": "moved",
     "low_level": "steps in detail",
     # notes of agents that search
@@ -88,6 +90,9 @@ def value(metric: Metric, score: float | None) -> str:
     # 0.01 s would lose the difference between 6 and 14 ms.
     if metric.kind == "seconds" and abs(score) < 1:
         return f"{1000 * score:.0f} ms"
+    # 200% of a number would read as a mistake.
+    if metric.kind == "ratio" and score > 1:
+        return f"{score:.1f}×"
     # As in tables, but zero and a whole percentage need no decimals.
     digits = None
     whole_count = metric.kind == "count" and float(score).is_integer()
@@ -303,9 +308,9 @@ def number(value: float, name: str) -> str:
         return str(value)
     # z: what rounds to 0 has no sign.
     text = f"{value:z.2f}".rstrip("0").rstrip(".")
-    if name in ("distance", "metres"):
+    if name in ("distance", "metres", "away"):
         return f"{text} m"
-    if name == "elevation":
+    if name in ("elevation", "bearing"):
         return f"{text}°"
     return text
 

@@ -218,6 +218,7 @@ const dotsOf = ([x1, y1, x2, y2]) =>
 // Goal objects that lie together have one name and, if left alone, one box.
 const TOGETHER = 26; // pixels between the centers of two marks
 const NAMED = 3; // of a group: a longer label would cross the map, and each mark has its title
+const NARROW = 420; // pixels of a map on which one name and a count are enough
 function clusters(parts, places) {
   const found = [];
   parts.forEach((part, n) => {
@@ -233,7 +234,7 @@ function clusters(parts, places) {
   });
   return found;
 }
-function gatherNames(names, k) {
+function gatherNames(names, k, wide) {
   for (const name of names) {
     name.dataset.own ||= name.dataset.box;
     name.dataset.box = name.dataset.own;
@@ -256,11 +257,12 @@ function gatherNames(names, k) {
     group.sort((a, b) => middle(a, along) - middle(b, along));
     const words = group.map((name) => name.dataset.name.replace("→ ", ""));
     const kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
-    const more = words.length > NAMED ? `, ${words.length - NAMED} more` : "";
+    const most = wide > NARROW || words.length === 2 ? NAMED : 1;
+    const more = words.length > most ? `, ${words.length - most} more` : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
       (kinds.size > 1
-        ? words.slice(0, NAMED).join(", ") + more
+        ? words.slice(0, most).join(", ") + more
         : [...kinds][0] + " × " + group.length);
     const own = group.map((name) => boxes[shown.indexOf(name)]);
     const edge = (side, most) => most(...own.map((box) => box[side]));
@@ -316,7 +318,7 @@ function placeLabels(map, mark) {
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
-  gatherNames(goals, k);
+  gatherNames(goals, k, frame.width);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
   // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
   const middles = boxesOf([
@@ -364,6 +366,8 @@ function placeLabels(map, mark) {
     ...map.querySelectorAll(
       ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
     ),
+    // rings of a game: those of objects lie too close together for names to keep clear of all
+    ...(map.querySelector(".placename") ? map.querySelectorAll(".reach") : []),
   ]);
   const dots = boxesOf([...map.querySelectorAll(".place")]);
   const walls = [...map.querySelectorAll(".wall, .leaf, .room")]

@@ -31,6 +31,7 @@ from wayword.viewer.maps import (
     objectnav,
     street,
     two_phase,
+    walks,
 )
 from wayword.viewer.maps.content import FALSE, Map, Waypoint
 from wayword.viewer.markup import Html, Letters
@@ -349,3 +350,24 @@ def test_a_floor_that_was_changed_by_hand_is_left_out(change: JsonObject) -> Non
     recorded["levels"] = zlib.compress(bytes(4))  # type: ignore[assignment]
     assert objectnav._floor(recorded) is not None
     assert objectnav._floor({**recorded, **change}) is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "solved", "number"),
+    [
+        ((0, 1, 2, 3), False, "S–3"),
+        ((0, 3, 6), False, "S·3·6"),
+        ((4, 5, 9, 10), False, "4…10"),
+        ((4, 5, 9, 10), True, "4"),
+        ((4, 8, 11), True, "11"),
+        ((4, 11), True, "11"),
+        ((0, 11), True, "S"),
+    ],
+)
+def test_a_stay_is_a_range_and_a_solved_walk_has_short_numbers(
+    steps: tuple[int, ...], solved: bool, number: str
+) -> None:
+    stops = [Waypoint(step, "", (step, 0.0), None) for step in range(12)]
+    drawn = Map({"a": stops}, solved=solved)
+    markers = walks._Stops(drawn, stops, lambda point: point, [], has_dart=False)
+    assert markers._number(steps) == number

@@ -260,10 +260,14 @@ class _Stops:
         Empty if none of them is numbered.
         """
         shown = [step for step in steps if step in self._chosen]
+        # Of a stay, the steps between are not listed.
+        is_stay = len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1
+        if shown and is_stay:
+            shown = [steps[0], steps[-1]]
         names = ["S" if step == 0 else str(step) for step in shown]
         number = "·".join(names)
-        if len(names) > 2 and shown[-1] - shown[0] == len(names) - 1:
-            number = f"{names[0]}–{names[-1]}"  # a stay
+        if is_stay:
+            number = "–".join(names)
         elif len(names) > 3:
             number = f"{names[0]}…{names[-1]}"
         if self._where.solved and len(number) > _LONG:

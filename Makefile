@@ -36,6 +36,7 @@ $(UV):
 
 .venv/installed: $(UV) pyproject.toml constraints.txt
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	@echo 'installing the packages of constraints.txt …'
 	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[local]' --group dev
 	@touch $@
 

@@ -101,6 +101,17 @@ def test_an_id_given_twice_is_named_with_both_records(
     assert "r2r:own.json: 1 episodes, all records are valid" in report
 
 
+def test_an_id_given_twice_hides_no_other_fault_of_its_record(
+    data: Path, tmp_path: Path
+) -> None:
+    record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
+    own = tmp_path / "own.json"
+    walks = [{**record, "path": ["s", "a"]}, {**record, "path": ["a"], "heading": 90.0}]
+    own.write_text(json.dumps(walks))
+    report, _ = checked(data, own)
+    assert "own.json: record 1, field 'heading': must be in radians" in report
+
+
 def checked(data: Path, own: Path) -> tuple[str, bool]:
     """The report of ``wayword data check`` on a user's annotations."""
     return catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})

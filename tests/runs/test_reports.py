@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import small_cave
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
@@ -342,3 +343,14 @@ def test_labels_are_the_names_of_rows(runs: Path) -> None:
     assert [row["run"] for row in rows] == ["Upper bound", "Chance"]
     with pytest.raises(UsageError, match="--label: 1 given, and the table has 2 rows"):
         table(paths, "json", labels=["Upper bound"])
+
+
+def test_a_world_without_lengths_says_what_its_tasks_lack(tmp_path: Path) -> None:
+    file = tmp_path / "cave.py"
+    file.write_text(Path(small_cave.__file__).read_text() + "\n\ndataset = Caves\n")
+    run(Plan("random", str(file), out=tmp_path / "run"))
+    with pytest.raises(
+        UsageError, match="have no length: their tasks have no ref"
+    ) as e:
+        table([tmp_path / "run"], by="length", trusted=[file])
+    assert "--by" not in str(e.value)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import small_cave
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.records import lines, members, records, rewrite
@@ -222,3 +223,20 @@ def test_what_was_read_of_a_place_is_recorded_and_shown_without_the_dataset(
     percept = record.trajectory.steps[0].percept
     assert percept is not None
     assert percept.sectors[0].caption in page.text
+
+
+def test_full_pages_are_not_replaced_by_pages_without_the_users_world(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "cave.py"
+    file.write_text(Path(small_cave.__file__).read_text() + "\n\ndataset = Caves\n")
+    run(Plan("random", str(file), out=tmp_path / "run"))
+    poor = viewer.write_pages(tmp_path / "run", trusted=[])
+    assert "--with" in poor.notice
+    full = viewer.write_pages(tmp_path / "run", trusted=[file])
+    assert not full.notice
+    page = full.index.read_bytes()
+    with pytest.raises(UsageError, match=r"not replaced by poorer ones.*--with FILE"):
+        viewer.write_pages(tmp_path / "run")
+    assert full.index.read_bytes() == page
+    viewer.write_pages(tmp_path / "run", tmp_path / "others")

@@ -446,8 +446,7 @@ def _task(
 ) -> Task:
     """Build a task from a record; its ``Reference`` is empty if only the start is published.
     ``names`` maps the ids read so far to their records, to detect duplicates."""
-    if (first := names.setdefault(name, where)) != where:
-        raise DataError(path, where, f"has the same episode id as {first}: {name!r}")
+    first = names.setdefault(name, where)
     if not isinstance(instruction, str) or not instruction.strip():
         raise DataError(
             path,
@@ -468,6 +467,9 @@ def _task(
         raise DataError(path, f"{where}, field 'heading'", problem)
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read("scan", str)
+    # Last, as it would hide the record's other faults.
+    if first != where:
+        raise DataError(path, where, f"has the same episode id as {first}: {name!r}")
     episode = Episode(
         name,
         instruction.strip(),

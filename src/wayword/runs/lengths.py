@@ -166,7 +166,8 @@ def _by_length(
     if not lengths:
         on = whole.config["identity"]["dataset"]
         raise UsageError(
-            f"--by length: episodes of {on} have no reference path and no expert"
+            f"episodes of {on} have no length: their tasks have no reference path (PathReference) "
+            "and their dataset has no expert"
         )
     values = sorted(lengths.values())
     edges = sorted(set(values))

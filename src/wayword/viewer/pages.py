@@ -139,8 +139,8 @@ def write_pages(
     if folder is None:
         folder = run / "pages"
     try:
-        _claim(folder, config)
         sources = open_sources(rows.run, ids, data, trusted)
+        _claim(folder, config, sources.notice)
         paged = _write(rows, chosen, folder, sources, on_page)
     except OSError as error:
         problem = reason_of(error)
@@ -203,18 +203,30 @@ def _write(
     return len(chain)
 
 
-def _claim(folder: Path, config: JsonObject) -> None:
-    """Mark the folder as this run's pages, and create it if needed.
+# Second line of the mark of pages that lack nothing
+_FULL = "full"
 
-    Raises ``UsageError`` for a folder with other files, which would mix with the pages,
-    or with pages of another run.
+
+def _claim(folder: Path, config: JsonObject, lack: str) -> None:
+    """Mark the folder as this run's pages, and create it if needed. ``lack`` is what they lack.
+
+    Raises ``UsageError`` for a folder with other files, which would mix with the pages, with pages
+    of another run, or with pages that lack nothing if new ones would.
     """
     text = json.dumps(config["identity"], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
-    if mark.is_file() and mark.read_text(encoding="utf-8").strip() != digest:
+    found = ""
+    if mark.is_file():
+        found = mark.read_text(encoding="utf-8")
+    if mark.is_file() and found.split()[:1] != [digest]:
         raise UsageError(
             f"{folder}: has pages of another run; give a new folder with --out"
+        )
+    if lack and _FULL in found.split():
+        raise UsageError(
+            f"{folder}: has pages with instructions and maps, which are not replaced by poorer "
+            f"ones. {lack}. Or give a new folder with --out"
         )
     if folder.is_dir() and not mark.is_file():
         # A command that was killed before it wrote the mark leaves only these.
@@ -227,7 +239,7 @@ def _claim(folder: Path, config: JsonObject) -> None:
                 f"{folder}: has other files; give an empty or new folder with --out"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    _put(mark, digest + "\n")
+    _put(mark, f"{digest}\n" if lack else f"{digest}\n{_FULL}\n")
     (folder / "episodes").mkdir(exist_ok=True)
 
 

@@ -29,21 +29,72 @@ Answer = tuple[str, int]
 def truth(
     trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None
 ) -> Answer:
-    """Return why a failed episode failed, and the step at which it was lost."""
+    """Return why a failed episode failed, and the step at which it was lost.
+
+    0 where the limit is to blame, whatever else went wrong: even experts need more, or the last
+    step met the last goal.
+    """
     cause, step = _cause(trajectory, dataset, task)
-    return cause, step or _lost(trajectory, dataset, task, limit)
+    if trajectory.ended == "step_limit" and _met_from(trajectory, dataset, task) == len(
+        trajectory.steps
+    ):
+        return cause, 0
+    lost = _lost(trajectory, dataset, task, limit)
+    if not lost and _fewest(trajectory, dataset, task, 0):
+        return cause, 0
+    return cause, step or lost
 
 
 def _lost(
     trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None
 ) -> int:
     """Go back from the end until experts who take over would succeed; the next step lost it."""
-    if trajectory.ended == "step_limit":
-        limit = max(Counter(step.actor for step in trajectory.steps).values())
+    limit = _limit(trajectory, limit)
     for after in range(len(trajectory.steps) - 1, -1, -1):
         if _experts_succeed(trajectory, dataset, task, after, limit):
             return after + 1
     return 0
+
+
+def _limit(trajectory: Trajectory, limit: int | None) -> int | None:
+    """Return the most steps of an actor: those taken where they ran out."""
+    if trajectory.ended == "step_limit":
+        return max(Counter(step.actor for step in trajectory.steps).values())
+    return limit
+
+
+_MORE = 300
+"""Steps beyond those taken up to which experts are let play."""
+
+
+def _fewest(trajectory: Trajectory, dataset: Dataset, task: Task, after: int) -> int:
+    """Return a limit of steps within which experts that take over succeed; 0 if there is none."""
+    limit = len(trajectory.steps) + _MORE
+    return limit * _experts_succeed(trajectory, dataset, task, after, limit)
+
+
+def _replayed(trajectory: Trajectory, dataset: Dataset, task: Task) -> Any:
+    """Yield the world before each step and after the last."""
+    world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
+    game = Game(world, task.episode)
+    yield world
+    for step in trajectory.steps:
+        game.act(step.actor, step.decision)
+        yield world
+
+
+def _met_from(trajectory: Trajectory, dataset: Dataset, task: Task) -> int | None:
+    """Return the step from which on all goals of a household held to the end."""
+    reference: Any = task.reference
+    if not getattr(reference, "goals", ()):
+        return None
+    held = []
+    for world in _replayed(trajectory, dataset, task):
+        state = world.state()
+        held.append(all(goal.met(state) == goal.parts for goal in reference.goals))
+    if not held[-1]:
+        return None
+    return len(held) - held[::-1].index(False) if False in held else 0
 
 
 def _experts_succeed(
@@ -167,9 +218,7 @@ def _knew_alone(trajectory: Trajectory, task: Task) -> str:
     words: set[str] = set()
     for goal in reference.goals:
         if goal.met(trajectory.state) < goal.parts:
-            for part in getattr(goal, "dishes", (goal,)):
-                ids = [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
-                ids += [part.object] if getattr(part, "object", "") else []
+            for ids in _lacking(goal, trajectory.state):
                 kinds = [re.split(r"[|_]\d", each)[0] for each in ids]
                 words |= {kind.replace("_", " ").lower() for kind in kinds}
 
@@ -189,6 +238,44 @@ def _knew_alone(trajectory: Trajectory, task: Task) -> str:
         ):
             return ""
     return knew[0]
+
+
+def _lacking(goal: Any, state: Any) -> list[Sequence[str]]:
+    """Return the objects of an unmet goal; of a meal those that are not as required."""
+    if not hasattr(goal, "dishes"):
+        ids = [*getattr(goal, "objects", ()), *getattr(goal, "lamps", ())]
+        return [[*ids, goal.object] if getattr(goal, "object", "") else ids]
+    objects = state["objects"]
+
+    def inside(item: str) -> set[str]:
+        found: set[str] = set()
+        while objects[item]["in"] and objects[item]["in"] not in found:
+            item = objects[item]["in"]
+            found.add(item)
+        return found
+
+    def has(item: str, traits: Any) -> bool:
+        return all(objects[item][name] == value for name, value in traits)
+
+    lacking: list[Sequence[str]] = []
+    for dish in goal.dishes:
+        lacking += [
+            dish.objects
+            for trait in dish.traits
+            if not any(has(each, [trait]) for each in dish.objects)
+        ]
+        for portion in dish.load:
+            on = Counter(
+                holder
+                for each in portion.objects
+                if has(each, portion.traits)
+                for holder in inside(each) & {*dish.objects}
+            )
+            if max(on.values(), default=0) < portion.count:
+                lacking.append(portion.objects)
+        if dish.at and not any(inside(each) & {*dish.at} for each in dish.objects):
+            lacking.append(dish.objects)
+    return lacking or [each.objects for each in goal.dishes]
 
 
 def _picked_unnamed(steps: Sequence[Step], instruction: str) -> bool:
@@ -247,3 +334,229 @@ def _spot(pose: Any) -> Any:
     if isinstance(pose.get("x"), int | float):
         return round(pose["x"], 2), round(pose["y"], 2)
     return pose.get("viewpoint") or pose.get("panorama")
+
+
+# What a page says, against its record.
+
+_STEPS = r"(\d[\d,]*) steps?"
+_QUOTED = r"“([^”]*)”"
+
+
+def untrue(
+    page: Any, trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None
+) -> list[str]:
+    """Return the statements of an episode's page that its record and its world refute."""
+    mistake = page["mistake"] or {"text": "", "step": 0, "leads": 0, "limit": False}
+    text = page["solved"] or mistake["text"]
+    found = [
+        *_needs(mistake, trajectory, dataset, task, limit),
+        *_counts(text, page, trajectory),
+        *_messages(mistake, trajectory),
+        *_repeats(text, trajectory),
+        *_same_step(mistake, page),
+    ]
+    if page["solved"]:
+        found += _endings(page["solved"], trajectory, dataset, task)
+    if re.search(r"\b1 steps|\bIt [a-z_\d]+ (ran|took|stopped)|\bdid \w", text):
+        found.append(f"no English: {text}")
+    return found
+
+
+def _needs(
+    mistake: Any,
+    trajectory: Trajectory,
+    dataset: Dataset,
+    task: Task,
+    limit: int | None,
+) -> list[str]:
+    """The experts' steps: enough at a limit of so many, and one less is too few."""
+    text = mistake["text"]
+    after = 0
+    if match := re.search(
+        rf"an expert needed {_STEPS}, and {_STEPS} (?:was|were) left", text
+    ):
+        after = mistake["step"]
+        needed, left = (int(each.replace(",", "")) for each in match.groups())
+        most = _limit(trajectory, limit) or 0
+        taken = Counter(step.actor for step in trajectory.steps[:after])
+        if left not in {max(0, most - taken[actor]) for actor in trajectory.start}:
+            return [f"{left} steps were left after step {after}: {text}"]
+        enough = most + needed - left
+    elif match := re.search(
+        rf"(?:An expert needs|needs at least) {_STEPS}; the limit was (\d+)", text
+    ):
+        enough = int(match[1].replace(",", ""))
+        most = _limit(trajectory, limit) or 0
+        if int(match[2]) != most:
+            return [f"the limit was {most}: {text}"]
+    else:
+        return []
+    if enough <= most:
+        return [f"as many steps were left as needed: {text}"]
+    at_limit = [
+        _experts_succeed(trajectory, dataset, task, after, each)
+        for each in (enough - 1, enough)
+    ]
+    if at_limit != [False, True]:
+        return [f"experts succeed at {enough - 1} and {enough}: {at_limit}; {text}"]
+    return []
+
+
+def _counts(text: str, page: Any, trajectory: Trajectory) -> list[str]:
+    """Conditions with their counts, and what a question's actor missed."""
+    found = []
+    for words, met, parts in page["conditions"]:
+        if match := re.match(r"(\d+) of (\d+) ", words):
+            if (int(match[1]), int(match[2])) != (met, parts):
+                found.append(f"{met} of {parts} hold: {words}")
+        elif match := re.match(r"saw (\d+) of (\d+) places", words):
+            missed = sum(int(each) for each in re.findall(r"missed (\d+):", words))
+            kinds = words.partition("missed ")[2].partition(": ")[2]
+            listed = [
+                re.search(r"\((\d+)\)$", each) for each in kinds.split(", ") if each
+            ]
+            number = sum(int(each[1]) if each else 1 for each in listed)
+            if int(match[1]) + missed != int(match[2]) or number != missed:
+                found.append(f"what was seen and what was missed are all: {words}")
+        elif parts > 1 and not words.endswith(f"({met} of {parts} parts)"):
+            found.append(f"{parts} parts without their number: {words}")
+    unmet = [words for words, met, parts in page["conditions"] if met < parts]
+    if re.search(r"all (\d+) goals|both goals", text, re.IGNORECASE) and unmet:
+        found.append(f"not all goals were met: {text}")
+    return found
+
+
+def _messages(mistake: Any, trajectory: Trajectory) -> list[str]:
+    """Messages are quoted from before the step that lost the episode."""
+    found = []
+    last = len(trajectory.steps) if mistake["limit"] else mistake["step"]
+    for number, quoted in re.findall(
+        rf"had said at step (\d+): {_QUOTED}", mistake["text"]
+    ):
+        action = getattr(trajectory.steps[int(number) - 1].decision, "action", None)
+        sent = " ".join(action.arguments[-1].split()) if action else ""
+        if int(number) > last or not sent.startswith(quoted.rstrip("…")):
+            found.append(f"said after step {last}, or not at all: {quoted}")
+    for actor, quoted, times in re.findall(
+        rf"(\w+) said {_QUOTED} (\d+) times", mistake["text"]
+    ):
+        sent = [
+            action.arguments[-1].rstrip(" .")
+            for action in (
+                step.decision.action
+                for step in trajectory.steps[:last]
+                if step.actor.lower() == actor.lower()
+                and isinstance(step.decision, Decision)
+            )
+            if action.name in ("chat", "ask")
+        ]
+        if sent.count(quoted) != int(times):
+            found.append(f"{actor} said {quoted!r} {sent.count(quoted)} times")
+    return found
+
+
+def _repeats(text: str, trajectory: Trajectory) -> list[str]:
+    """Failed actions and circles, counted again; routes that failed twice are named."""
+    found = []
+    steps = trajectory.steps
+    if match := re.search(
+        r"Steps (\d+)–(\d+): (?:(\w+) )?walked into ([^,]+), (\d+) of", text
+    ):
+        first, last, actor, by, times = match.groups()
+        ran = [
+            step for step in steps[int(first) - 1 : int(last)]
+            if str(step.feedback.details.get("by")).replace("_", " ") == by
+            and not step.feedback.ok and (actor or step.actor).lower() == step.actor.lower()
+        ]  # fmt: skip
+        if len(ran) != int(times):
+            found.append(f"{len(ran)} steps ended at {by}: {text}")
+    for actor, action, times in re.findall(
+        r"(?:(\w+)'s )?([a-z][\w ]*?) failed (\d+) times", text
+    ):
+        ran = [
+            step for step in steps
+            if not step.feedback.ok and _words(step) == action
+            and (actor or step.actor).lower() == step.actor.lower()
+        ]  # fmt: skip
+        if len(ran) < int(times):
+            found.append(f"{action} failed {len(ran)} times: {text}")
+    if match := re.search(r"circled ([^ ]+(?:–[^ ]+)+) (\d+) times", text):
+        circle = match[1].split("–") * int(match[2])
+        walk = [_spot(step.pose) for step in steps]
+        moved = [b for a, b in pairwise([None, *walk]) if a != b]
+        if moved[-len(circle) :] != circle:
+            found.append(f"the walk ended with {moved[-len(circle) :]}: {text}")
+    return found
+
+
+def blockers(page: Any, trajectory: Trajectory) -> list[str]:
+    """Routes that failed twice for the same actor of several before the episode was lost."""
+    mistake = page["mistake"]
+    last = len(trajectory.steps) if mistake["limit"] else mistake["step"]
+    failed = Counter(
+        (step.actor, _words(step))
+        for step in trajectory.steps[:last]
+        if step.feedback.status == "no_path"
+    )
+    unnamed = []
+    for (actor, action), times in failed.items():
+        named = f"{actor}'s {action} failed".lower() in mistake["text"].lower()
+        if times > 1 and not named and len(trajectory.start) > 1:
+            unnamed.append(
+                f"{actor}'s {action} failed {times} times: {mistake['text']}"
+            )
+    return unnamed
+
+
+def _words(step: Step) -> str:
+    action = getattr(step.decision, "action", None)
+    if action is None:
+        return ""
+    return f"{action.name} {', '.join(action.arguments)}".strip().replace("_", " ")
+
+
+def _same_step(mistake: Any, page: Any) -> list[str]:
+    """The first sentence, the page and the ring of the map name one step."""
+    found = []
+    head = re.match(r"(?:Lost at step|Steps?) (\d+)", mistake["text"])
+    if head and int(head[1]) != mistake["leads"]:
+        found.append(f"it opens at step {mistake['leads']}: {mistake['text']}")
+    rings = re.findall(r"<title>before step (\d+)</title>", page["map"] or "")
+    if mistake["limit"] and rings:
+        found.append(f"a ring at step {rings}, though the limit is to blame")
+    if not mistake["limit"] and {*rings} - {str(mistake["leads"])}:
+        found.append(f"a ring at step {rings}: {mistake['text']}")
+    return found
+
+
+def _endings(
+    solved: str, trajectory: Trajectory, dataset: Dataset, task: Task
+) -> list[str]:
+    """How a solved episode ended, and when it first was a success."""
+    found = []
+    is_cut = trajectory.ended == "step_limit"
+    walks = dataset.family.name in ("indoor", "street")
+    if walks and ("cut off by the step limit" in solved) != is_cut:
+        found.append(f"it ended by {trajectory.ended}: {solved}")
+    if match := re.search(r"near enough to the goal after step (\d+)", solved):
+        first = _first_success(trajectory, dataset, task)
+        if first != int(match[1]):
+            found.append(f"not at step {first}: {solved}")
+    if match := re.search(r"held from step (\d+) on: (?:(\w+)'s )?([^.]+)\.", solved):
+        number = int(match[1])
+        step = trajectory.steps[number - 1]
+        since = _met_from(trajectory, dataset, task)
+        if since not in (None, number) or _words(step) != match[3]:
+            found.append(f"they held from step {since} on: {solved}")
+    return found
+
+
+def _first_success(trajectory: Trajectory, dataset: Dataset, task: Task) -> int:
+    for number in range(len(trajectory.steps) + 1):
+        part = Trajectory(
+            trajectory.episode_id, trajectory.start, trajectory.steps[:number], ended="stopped"
+        )  # fmt: skip
+        (scores,) = scoring.score(dataset, [(task, part)])
+        if scores[_success(dataset)] > 0.5:
+            return number
+    return -1

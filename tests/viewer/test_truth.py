@@ -1,5 +1,6 @@
-"""A table of truth: the cause and the flagged step of failed episodes of each kind, on their page
-and by brute force from record and world (``helpers.truth``).
+"""A table of truth: what pages say of episodes of each kind, and the same by brute force from the
+record and the world (``helpers.truth``): cause and flagged step, steps needed and left, messages,
+blocked routes, counts, and how solved ones ended.
 
 ``WAYWORD_TRUTH=40`` checks 40 episodes of each kind instead of two, also of the published datasets
 that ``WAYWORD_DATA`` has: ``pytest -s --timeout 0`` prints the table, in about an hour.
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.truth import truth
+from helpers.truth import blockers, truth, untrue
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.content import Content
@@ -39,6 +40,14 @@ PLANS = {
     "apartments, frontier": Plan("frontier", "apartments"),
     "ma_household": Plan("random", "ma_household", max_steps=8),
     "ma_wah": Plan("random", "ma_wah", max_steps=8),
+    "houses, circles": Plan("navgpt", "houses", "scripted:first", max_steps=15),
+    "houses, cut off near the goal": Plan("oracle", "houses", max_steps=5),
+    "grounding, blocked": Plan("react", "grounding", "scripted:first", max_steps=20),
+    "household, cut off": Plan("expert", "household", max_steps=15),
+    "rearrangement, solved": Plan("expert", "rearrangement"),
+    "iqa, solved": Plan("expert", "iqa"),
+    "ma_household, a team": Plan("team", "ma_household", max_steps=20),
+    "ma_wah, a team": Plan("team", "ma_wah", max_steps=16),
 }
 PUBLISHED = {
     "r2r": Plan("random", "r2r:val_seen"),
@@ -50,7 +59,7 @@ PUBLISHED = {
 
 
 def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
-    """Play episodes until enough have failed, and compare their pages with the truth."""
+    """Play episodes until enough have failed, and compare all pages with the truth."""
     library = Library([top])
     content = Content(library, data)
     found = []
@@ -61,19 +70,25 @@ def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
         checked = rows.unsolved()[:_EPISODES]
         if len(checked) == _EPISODES:
             break
-    for name in checked:
+    solved = [name for name in rows.names() if name not in rows.unsolved()]
+    for name in (*checked, *solved[:_EPISODES]):
         record = rows.run.record(name)
         sources = content.tasks(rows, [name])
         assert sources.dataset is not None
         document = json.loads(content.document("run", name))
-        mistake = document["mistake"]
-        flagged = 0 if mistake["limit"] else mistake["step"]
+        walk = record.trajectory
         task = sources.tasks[name]
-        right = truth(record.trajectory, sources.dataset, task, rows.limit)
-        if (mistake["cause"], flagged) != right:
-            found.append(f"{name}: page {mistake['cause'], flagged}, truth {right}")
-    assert checked, "an episode failed"
-    row = f"{plan.agent} on {plan.on}: {len(checked)} failed, {len(found)} differ"
+        wrong = untrue(document, walk, sources.dataset, task, rows.limit)
+        if mistake := document["mistake"]:
+            flagged = 0 if mistake["limit"] else mistake["step"]
+            right = truth(walk, sources.dataset, task, rows.limit)
+            if (mistake["cause"], flagged) != right:
+                wrong.append(f"page {mistake['cause'], flagged}, truth {right}")
+            wrong += blockers(document, walk)
+        found += [f"{name}: {each}" for each in wrong]
+    assert checked or solved, "an episode was judged"
+    count = f"{len(checked)} failed, {len(solved[:_EPISODES])} solved"
+    row = f"{plan.agent} on {plan.on}: {count}, {len(found)} differ"
     sys.stdout.write(f"\n{row}\n")
     return found
 

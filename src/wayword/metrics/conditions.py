@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
-from itertools import product
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import chain, product, zip_longest
 from typing import Any
 
 from wayword.core.episode import JsonObject
 from wayword.core.visible import spaced
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.recorded import as_mapping
-from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    GoalCondition,
+    HouseholdReference,
+    kinds,
+)
 from wayword.worlds.household.world import HouseholdWorld
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -41,10 +47,47 @@ def conditions(reference: Any, state: JsonObject) -> list[Condition]:
     if not isinstance(reference, HouseholdReference):
         return []
     try:
-        return [(goal.words, goal.met(state), goal.parts) for goal in reference.goals]
+        found = [_of(goal, state) for goal in single_goals(reference)]
+        # Each dish of a meal is another object, so all may hold without the meal.
+        if all(met == parts for _, met, parts in found):
+            meals = [_of(goal, state) for goal in reference.goals]
+            found += [each for each in meals if each[1] < each[2]]
+        return found
     except (KeyError, TypeError, AttributeError):
         # A run folder may hold a state that is not of this world.
         return []
+
+
+def _of(goal: GoalCondition, state: JsonObject) -> Condition:
+    """Return a goal condition's words, and how many of its parts hold in a state."""
+    return goal.words, goal.met(state), goal.parts
+
+
+def single_goals(reference: HouseholdReference) -> list[GoalCondition]:
+    """Return the goals, and instead of a meal each condition on one of its dishes.
+
+    That tells what is missing: ``pencil in or on side table``, not a table that is there.
+    """
+    return [*chain.from_iterable(getattr(g, "singles", (g,)) for g in reference.goals)]
+
+
+def counted(words: str, met: int, parts: int) -> str:
+    """Return a condition on several objects with their number: ``1 of 2 mugs in or on shelf``."""
+    if parts == 1:
+        return words
+    head, moved, target = words.partition(" in or on ")
+    if "," in head or " with " in head:  # no single object is counted
+        return f"{words} ({met} of {parts} parts)"
+    return f"{met} of {parts} {_plural(head)}{moved}{target}"
+
+
+def _plural(words: str) -> str:
+    """Return a noun in the plural: ``watches``, ``knives``."""
+    if words.endswith(("s", "x", "ch", "sh", "ato")):
+        return f"{words}es"
+    if words.endswith("fe"):
+        return f"{words.removesuffix('fe')}ves"
+    return f"{words}s"
 
 
 def answer_given(state: JsonObject) -> str:
@@ -65,11 +108,74 @@ def goal_ids(goal: Any) -> list[str]:
     return ids
 
 
+def shown(
+    found: Sequence[Condition], sought: Sequence[Sought], state: JsonObject
+) -> list[Condition]:
+    """Return conditions as pages and sentences word them, with the places of their objects.
+
+    Left out are those that another unmet one includes (a hot potato, if a hot potato is to be in
+    the bin).
+    """
+    # As sets of words: "a hot potato" is part of "a hot potato in the bin".
+    unmet = [set(words.split()) for words, met, parts in found if met < parts]
+    listed = []
+    for (words, met, parts), about in zip_longest(found, sought[: len(found)]):
+        if met < parts:
+            # Another condition says the same and more.
+            own = set(words.split())
+            if any(own < other for other in unmet):
+                continue
+            if about:
+                words = about.ended(words, state, met, parts)
+            else:
+                words = counted(words, met, parts)
+        else:
+            # Closed is the rule, and most of what is carried cannot be opened.
+            if " in or on " in words:
+                words = words.removesuffix(" (closed)")
+            words = counted(words, met, parts)
+        listed.append((words, met, parts))
+    return listed
+
+
+def views(
+    reference: AnswerReference, sought: Sequence[Sought], seen: Mapping[str, int]
+) -> Condition:
+    """Return how many places of a question were seen, and which were missed, as a condition.
+
+    ``seen`` has the names of objects that came into view.
+    """
+    missed: Counter[str] = Counter()
+    rooms: dict[str, None] = {}
+    for item in sought:
+        if seen.keys().isdisjoint(item.names):
+            missed[item.kind] += 1
+        if item.room:
+            rooms[item.room] = None
+    total = len(sought)
+    viewed = total - missed.total()
+    # Of several such objects, one may be enough.
+    enough = reference.enough or total
+    met = min(viewed, enough)
+    where = f" in the {' or '.join(rooms)}" if rooms else ""
+    if total == 1:
+        verb = "saw" if viewed else "never saw"
+        return f"{verb} the {sought[0].kind}{where}", met, enough
+    words = f"saw {viewed} of {total} places to look at{where}"
+    if missed:
+        kinds_missed = [
+            f"{kind} ({n})" if n > 1 else kind for kind, n in missed.items()
+        ]
+        words += f", missed {missed.total()}: {', '.join(kinds_missed)}"
+    return words, met, enough
+
+
 @dataclass(frozen=True)
 class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
-    objects, their room (empty if there are several), their ids, True if they can be picked up,
-    how many objects an actor can hold, and the final points (m) of those objects."""
+    objects that are not as required, their room (empty if there are several), their ids, True if
+    they can be picked up, how many objects an actor can hold, the final points (m) of those
+    objects, and ``labels``, a lone actor's names for objects by id."""
 
     kind: str
     names: Set[str]
@@ -78,13 +184,19 @@ class Sought:
     small: bool = False
     hands: int = 1
     points: Sequence[tuple[float, float]] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
         """Find a goal's objects in the final world."""
         ids = goal_ids(goal)
+        # What is as required is not sought any more, unless that is all there is.
+        left = [each for each in ids if not _is_met(goal, each, world)] or ids
         # Actors number objects in the order in which they see them, so each has its own names.
-        called = [world.name(actor, each) for actor, each in product(world.actors, ids)]
+        called = [
+            world.name(actor, each) for actor, each in product(world.actors, left)
+        ]
         names = {name for name in called if name}
         placed = world.house.entities
         indices = [world.layout.index[each] for each in ids]
@@ -98,26 +210,38 @@ class Sought:
         small = any("pickupable" in each.affordances for each in objects)
         bodies = [actor.body for actor in world.house.actors.values()]
         hands = max(body.inventory_capacity for body in bodies)
-        return Sought(kinds(ids), names, room, ids, small, hands, points)
+        target = getattr(goal, "receptacle", "")
+        labels = {}
+        if len(world.actors) == 1 and target:
+            for each in world.scene.objects:
+                if name := world.name(next(iter(world.actors)), each.id):
+                    labels[each.id] = spaced(name)
+        return Sought(
+            kinds(ids), names, room, ids, small, hands, points, labels, target
+        )
 
-    def ended(self, words: str, state: JsonObject, parts: int = 1) -> str:
+    def ended(self, words: str, state: JsonObject, met: int = 0, parts: int = 1) -> str:
         """Return an unmet condition with where its object came to be.
 
         Its final place, or the number of such objects: ``kettle: sink basin, kitchen →
-        cabinet``, ``bowl (either of 2) → cabinet``.
+        cabinet``, ``bowl (either of 2) → cabinet``. With the actor's numbers where it has seen
+        the objects: ``toilet paper 2: sink 1, bathroom → sink basin 1``.
         """
+        if parts > 1:
+            return counted(words, met, parts)
         name, moved, target = words.partition(" in or on ")
         number = len(self.ids)
         # Any of several objects would have done, so none has a final place to name.
-        if number > 1 and parts == 1 and moved:
-            choice = "either" if number == 2 else "any"
-            return f"{name} ({choice} of {number}) → {target}"
+        if number > 1:
+            choice = f"({'either' if number == 2 else 'any'} of {number})"
+            return f"{name} {choice} → {target}" if moved else f"{name} {choice}"
         placed: JsonObject = {}
         if number == 1:
             placed = as_mapping(as_mapping(state.get("objects")).get(self.ids[0]))
+            name = self.labels.get(self.ids[0], name) if moved else name
         where = []
         if holder := str(placed.get("in") or ""):
-            where.append(kinds([holder]))
+            where.append(self.labels.get(holder) or kinds([holder]))
         if room := spaced(placed.get("room") or ""):
             where.append(room)
         place = ", ".join(where)
@@ -127,8 +251,19 @@ class Sought:
             name, _, required = words.removesuffix(")").partition(" (")
             return f"{name} ({place}): should be {required}"
         if not moved:
-            return f"{words} (now in the {place})"
+            return f"{words} (now: {place})"
         # A destination that is as required needs no such word.
-        required = " (open)" if placed.get("open") else " (closed)"
-        target = target.removesuffix(required)
+        target, _, required = target.partition(" (")
+        target = self.labels.get(self.target, target)
+        now = "open" if placed.get("open") else "closed"
+        if required.removesuffix(")") not in ("", now):
+            target += f" ({required}"
         return f"{name}: {place} → {target}"
+
+
+def _is_met(goal: Any, object_id: str, world: HouseholdWorld) -> bool:
+    """True if one of a goal's several objects is as required."""
+    # Any of several would do for one part, so none is done as long as it is not met.
+    if goal.parts == 1 or len(getattr(goal, "objects", ())) < 2:
+        return False
+    return bool(replace(goal, objects=(object_id,), parts=1).met(world.now()))

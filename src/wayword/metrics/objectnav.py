@@ -136,7 +136,8 @@ class ObjectNavScorer(EpisodeScorer):
         return scores | psr(trajectory)
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return success (a stop with a target in view), and metres to the nearest target."""
+        """Return success (a stop with a target in view), and the straight distance to the nearest
+        target in metres."""
         reference = task.reference
         pose = world.pose("agent")
         if not isinstance(reference, ObjectNavReference):
@@ -151,7 +152,7 @@ class ObjectNavScorer(EpisodeScorer):
             reference.targets,
             math.inf,
         )
-        return Standing(success, int(success), 1, away)
+        return Standing(success, int(success), 1, away, straight=True)
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:

@@ -36,16 +36,29 @@ class GoalProgress:
         (2, 3, '4.0 m to go, 3.0 m further')
 
     ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
-    goal conditions met, of ``conditions``."""
+    goal conditions met, of ``conditions``. Distances are along paths, unless they are ``straight``
+    lines, through walls."""
 
     values: tuple[float, ...] = ()
     conditions: int = 0
     unit: str = "m"
+    straight: bool = False
 
     @cached_property  # as every step of a page asks for it
     def informative(self) -> bool:
         """True if the values tell one step from another."""
         return len(set(self.values)) > 1
+
+    @property
+    def held_from(self) -> int:
+        """The step (from 1) after which all conditions held to the end; 0 if they do not."""
+        values = self.values
+        if not self.conditions or not values or values[-1] < self.conditions:
+            return 0
+        step = len(values) - 1
+        while step and values[step - 1] == self.conditions:
+            step -= 1
+        return step
 
     @property
     def best_step(self) -> int:
@@ -99,7 +112,8 @@ class GoalProgress:
         change = self.change(step)
         now = self.values[step]
         if not self.conditions:
-            text = f"{self.length(now)} to go"
+            away = "away in a straight line" if self.straight else "to go"
+            text = f"{self.length(now)} {away}"
             if change < 0:
                 text += f", {self.length(-change)} further"
             return text
@@ -132,8 +146,18 @@ class GoalProgress:
                 text += f", {best:.0f} after step {step}"
             return text
         if 0 < step < len(self.values) - 1:
-            return f"nearest: {self.length(best)}, after step {step}"
+            line = " in a straight line" if self.straight else ""
+            return f"nearest: {self.length(best)}{line}, after step {step}"
         return ""
+
+    @property
+    def left(self) -> str:
+        """The distance left at the end in words: ``3.0 m in a straight line``; empty if there is
+        none."""
+        if not self.values or self.conditions:
+            return ""
+        text = self.length(self.values[-1])
+        return f"{text} in a straight line" if self.straight else text
 
     def length(self, length: float) -> str:
         """Return a length in the unit of the progress."""

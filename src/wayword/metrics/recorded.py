@@ -12,6 +12,8 @@ from wayword.verbalize.generic import COMPASS
 
 SPOKEN = ("chat", "ask")
 """Actions whose argument is a message."""
+WAITING = frozenset({"turn_left", "turn_right", "wait"})
+"""Actions that an actor repeats while it waits for another one: not a loop."""
 
 
 def as_mapping(value: Any) -> JsonObject:

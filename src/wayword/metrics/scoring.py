@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from wayword.core import registry
 from wayword.core.blame import CodeError, place_of
 from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.metric import Metric, is_solved
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
@@ -128,13 +128,15 @@ class WalkScorer(PlaceScorer, Protocol):
 @dataclass(frozen=True)
 class Standing:
     """Score of an episode as if it ended now: ``met`` of ``parts`` goal conditions hold, and the
-    remaining ``distance`` is in ``unit``: ``m`` or ``links`` (None if the family has none)."""
+    remaining ``distance`` is in ``unit``: ``m`` or ``links`` (None if the family has none), along a
+    path unless it is ``straight``."""
 
     success: bool
     met: int
     parts: int = 1
     distance: float | None = None
     unit: str = "m"
+    straight: bool = False
 
 
 @runtime_checkable
@@ -152,6 +154,19 @@ class GoalScorer(Protocol):
     def reached(self, dataset: Any, task: Task, places: Sequence[str]) -> list[bool]:
         """Return True for each place where a stop would be a success. Raises ``KeyError`` for
         a place that is not in the scene."""
+
+
+def reached(
+    dataset: Dataset | None, task: Task | None, places: Sequence[str]
+) -> list[bool]:
+    """Return True for each place where a stop would be a success; empty if that is unknown."""
+    if dataset is None or task is None:
+        return []
+    judge = scorer(dataset.family)
+    with suppress(WaywordError, LookupError):
+        if isinstance(judge, GoalScorer):
+            return judge.reached(dataset, task, places)
+    return []
 
 
 class EpisodeScorer(ABC):

@@ -10,6 +10,7 @@ times more to find the step after which an expert could no longer succeed.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from wayword.core.errors import WaywordError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import SLIPPED
-from wayword.metrics.conditions import Condition, Sought, conditions
+from wayword.metrics.conditions import Condition, Sought, conditions, single_goals
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.progress import GoalProgress
@@ -123,7 +124,7 @@ class Course:
         if isinstance(reference, AnswerReference):
             self.sought = [Sought.of(place, world) for place in reference.look]
         elif isinstance(reference, HouseholdReference):
-            self.sought = [Sought.of(goal, world) for goal in reference.goals]
+            self.sought = [Sought.of(goal, world) for goal in single_goals(reference)]
 
     @property
     def is_complete(self) -> bool:
@@ -148,7 +149,8 @@ class Course:
         standings = self.standings
         lengths = [each.distance for each in standings if each.distance is not None]
         if len(lengths) == len(standings):
-            return GoalProgress(tuple(lengths), 0, standings[0].unit)
+            first = standings[0]
+            return GoalProgress(tuple(lengths), 0, first.unit, first.straight)
         met = tuple(float(each.met) for each in standings)
         return GoalProgress(met, standings[0].parts)
 
@@ -242,6 +244,27 @@ class _Episode:
             return None
         return max(game.taken[actor] - taken[actor] for actor in taken)
 
+    def enough(self, game: Game) -> Mapping[str, int]:
+        """Let the experts finish a game, and return the steps of each actor after which they have
+        succeeded, also if the limit of steps ends the game there.
+
+        The rule of :meth:`can_succeed`: on a walk, near the goal at the limit counts without a
+        stop. Empty if they fail within ``_BEYOND`` steps. Plays the game to its end.
+        """
+        before = dict(game.taken)
+        game.max_steps = max(before.values()) + _BEYOND
+        taken: dict[str, int] = {}
+
+        def watch() -> None:
+            """Keep the steps up to the first success that no later step undoes."""
+            if not self._has_succeeded(game):
+                taken.clear()
+            elif not taken:
+                taken.update(game.taken)
+
+        self._finish(game, watch)
+        return {actor: number - before[actor] for actor, number in taken.items()}
+
     def needed(self, game: Game) -> int | None:
         """Return the steps that experts need from a game's state; None if they fail.
 
@@ -251,11 +274,19 @@ class _Episode:
             return self.steps_to_success(game.clone())
         return None
 
-    def _finish(self, game: Game) -> bool:
-        """Let the experts play a game to its end; True if they succeed."""
+    def _has_succeeded(self, game: Game) -> bool:
+        """True if the episode would be a success if it ended now."""
         judge = scorer(self.dataset.family)
         if not isinstance(judge, Judged):
             return False
+        standing = judge.standing(self.dataset, self.task, game.world)
+        return standing is not None and standing.success
+
+    def _finish(self, game: Game, watch: Callable[[], None] = lambda: None) -> bool:
+        """Let the experts play a game to its end; True if they succeed.
+
+        ``watch`` is called after each action.
+        """
         experts: dict[str, _Takeover] = {}
         # An expert that cannot go on ends the game; the others may have done all by then.
         with suppress(*UNPLAYABLE):
@@ -267,8 +298,8 @@ class _Episode:
                     break
                 _, feedback = game.carry_out(actor, Decision(action))
                 experts[actor].take_in(feedback)
-        standing = judge.standing(self.dataset, self.task, game.world)
-        return standing is not None and standing.success
+                watch()
+        return self._has_succeeded(game)
 
     def expert(self, game: Game, actor: str) -> _Takeover:
         """Return the expert of an actor, from a game's state on.
@@ -446,15 +477,17 @@ def find_lost(
     # How many steps the expert would have needed, and how many were left.
     if high == last and trajectory.ended == "stopped":
         return Lost(last)
-    needed = 0
+    enough: Mapping[str, int] = {}
     with suppress(*UNPLAYABLE):
-        needed = episode.steps_to_success(episode.game(high)) or 0
+        enough = episode.enough(episode.game(high))
     limit = limit or 0
     if high == 0:
-        return Lost(0, needed, limit, limit)
-    actor = trajectory.steps[high - 1].actor
-    taken = sum(step.actor == actor for step in trajectory.steps[:high])
-    return Lost(high, needed, max(0, limit - taken), limit)
+        return Lost(0, max(enough.values(), default=0), limit, limit)
+    # Of several actors, the one with the fewest steps left for what is needed of it.
+    taken = Counter(step.actor for step in trajectory.steps[:high])
+    needs = [(each, max(0, limit - taken[actor])) for actor, each in enough.items()]
+    needed, left = max(needs, key=lambda each: each[0] - each[1], default=(0, 0))
+    return Lost(high, needed, left, limit)
 
 
 # Advice beside each step.

@@ -529,17 +529,13 @@ class Content:
             # Where a walk stopped is in the result, above.
             if document.mistake.fact.get("did", {}).get("kind") != "stopped_at":
                 mistake = f"{head} {mistake}".strip()
-        progress = document.progress
-        left = ""
-        if progress.values and not progress.conditions:
-            left = progress.length(progress.values[-1])
         return GameEnd(
             link=f"/run/{slug(name)}/{address(episode)}",
             map=document.map,
             others=self._others(name, episode)[:_OTHERS],
             solved=document.succeeded,
             mistake=mistake,
-            left=left,
+            left=document.progress.left,
             conditions=document.shown_conditions,
         )
 

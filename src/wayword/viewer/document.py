@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any
 
 from wayword.core.episode import Json
@@ -25,7 +24,7 @@ from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.metric import is_solved
 from wayword.core.trajectory import GROUNDED, TURN, Trajectory
-from wayword.metrics.conditions import Condition, Sought
+from wayword.metrics.conditions import Condition, Sought, shown, views
 from wayword.metrics.detector_reports import (
     DetectorReport,
     last_report,
@@ -34,7 +33,7 @@ from wayword.metrics.detector_reports import (
 from wayword.metrics.mistakes import Mistake, describe_success
 from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
-from wayword.metrics.mistakes.wording import words
+from wayword.metrics.mistakes.wording import sentences
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import as_mapping, place_of
 from wayword.runs.codec import plain, to_json
@@ -113,7 +112,8 @@ class Document:
                 "scores": scores,
                 "private": self.sources.private_instructions(self.record.episode_id),
                 "mistake": self.mistake and self.mistake.json(),
-                "solved": self.solved,
+                "solved": " ".join(filter(None, self.solved)),
+                "ending": self.solved,
                 "reported": self.report.step if self.report else 0,
                 "conditions": self.shown_conditions,
                 "map": figure and str(figure),
@@ -150,6 +150,7 @@ class Document:
         return {
             "course": progress.values,
             "conditions": progress.conditions,
+            "straight": progress.straight,
             "informative": progress.informative,
             "summary": progress.summary(),
             "best": progress.best_step,
@@ -256,15 +257,16 @@ class Document:
         return last_report(self.trajectory)
 
     @cached_property
-    def solved(self) -> str:
-        """How a solved episode ended, or a search that nobody judges, in a sentence; else empty."""
+    def solved(self) -> tuple[str, str]:
+        """How a solved episode ended, or a search that nobody judges, in a sentence, and more of it;
+        else empty."""
         kinds = {note.kind for note in self.trajectory.notes()}
         searched = not kinds.isdisjoint({GROUNDED, TURN})
         if self.succeeded is None and self.trajectory.ended == "stopped" and searched:
             text = search_outcome(self.trajectory)
-            return f"{text[0].upper()}{text[1:]}."
+            return f"{text[0].upper()}{text[1:]}.", ""
         if not self.succeeded:
-            return ""
+            return "", ""
         dataset = self.course.dataset
         task = self.course.task
         expert = None
@@ -273,7 +275,7 @@ class Document:
             with suppress(WaywordError, PlanningFailed):
                 expert = dataset.expert_length(task)
         facts = self.course.facts(self.record.scores, causes={})
-        return f"{words(describe_success(facts, expert))}."
+        return sentences(describe_success(facts, expert))
 
     @cached_property
     def map(self) -> Html | None:
@@ -291,16 +293,15 @@ class Document:
         if mistake is None:
             return replace(self.drawn, failed=True)
         named = [place for place in self.letters.by_place if place in mistake.text]
-        # The ring is where the walk left the path for good, else at the step that lost it. A limit
-        # is no step's mistake.
+        # The ring is at the step that the first sentence names. A limit is no step's mistake.
         ring = 0
         if not mistake.limit:
-            ring = mistake.departed or mistake.step
+            ring = mistake.leads
         return replace(
             self.drawn,
             failed=True,
             mistake=ring,
-            departed=bool(mistake.departed),
+            departed=mistake.departed == ring > 0,
             named=frozenset(named),
             missed=mistake.missed,
         )
@@ -344,48 +345,12 @@ class Document:
     def shown_conditions(self) -> Sequence[Condition]:
         """The goal conditions to be shown, with the final places of their objects.
 
-        Left out are those that another unmet one includes (a hot potato, if a hot
-        potato is to be in the bin). Of a question, the places to look at are one
-        condition.
+        Of a question, the places to look at are one condition.
         """
         if isinstance(self.reference, AnswerReference) and self.sought:
-            seen = first_views(self.trajectory).keys()
-            missed: dict[str, None] = {}
-            viewed = 0
-            rooms: dict[str, None] = {}
-            for item in self.sought:
-                if seen.isdisjoint(item.names):
-                    missed[item.kind] = None
-                else:
-                    viewed += 1
-                if item.room:
-                    rooms[item.room] = None
-            words = "saw every place to look at"
-            if rooms:
-                words += f" in the {' or '.join(rooms)}"
-            if missed:
-                words += f", missed: {', '.join(missed)}"
-            return [(words, viewed, len(self.sought))]
-        # As sets of words: "a hot potato" is part of "a hot potato in the bin".
-        unmet = []
-        for words, met, parts in self.conditions:
-            if met < parts:
-                unmet.append(set(words.split()))
-        shown = []
-        goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
-        for (words, met, parts), item in goals:
-            if met < parts:
-                # Another condition says the same and more.
-                own = set(words.split())
-                if any(own < other for other in unmet):
-                    continue
-                if item:
-                    words = item.ended(words, self.trajectory.state, parts)
-            elif " in or on " in words:
-                # Closed is the rule, and most of what is carried cannot be opened.
-                words = words.removesuffix(" (closed)")
-            shown.append((words, met, parts))
-        return shown[:_MOST_CONDITIONS]
+            return [views(self.reference, self.sought, first_views(self.trajectory))]
+        state = self.trajectory.state
+        return shown(self.conditions, self.sought, state)[:_MOST_CONDITIONS]
 
 
 def replay(

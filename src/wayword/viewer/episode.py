@@ -145,6 +145,8 @@ def curve_of(progress: JsonObject, steps: int) -> tuple[str, str]:
             points += [(start, before), (end, before), (end, after)]
     else:
         title = "distance to the goal"
+        if progress.get("straight"):
+            title = "straight distance to the goal"
         for number, height in enumerate(heights):
             points.append((number * width, height))
     curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -188,6 +189,16 @@ class Dish:
             text += f" in or on {goals.kinds(self.at)}"
         return text
 
+    @property
+    def singles(self) -> Iterator[goals.GoalCondition]:
+        """Each trait, load and place as a condition of its own, on any object of the kind."""
+        for trait in self.traits:
+            yield goals.Has(self.objects, (trait,))
+        for each in self.load:
+            yield goals.Inside(each.objects, self.objects, each.traits, each.count)
+        if self.at:
+            yield goals.Inside(self.objects, self.at)
+
     def parts_met(self, state: goals.State, item: str) -> int:
         """Return the number of satisfied parts if ``item`` is the dish."""
         record = state["objects"][item]
@@ -218,6 +229,11 @@ class Served:
     def words(self) -> str:
         """The dishes in words for users."""
         return ", ".join(dish.words for dish in self.dishes)
+
+    @property
+    def singles(self) -> tuple[goals.GoalCondition, ...]:
+        """The conditions on each dish, one by one."""
+        return tuple(chain.from_iterable(dish.singles for dish in self.dishes))
 
     def met(self, state: goals.State) -> int:
         """Return the number of satisfied parts."""

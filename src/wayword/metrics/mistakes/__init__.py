@@ -22,13 +22,15 @@ from typing import Any
 from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
 from wayword.core.visible import spaced
-from wayword.metrics.conditions import answer_given
+from wayword.metrics.conditions import answer_given, counted
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
+from wayword.metrics.mistakes.behavior import failures, find_course
 from wayword.metrics.mistakes.causes import meaning_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
-from wayword.metrics.mistakes.wording import IT, Fact, words
+from wayword.metrics.mistakes.wording import IT, Fact, sentences
 from wayword.metrics.progress import count
 from wayword.metrics.recorded import place_of
+from wayword.metrics.scoring import reached
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -42,6 +44,8 @@ class Mistake:
 
     ``limit`` is True if the limit of steps was too low, ``departed`` the step that left
     the path for good (0 if none did), ``missed`` the objects in view that were left alone.
+    ``leads`` is the step that the first sentence names, and that maps and time lines mark: where
+    it went wrong, which may be earlier than ``step``, until which it could be mended.
     """
 
     step: int
@@ -52,28 +56,29 @@ class Mistake:
     missed: Sequence[str] = ()
 
     @property
+    def leads(self) -> int:
+        """The step that the first sentence names."""
+        return int(self.fact.get("step", self.step))
+
+    @property
     def text(self) -> str:
         """The mistake in words about an agent."""
         return self.words()
 
     def words(self, person: Mapping[str, str] = IT) -> str:
         """Put the mistake into words, about an agent or to a player (``wording.YOU``)."""
-        return words(self.fact, person)
+        return " ".join(filter(None, self.sentences(person)))
 
     def sentences(self, person: Mapping[str, str] = IT) -> tuple[str, str]:
         """Return the first sentence, and the others as one text."""
-        values = dict(self.fact)
-        more = values.pop("more", ())
-        head = words(Fact(**values), person)
-        if not more:
-            return head, ""
-        return head, words(Fact("sentences", facts=more), person)
+        return sentences(self.fact, person)
 
     def json(self) -> JsonObject:
         """Return the mistake for pages: its values, and its sentences in words."""
         head, rest = self.sentences()
         return {
-            "step": self.step, "cause": self.cause, "text": self.text, "fact": self.fact,
+            "step": self.step, "leads": self.leads, "cause": self.cause, "text": self.text,
+            "fact": self.fact,
             "head": head, "rest": rest, "quotes": "“" in rest,
             "limit": self.limit, "departed": self.departed, "missed": [*self.missed],
         }  # fmt: skip
@@ -114,7 +119,8 @@ def find_mistake(evidence: EpisodeFacts) -> Mistake | None:
 
 
 def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> Fact:
-    """Describe how a solved episode ended, its steps, the expert's, and what it cost.
+    """Describe how a solved episode ended, its steps, the expert's, what it cost, and when it first
+    reached its goal.
 
     ``expert_steps`` is the expert's number of actions, low-level ones where the episode has such a
     score."""
@@ -127,27 +133,25 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
         needed = {"gold": expert_steps}
     return Fact(
         "solved", did=_success(episode), taken=count(steps, unit), cost=cost or None,
-        **needed,
+        more=_course_of_success(episode), **needed,
     )  # fmt: skip
 
 
-def _success(episode: EpisodeFacts) -> Fact:
+def _success(episode: EpisodeFacts) -> Fact | None:
     """Return where a solved episode ended, and how far from its goal."""
     reference = episode.reference
-    progress = episode.progress
     last = None
     if episode.trajectory.steps:
         last = episode.trajectory.steps[-1]
     # From the most specific statement to the plainest.
     if episode.gold and last is not None:
+        cut = episode.trajectory.ended == "step_limit"
+        kind = "solved_cut" if cut else "solved_stop"
         place = place_of(last.pose)
         goal = episode.gold[-1]
         if place == goal:
-            return Fact("solved_stop", place=place)
-        away = ""
-        if progress.values:
-            away = progress.length(progress.values[-1])
-        return Fact("solved_stop", place=place, away=away, goal=goal)
+            return Fact(kind, place=place)
+        return Fact(kind, place=place, away=episode.progress.left, goal=goal)
     if isinstance(reference, ObjectNavReference) and last is not None:
         target = objectnav.target_at(last.observation, reference.targets)
         if target is not None:
@@ -155,53 +159,113 @@ def _success(episode: EpisodeFacts) -> Fact:
     if isinstance(reference, AnswerReference):
         return Fact("solved_answer", given=answer_given(episode.trajectory.state))
     if len(episode.conditions) > 1:
-        number = len(episode.conditions)
-        goals = f"all {number}"
-        if number == 2:
-            goals = "both"
-        return Fact("solved_goals", goals=goals)
-    return Fact("solved_plain")
+        return Fact("solved_goals", goals=household.all_goals(len(episode.conditions)))
+    if episode.conditions:
+        return Fact("solved_goal", goal=counted(*episode.conditions[0]))
+    return None
+
+
+def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
+    """Return when a solved episode first reached its goal, and by what."""
+    reference = episode.reference
+    trajectory = episode.trajectory
+    last = episode.last
+    if episode.gold:
+        (actor,) = trajectory.start
+        places = [place_of(pose) for pose in trajectory.visited(actor)]
+        facts = []
+        near = reached(episode.dataset, episode.task, places)
+        first = near.index(True) if True in near else 0
+        # The last step may be the stop there.
+        if first and {*places[first:]} != {places[first]}:
+            facts.append(Fact("reached", step=first, place=places[first]))
+        if {*places} <= {*episode.gold}:
+            facts.append(Fact("on_path"))
+        return facts
+    if isinstance(reference, ObjectNavReference):
+        for number, before in enumerate(trajectory.steps[:-1], 1):
+            seen = objectnav.target_at(before.observation, reference.targets)
+            if seen is not None:
+                return [Fact("in_view", target=seen["target"], step=number)]
+    if (step := episode.progress.held_from) and step < last:
+        goals = household.all_goals(len(episode.conditions))
+        actor = episode.name(step)
+        by = Fact("by", actor=actor, action=episode.acted(step))
+        return [Fact("held_from", goals=goals, step=step, by=by)]
+    return []
 
 
 def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     """Return the mistake of a failed episode: its step, and the facts that its sentences are of."""
     last = evidence.last
     lost = evidence.lost or Lost(last)
-    step = why.step or lost.step
     marks: dict[str, Any] = {"departed": why.departed, "missed": why.missed}
-    if not step:
-        values = {"needed": lost.needed, "limit": lost.limit}
-        more = [Fact("ended", end=why.end), *why.more]
-        if not lost.needed:
-            fact = Fact("lost", step=last, did=why.end, more=why.more)
-        elif why.how:
-            fact = Fact("limit", how=why.how, more=more, **values)
-        else:
-            fact = Fact("limit_elsewhere", more=more, **values)
-        return Mistake(last, cause, fact, limit=True, **marks)
-    # The end is the mistake: a sentence about it says all.
-    if step == last or why.step:
-        fact = Fact("lost", step=step, did=why.end, more=why.more)
-        return Mistake(step, cause, fact, **marks)
-    action = evidence.acted(step)
-    did = why.did or Fact("acted", actor=evidence.name(step), action=action)
     end = why.end
-    if "actor" not in end:
+    if "actor" not in end and end["kind"] not in _WITH_SUBJECT:
         end = Fact("ended", end=end)
-    more = [*why.more, end]
-    # An actor that stopped before the last one left undone what the end tells.
-    if why.did is None and action == "stop" and "actor" in end:
-        did = Fact(**{**end, "actor": evidence.name(step), "end": "stopped"})
-        more.remove(end)
+    course = find_course(evidence.trajectory)
+    if evidence.conditions and not evidence.unmet:
+        course = None
+    # The course leads, and need not be repeated.
+    notes = [fact for fact in why.more if not course or fact != course["did"]]
+    # The limit is to blame before any actor.
+    if not lost.step or end["kind"] == "no_turn_left":
+        fact = _by_limit(lost, why.how, end, [*filter(None, [course]), *notes])
+        return Mistake(last, cause, fact, limit=True, **marks)
+    step = why.step or lost.step
+    lead, tells_end = _lead(evidence, why, course, step, end)
+    more = notes
+    if course is not None and 0 < why.departed <= step and why.did is not None:
+        kind = "turned_away" if why.did["kind"] == "away" else "departed"
+        more = [Fact(kind, step=why.departed, did=why.did), *more]
+    # Until when it could be mended.
     left = {}
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left}
-    fact = Fact("out_of_time", step=step, did=did, more=more, **left)
-    # A reader asks where it went wrong, and only then until when it could be mended.
-    if 0 < why.departed < step:
-        more = [*why.more, Fact("too_late", step=step, **left), more[-1]]
-        fact = Fact("lost", step=why.departed, did=did, more=more)
-    return Mistake(step, cause, fact, **marks)
+    if step < last and not why.step and (left or lead["step"] < step):
+        more = [*more, Fact("too_late", step=step, **left)]
+    if not tells_end:
+        stopped = step == last and evidence.trajectory.ended == "stopped"
+        more = [*more, Fact("at_step", step=step, did=why.end) if stopped else end]
+    return Mistake(step, cause, Fact(**lead, more=more), **marks)
+
+
+def _lead(
+    evidence: EpisodeFacts, why: Explanation, course: Fact | None, step: int, end: Fact
+) -> tuple[Fact, bool]:
+    """Return the first fact on a failed episode, and True if it tells how the episode ended.
+
+    ``step`` is the one that lost it. What went on for most of the episode leads, else where it left
+    the path for good, else that step or the end.
+    """
+    if course is not None:
+        return course, False
+    if 0 < why.departed <= step and why.did is not None:
+        return Fact("lost", step=why.departed, did=why.did), False
+    if step == evidence.last or why.step:
+        return Fact("lost", step=step, did=why.end), True
+    if why.did is not None:
+        return Fact("lost", step=step, did=why.did), False
+    # An actor that stopped before the last one left undone what the end tells.
+    if evidence.acted(step) == "stop" and "actor" in end:
+        did = Fact(**{**end, "actor": evidence.name(step), "end": "stopped"})
+        return Fact("lost", step=step, did=did), True
+    return Fact("lost_at", step=step, what=why.end), True
+
+
+_WITH_SUBJECT = ("no_turn_left", "not_stopped")
+"""Kinds of ends that are sentences without an actor."""
+
+
+def _by_limit(lost: Lost, how: str, end: Fact, more: Sequence[Fact]) -> Fact:
+    """Return the fact of an episode that no step lost: the limit was too low, or nothing is known
+    to be to blame, as no expert succeeds."""
+    if lost.step or not lost.needed:
+        return Fact("at_end", what=end, more=more)
+    values = {"needed": lost.needed, "limit": lost.limit, "more": [end, *more]}
+    if how:
+        return Fact("limit", how=how, **values)
+    return Fact("limit_elsewhere", **values)
 
 
 def _all_rejected(evidence: EpisodeFacts) -> Fact | None:
@@ -242,8 +306,12 @@ def _by_cause(evidence: EpisodeFacts) -> Mistake | None:
     for cause, number in evidence.causes.items():
         did = Fact("cause", meaning=meaning_of(cause, evidence.scores))
         step = number or last
-        more = _final_state(evidence.trajectory.state)
-        return Mistake(step, cause, Fact("lost", step=step, did=did, more=more))
+        more = failures(evidence.trajectory, last / 4)
+        more += _final_state(evidence.trajectory.state)
+        fact = Fact("lost", step=step, did=did, more=more)
+        if repeated := find_course(evidence.trajectory):
+            fact = Fact(**repeated, more=more)
+        return Mistake(step, cause, fact)
     step = progress.first_loss or last
     course = ""
     if progress.first_loss:

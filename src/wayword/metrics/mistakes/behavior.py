@@ -5,16 +5,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.geometry import bearing, relative
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
+from wayword.core.world import Feedback
 from wayword.metrics.conditions import Sought
-from wayword.metrics.mistakes.facts import EpisodeFacts
+from wayword.metrics.mistakes.facts import EpisodeFacts, action_words
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.recorded import SPOKEN, as_mapping, finite, point_of, room_of, wind
+from wayword.metrics.recorded import (
+    SPOKEN,
+    WAITING,
+    as_mapping,
+    finite,
+    place_of,
+    point_of,
+    room_of,
+    wind,
+)
 
 Points = Sequence[tuple[float, float]]
 _FACED = 45.0  # degrees between a heading and a target up to which an actor faces it
@@ -57,6 +68,141 @@ def behavior(
     return facts
 
 
+# What an actor did again and again is the course of an episode if it did so at least three times,
+# in half of its steps from the first time to the last, which are half of all of its steps.
+_LEAST = 3
+_HALF = 2
+# The share of failed actions from which one kind of them stands for all
+_MOST = 0.75
+# Places of a circle, at most: in longer ones nobody recognizes a circle
+_CIRCLE = 8
+
+_Turns = Sequence[tuple[int, Step]]
+"""An actor's steps with their numbers (from 1)."""
+
+
+def find_course(trajectory: Trajectory) -> Fact | None:
+    """Return what an actor did for most of an episode that ran out of steps or was given up: an
+    action that always failed, a circle, one action again and again. None if it did none of these.
+
+    The most telling of all actors, in this order, and of equal ones the most frequent.
+    """
+    # Given up: the steps before the stop failed.
+    stuck = trajectory.steps[:-1][-_LEAST:]
+    gave_up = len(stuck) == _LEAST and not any(step.feedback.ok for step in stuck)
+    if trajectory.ended != "step_limit" and not gave_up:
+        return None
+    several = len(trajectory.start) > 1
+    found: list[tuple[int, int, Fact]] = []
+    for actor in trajectory.start:
+        numbered = enumerate(trajectory.steps, 1)
+        turns = [(n, step) for n, step in numbered if step.actor == actor]
+        name = actor if several else ""
+        poses = trajectory.visited(actor)
+        kinds = (
+            _failing(turns, name),
+            _circle(poses, name),
+            _repeated(poses, turns, name, several),
+        )
+        for rank, facts in enumerate(kinds):
+            for at, did in facts:
+                if not _is_course(at, len(turns)):
+                    continue
+                first = turns[at[0]][0]
+                last = turns[at[-1]][0]
+                if "of" in did:
+                    did["of"] = at[-1] - at[0] + 1
+                fact = Fact("steps", step=first, end=last, did=did)
+                found.append((rank, -len(at), fact))
+    if not found:
+        return None
+    return min(found, key=lambda each: each[:2])[2]
+
+
+def _is_course(at: Sequence[int], turns: int) -> bool:
+    """True if an actor did something in enough of its ``turns``, by their indices."""
+    if len(at) < _LEAST:
+        return False
+    span = at[-1] - at[0] + 1
+    return _HALF * len(at) >= span and _HALF * span >= turns
+
+
+_FAILING = ("walked_into", "failing", "failed_all")
+"""Kinds of courses of failed actions."""
+
+_Found = Iterator[tuple[Sequence[int], Fact]]
+"""Indices of an actor's turns, and what it did in them."""
+
+
+def _failing(turns: _Turns, name: str) -> _Found:
+    """Yield actions that failed in the same way, and all that failed in several ways."""
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for index, (_, step) in enumerate(turns):
+        if step.feedback.ok or not isinstance(step.decision, Decision):
+            continue
+        by = spaced(step.feedback.details.get("by") or "")
+        key = action_words(step.decision.action), step.feedback.status, by
+        groups.setdefault(key, []).append(index)
+    for (action, _, by), at in groups.items():
+        times = len(at)
+        if by:
+            yield at, Fact("walked_into", actor=name, by=by, times=times, of=times)
+        else:
+            yield at, failing(name, action, times, turns[at[-1]][1].feedback)
+    every = sorted(chain.from_iterable(groups.values()))
+    # One kind says more than all, if it is most of them.
+    if every and max(map(len, groups.values())) < _MOST * len(every):
+        actions = [*dict.fromkeys(action for action, *_ in groups)]
+        number = len(every)
+        yield (
+            every,
+            Fact("failed_all", actor=name, times=number, of=number, actions=actions),
+        )
+
+
+def failing(name: str, action: str, times: int, feedback: Feedback) -> Fact:
+    """Return an action that failed again and again, and why: ``no path, a closed door``."""
+    doors = feedback.details.get("doors") or ()
+    why = [spaced(feedback.status), *map(spaced, doors)]
+    return Fact("failing", actor=name, action=action, times=times, why=why)
+
+
+def _circle(poses: Sequence[Any], name: str) -> _Found:
+    """Yield the circle at the end of a walk on a graph: the same places in the same order."""
+    places = [place_of(pose) for pose in poses]
+    # Moves alone: an actor may turn in place.
+    moved = [at for at, (a, b) in enumerate(pairwise(places)) if a != b]
+    walk = [places[at + 1] for at in moved]
+    for length in range(2, _CIRCLE + 1):
+        same = 0
+        while same + length < len(walk) and walk[-1 - same] == walk[-1 - same - length]:
+            same += 1
+        times = (same + length) // length
+        if times >= _LEAST:
+            first = len(walk) - times * length
+            circle = walk[first : first + length]
+            kind = "went_between" if length == 2 else "circled"
+            yield moved[first:], Fact(kind, actor=name, places=circle, times=times)
+            return
+
+
+def _repeated(poses: Sequence[Any], turns: _Turns, name: str, several: bool) -> _Found:
+    """Yield actions that were chosen again: anywhere with arguments, else in the same pose."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, (pose, (_, step)) in enumerate(zip(poses, turns, strict=False)):
+        if not isinstance(step.decision, Decision):
+            continue
+        action = step.decision.action
+        # In a team, an actor that waits for others repeats itself for a reason.
+        if action.name in SPOKEN or (several and action.name in WAITING):
+            continue
+        where = "" if action.arguments else repr(pose)
+        groups.setdefault((action_words(action), where), []).append(index)
+    for (words, where), at in groups.items():
+        place = "in the same pose" if where else ""
+        yield at, Fact("repeated", actor=name, action=words, times=len(at), where=place)
+
+
 def rooms_of(trajectory: Trajectory, actor: str) -> list[str]:
     """Return the rooms that an actor was in, in order."""
     rooms = [room_of(pose) for pose in trajectory.visited(actor)]
@@ -96,8 +242,14 @@ def _turns(trajectory: Trajectory, actor: str) -> int:
 
 
 def failures(trajectory: Trajectory, least: float) -> list[Fact]:
-    """Count the steps that failed, if at least ``least`` did: ``3 of 6 steps were blocked``."""
+    """Count the steps that failed, if at least ``least`` did: ``3 of 6 steps were blocked``.
+
+    Empty if they were the course of the episode, which says so.
+    """
     steps = trajectory.steps
+    course = find_course(trajectory)
+    if course is not None and course["did"]["kind"] in _FAILING:
+        return []
     failed = [n for n, step in enumerate(steps) if step.feedback.status != "ok"]
     if not failed or len(failed) < least:
         return []

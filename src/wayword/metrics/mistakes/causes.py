@@ -10,18 +10,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject, PathReference
-from wayword.core.errors import WaywordError
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.core.visible import spaced
-from wayword.metrics.conditions import answer_given, conditions, goal_ids
-from wayword.metrics.recorded import SPOKEN, as_mapping, listed, place_of, point_of
-from wayword.metrics.scoring import GoalScorer, scorer
+from wayword.metrics.conditions import (
+    answer_given,
+    conditions,
+    goal_ids,
+    single_goals,
+)
+from wayword.metrics.recorded import (
+    SPOKEN,
+    WAITING,
+    as_mapping,
+    listed,
+    place_of,
+    point_of,
+)
+from wayword.metrics.scoring import reached
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -66,8 +76,6 @@ CAUSES: Mapping[str, tuple[str, str]] = {
 
 _REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
 _PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
-_WAITING = frozenset({"turn_left", "turn_right", "wait"})
-"""Actions that an actor repeats while it waits for another one: not a loop."""
 _FEW_MOVES = 10  # shorter walks are never called wandering
 _DETOUR = 3.0  # ratio of path length to net distance above which a walk is wandering
 _REPEATS = 3  # failed actions in a row, or equal actions in one pose
@@ -211,14 +219,10 @@ def _step_past_goal(
         starts = as_mapping(written.get("start") or {})
         start: Any = next(iter(starts.values()), {})
         places = [place_of(pose) for pose in (start, *(s.get("pose") for s in steps))]
-        judge = scorer(dataset.family)
-        with suppress(WaywordError, LookupError):
-            if isinstance(judge, GoalScorer):
-                reached = judge.reached(dataset, task, places)
-                if not any(reached):
-                    return None
-                after = len(reached) - reached[::-1].index(True)
-                return min(after, len(steps))
+        if near := reached(dataset, task, places):
+            if not any(near):
+                return None
+            return min(len(near) - near[::-1].index(True), len(steps))
     return 0 if scores.get("osr", 0.0) > 0.5 else None
 
 
@@ -238,7 +242,7 @@ def _order_not_sent(
     met = conditions(reference, as_mapping(written.get("state") or {}))
     unmet = [
         kinds(goal_ids(goal))
-        for goal, (_, done, parts) in zip(reference.goals, met, strict=False)
+        for goal, (_, done, parts) in zip(single_goals(reference), met, strict=False)
         if done < parts
     ]
     names: set[str] = set()
@@ -376,7 +380,7 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
             if not pose or "action" not in decision:
                 continue
             # In a team, an actor that waits for others is in no loop.
-            if len(actors) == 1 or decision["action"] not in _WAITING:
+            if len(actors) == 1 or decision["action"] not in WAITING:
                 action = str(decision["action"]), repr(decision.get("arguments"))
                 done.setdefault((repr(sorted(pose.items())), *action), []).append(
                     number

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wayword.core.action import Decision
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
@@ -20,7 +20,8 @@ from wayword.metrics.progress import GoalProgress
 class Lost:
     """The step (from 1) that lost an episode: 0 if even an expert needs more steps than the limit,
     which then needs ``needed`` steps from the start; else ``needed`` after the step, 0 if unknown.
-    ``left`` are the actor's steps that were left, of ``limit``."""
+    ``left`` are the steps that the same actor had left, of ``limit``: fewer than needed. A walk
+    needs no stop if the limit ends it near the goal."""
 
     step: int
     needed: int = 0
@@ -86,9 +87,7 @@ class EpisodeFacts:
         """Return the action of a step (from 1) in words: ``go grab mug 1``."""
         decision = self.trajectory.steps[step - 1].decision
         if isinstance(decision, Decision):
-            action = decision.action
-            words = f"{action.name} {', '.join(action.arguments)}"
-            return spaced(words.strip())
+            return action_words(decision.action)
         return f"a rejected answer ({decision.kind.replace('_', ' ')})"
 
     def name(self, step: int = 0) -> str:
@@ -109,6 +108,11 @@ class EpisodeFacts:
         if trajectory.ended == "stopped":
             return "took its last action"
         return "ran out of steps"
+
+
+def action_words(action: Action) -> str:
+    """Return an action in words: ``go grab mug 1``."""
+    return spaced(f"{action.name} {', '.join(action.arguments)}".strip())
 
 
 @dataclass(frozen=True)

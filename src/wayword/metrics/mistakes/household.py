@@ -3,20 +3,24 @@ seen and left alone, or that never came into view."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
 from itertools import chain
 
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import join_words, single_line, spaced
-from wayword.metrics.conditions import Sought, answer_given
-from wayword.metrics.mistakes.behavior import behavior, has_spoken, rooms_of
-from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
+from wayword.metrics.conditions import Sought, answer_given, shown
+from wayword.metrics.mistakes.behavior import behavior, failing, has_spoken, rooms_of
+from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_words
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, room_of
 
 _NAMED = 2  # unmet goal conditions that the sentence names
 _SAID = 120  # characters of a message that it quotes
+_AGAIN = 2  # times from which a failed action or an equal message is told
+_DONE = "Done"  # the usual answer to an order, which says nothing when repeated
 
 
 def explain_answer(evidence: EpisodeFacts, right: str) -> Explanation:
@@ -45,41 +49,123 @@ def _left_room(evidence: EpisodeFacts) -> Fact | str:
 
 
 def explain(evidence: EpisodeFacts) -> Explanation | None:
-    """Explain unmet goal conditions; None if all are met."""
+    """Explain unmet goal conditions, or why met ones were no success; None without conditions."""
     if not evidence.unmet:
-        return None
+        return _no_turn_left(evidence)
     if silent := evidence.causes.get("order_not_sent"):
-        return _order_not_sent(evidence, silent)
-    undone = _undone(evidence)
-    if undone is not None:
-        return undone
-    if picked := evidence.causes.get("wrong_object"):
-        return _wrong_object(evidence, picked)
-    found = _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
-    return replace(found, more=[*found.more, *_request(evidence)])
+        found = _order_not_sent(evidence, silent)
+    elif undone := _undone(evidence):
+        found = undone
+    elif picked := evidence.causes.get("wrong_object"):
+        found = _wrong_object(evidence, picked)
+    else:
+        found = _left_alone(evidence) or _unused(evidence) or _never_in_view(evidence)
+    more = [*found.more, *_others(evidence, found), *_team(evidence)]
+    return replace(found, more=more)
 
 
-def _request(evidence: EpisodeFacts) -> list[Fact]:
-    """Return the last message that the actor of the last step got, which it did not carry out."""
-    steps = evidence.trajectory.steps
-    for number in range(len(steps), 0, -1):
-        step = steps[number - 1]
-        decision = step.decision
-        if step.actor == steps[-1].actor or not isinstance(decision, Decision):
+def _no_turn_left(evidence: EpisodeFacts) -> Explanation | None:
+    """Explain an episode that the limit ended with all conditions met: success needs a stop."""
+    trajectory = evidence.trajectory
+    values = evidence.progress.values
+    if trajectory.ended != "step_limit" or not values:
+        return None
+    met = evidence.progress.held_from
+    if not met:
+        return None
+    goals = all_goals(len(evidence.conditions))
+    if met < evidence.last:
+        return Explanation(Fact("not_stopped", goals=goals, met=met))
+    turns = Counter(step.actor for step in trajectory.steps)
+    each = "each" if len(trajectory.start) > 1 else ""
+    end = Fact(
+        "no_turn_left", goals=goals, met=met, limit=max(turns.values()), each=each
+    )
+    return Explanation(end)
+
+
+def all_goals(number: int) -> str:
+    """Return all goals in words: ``both goals``."""
+    if number == 1:
+        return "the goal"
+    return "both goals" if number == 2 else f"all {number} goals"
+
+
+def _others(evidence: EpisodeFacts, found: Explanation) -> list[Fact]:
+    """Return the last action on another goal's object, and all unmet goals if there are several."""
+    facts = []
+    kind = found.end["kind"]
+    if kind in _LEFT_ALONE and (used := _last_use(evidence)) is not None:
+        facts.append(used)
+    names_all = kind in ("order_not_sent", "nothing_done") or len(evidence.unmet) > 1
+    if names_all and kind != "unmet":
+        facts.append(_listed(evidence, "not_done"))
+    return facts
+
+
+_LEFT_ALONE = ("left_alone", "other_had_seen", "had_seen")
+"""Explanations by one object, where other goals may have been worked at."""
+
+
+def _team(evidence: EpisodeFacts) -> list[Fact]:
+    """Return what several actors said of unmet goals before the episode was lost, and what stopped
+    them until then: routes that failed, and a message that was repeated."""
+    trajectory = evidence.trajectory
+    if len(trajectory.start) < 2:
+        return []
+    lost = evidence.lost.step if evidence.lost else 0
+    steps = trajectory.steps[: lost or evidence.last]
+    messages: dict[tuple[str, str], list[int]] = {}
+    failed: dict[tuple[str, str], list[int]] = {}
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step.decision, Decision):
             continue
-        if decision.action.name in SPOKEN and decision.action.arguments:
-            text = single_line(decision.action.arguments[-1], _SAID).rstrip(" .")
-            return [Fact("asked", actor=step.actor, step=number, text=text)]
-    return []
+        action = step.decision.action
+        if action.name in SPOKEN and action.arguments:
+            text = single_line(action.arguments[-1], _SAID).rstrip(" .")
+            messages.setdefault((step.actor, text), []).append(number)
+        elif not step.feedback.ok:
+            failed.setdefault((step.actor, action_words(action)), []).append(number)
+    facts = []
+    names: set[str] = set()
+    for _, about in evidence.unmet:
+        if about is not None:
+            names |= {spaced(name) for name in (*about.names, about.kind)}
+    about_goals = [
+        (numbers[-1], actor, text)
+        for (actor, text), numbers in messages.items()
+        if any(re.search(rf"\b{re.escape(name)}\b", spaced(text)) for name in names)
+    ]
+    for number, actor, text in sorted(about_goals)[-1:]:
+        facts.append(Fact("asked", actor=actor, step=number, text=text))
+    for (actor, words), numbers in failed.items():
+        if len(numbers) >= _AGAIN:
+            feedback = steps[numbers[-1] - 1].feedback
+            facts.append(failing(actor, words, len(numbers), feedback))
+    for (actor, text), numbers in messages.items():
+        if len(numbers) >= _AGAIN and text != _DONE:
+            facts.append(Fact("said_again", actor=actor, text=text, times=len(numbers)))
+    return facts
 
 
 def _unmet(evidence: EpisodeFacts) -> Fact:
     """Return the end, the first unmet goals of an episode, and the number of the others."""
-    goals = [words for words, _ in evidence.unmet]
-    rest = {}
+    return _listed(evidence, "unmet", **_shared(evidence))
+
+
+def _listed(evidence: EpisodeFacts, kind: str, **values: object) -> Fact:
+    """Return a fact of a kind with the first unmet goals, and the number of the others."""
+    goals = unmet_goals(evidence)
     if len(goals) > _NAMED:
-        rest["rest"] = len(goals) - _NAMED
-    return Fact("unmet", **_shared(evidence), goals=goals[:_NAMED], **rest)
+        values["rest"] = len(goals) - _NAMED
+    return Fact(kind, goals=goals[:_NAMED], **values)
+
+
+def unmet_goals(evidence: EpisodeFacts) -> list[str]:
+    """Return the unmet conditions in words, without those that another one includes."""
+    state = evidence.trajectory.state
+    return [words for words, met, parts in shown(evidence.conditions, evidence.sought, state)
+            if met < parts]  # fmt: skip
 
 
 def _shared(evidence: EpisodeFacts) -> dict[str, object]:
@@ -92,14 +178,8 @@ def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
     trajectory = evidence.trajectory
     actor = trajectory.steps[step - 1].actor
     others = join_words([name for name in trajectory.start if name != actor])
-    goal, about = evidence.unmet[0]
-    end = Fact(
-        "order_not_sent",
-        actor=actor,
-        end=evidence.end(actor),
-        goal=goal,
-        others=others,
-    )
+    _, about = evidence.unmet[0]
+    end = Fact("order_not_sent", actor=actor, end=evidence.end(actor), others=others)
     seen = first_views(trajectory)
     more = []
     if about is not None and about.names.isdisjoint(seen):
@@ -113,7 +193,7 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
     if not step or step not in evidence.history:
         return None
     before = evidence.history[max(n for n in evidence.history if n < step)]
-    pairs = zip(before, evidence.history[step], strict=True)
+    pairs = zip(before, evidence.history[step], strict=False)
     undone = [words for (words, was, _), (_, now, _) in pairs if now < was]
     if not undone:
         return None
@@ -229,29 +309,32 @@ def _company(evidence: EpisodeFacts, actor: str) -> list[Fact]:
 
 def _unused(evidence: EpisodeFacts) -> Explanation | None:
     """Explain an unmet condition by the last action on its object; None if there was none."""
+    if (used := _last_use(evidence)) is None:
+        return None
+    return Explanation(Fact("nothing_done", **_shared(evidence), what=used))
+
+
+def _last_use(evidence: EpisodeFacts) -> Fact | None:
+    """Return the last action on the object of the first unmet condition that had one."""
     acted = _acted_on(evidence.trajectory)
-    for words, about in evidence.unmet:
+    for _, about in evidence.unmet:
         if about is not None and about.names & acted.keys():
             used = about.names & acted.keys()
             # The last action on any of them; names break ties, for equal reports.
             name = max(used, key=lambda each: (acted[each], each))
             number = acted[name]
-            by = evidence.name(number)
             feedback = evidence.trajectory.steps[number - 1].feedback
             failed = ""
             if not feedback.ok:
                 failed = spaced(feedback.status)
-            end = Fact(
-                "nothing_done",
-                **_shared(evidence),
-                by=by,
+            return Fact(
+                "untouched",
+                by=evidence.name(number),
                 action=evidence.acted(number),
                 acted=number,
-                goal=words,
                 object=spaced(name),
                 failed=failed,
             )
-            return Explanation(end)
     return None
 
 

@@ -78,10 +78,9 @@ def _end(evidence: EpisodeFacts, target: str) -> Fact:
     end = evidence.end()
     if evidence.trajectory.ended == "stopped" and evidence.trajectory.noted(GAVE_UP):
         end = "gave up"
-    values = evidence.progress.values
-    if not values:
+    away = evidence.progress.left
+    if not away:
         return Fact("without_any", end=end, target=target)
-    away = evidence.progress.length(values[-1])
     return Fact("without", end=end, away=away, target=target)
 
 

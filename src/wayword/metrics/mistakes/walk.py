@@ -45,14 +45,13 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         more.append(Fact("was_at_goal"))
     elif passed is not None and passed > 1:
         more.append(Fact("passed_goal", reached=passed - 1))
-    # The step that lost the episode is described on its own. Where it came later than the
-    # departure and was not the end, the departure leads, and the caller says when it was too late.
-    leads = lost is not None and 0 < departed < lost.step < last
-    is_lost_there = lost is not None and departed == lost.step
+    # The departure leads. The caller says when it was too late, or where the walk stopped. Where
+    # the limit is to blame, no step leads.
+    leads = departed > 0 and (lost is None or lost.step > 0)
     off_path = walk.off_path(wrong)
     if off_path:
         more.append(Fact("off_path", step=off_path))
-    if departed and not leads and not is_lost_there:
+    if departed and not leads:
         kind = "turned_away" if off_path else "departed"
         more.append(Fact(kind, step=departed, did=walk.did(departed)))
     # The instruction is quoted for the place where the walk went wrong, else for its end.
@@ -133,20 +132,13 @@ class _GraphWalk:
                 return 0 if after == departed - 1 else after + 1
         return 0
 
-    def away(self) -> str:
-        """The distance left at the end, empty if it is unknown."""
-        progress = self._evidence.progress
-        if not progress.values:
-            return ""
-        return progress.length(progress.values[-1])
-
     def stop(self) -> Fact:
         """Return where a walk stopped, and how far from its goal."""
         place = self.places[-1]
         return Fact(
             "stopped_at",
             place=place,
-            away=self.away(),
+            away=self._evidence.progress.left,
             goal=self._gold[-1],
         )
 
@@ -158,7 +150,7 @@ class _GraphWalk:
         return Fact(
             "ended_at",
             place=place,
-            away=self.away(),
+            away=self._evidence.progress.left,
             goal=self._gold[-1],
         )
 
@@ -167,7 +159,9 @@ class _GraphWalk:
         before = self.places[step - 1]
         after = self.places[step]
         if before == self._gold[-1]:
-            return Fact("no_stop" if after == before else "left_goal")
+            if after == before:
+                return Fact("no_stop")
+            return Fact("left_goal", goal=before)
         done = self._act(step)
         onward = self._onward(before)
         if not onward:

@@ -2,7 +2,7 @@
 
     >>> went = Fact("went", start="A", to="B", heading=90.0)
     >>> words(Fact("lost", step=3, did=went))
-    'Step 3: went from A to B (east).'
+    'Step 3: went from A to B (east)'
 
 A part of a phrase in square brackets is left out if one of its values is missing. Values may be
 facts themselves, or several of them.
@@ -70,6 +70,16 @@ def words(fact: JsonObject, person: Mapping[str, str] = IT) -> str:
     return _Words(person).vformat(phrase, (), values)
 
 
+def sentences(fact: JsonObject, person: Mapping[str, str] = IT) -> tuple[str, str]:
+    """Return the sentence of a fact, and those of the facts in its ``more`` as one text."""
+    values = dict(fact)
+    more = values.pop("more", ())
+    head = words(Fact("sentences", facts=[values]), person)
+    if not more:
+        return head, ""
+    return head, words(Fact("sentences", facts=more), person)
+
+
 class _Words(string.Formatter):
     """Formats the values of a phrase; ``{goals:quoted}`` and the like name how."""
 
@@ -92,6 +102,9 @@ class _Words(string.Formatter):
         match spec:
             case "steps":
                 return count(int(value), "step")
+            case "were":
+                verb = "was" if value == 1 else "were"
+                return f"{count(int(value), 'step')} {verb}"
             case "m":
                 return f"{value:.1f} m"
             case "wind":
@@ -106,6 +119,8 @@ def _join(parts: Sequence[str], spec: str) -> str:
             return join_words(parts, spec)
         case ";":
             return "; ".join(parts)
+        case "–":
+            return "–".join(parts)
         case "quoted":
             return "; ".join(f"“{part}”" for part in parts)
         case "sentences":

@@ -11,7 +11,8 @@
   const clauses = [...document.querySelectorAll(".instruction .clause")];
   const main = document.querySelector("main");
   const maps = document.querySelectorAll("svg.map");
-  const opens = Number(main.dataset.opens || 0); // where a failed walk left the path, else the mistake
+  const opens = Number(main.dataset.opens || 0); // the mistake of a failed episode, the end of a solved one
+  const failed = "mistake" in main.dataset;
   let now = 0; // 0: before the first step
 
   // The clause that is followed at a step, and those done by then.
@@ -41,7 +42,7 @@
   function mark(number, whole = false) {
     // whole: nothing of the walk is faded
     now = number;
-    main.classList.toggle("whole", whole && !opens); // without the view of a step
+    main.classList.toggle("whole", whole && !failed); // without the view of a step
     for (const old of document.querySelectorAll(".now")) old.classList.remove("now");
     const card = document.getElementById("step-" + number);
     if (!card) return;
@@ -53,7 +54,7 @@
       if (stop.dataset.steps.split(" ").includes(String(number)))
         stop.classList.add("now");
     }
-    const state = whole && !opens ? steps.length + 1 : number; // of what changes; a solved episode opens on its end
+    const state = whole && !failed ? steps.length + 1 : number; // of what changes; a solved episode opens on its end
     for (const part of document.querySelectorAll(".map [data-first]")) {
       part.classList.toggle(
         "on",
@@ -129,7 +130,7 @@
     }
   }
 
-  // The steps before the one that a failed episode opens on are folded.
+  // The steps before the one that an episode opens on are folded.
   const fold = makeButton("press", "", () => {
     unfoldSteps();
     go(1);
@@ -261,12 +262,15 @@
     const still = Math.abs(scrollY - settled) < 2;
     advice.forEach(([words, same, good], number) => {
       const card = steps[number];
-      if (!card || !words || (same && opens && number + 1 >= opens)) return; // from there on it is no merit
+      if (!card || !words || (same && failed && number + 1 >= opens)) return; // from there on it is no merit
       const kind = same ? "same" : good === false ? "other" : "as-good";
+      const further = card.querySelector("header .led.worse"); // an expert may take a longer way
+      const good_words = further ? "as many steps as by " : "as good as ";
+      const same_words = further ? "as the expert, on its path" : "as the expert";
       const shown = make(
         "span",
         "expert " + kind,
-        same ? "as the expert" : good ? "as good as " : "expert: ",
+        same ? same_words : good ? good_words : "expert: ",
       );
       const code = make("code");
       code.append(...lettered(words));

@@ -73,7 +73,7 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
         if isinstance(value, str):
             words.append(value)
         elif value:
-            words.append(name)
+            words.append("switched-on" if name == "on" else name)
         else:
             words.append(f"not {name}")
     text = " ".join(filter(None, (*words, kinds(ids))))

@@ -162,7 +162,7 @@ def test_an_actor_of_several_ended_by_its_own_last_action(
         ("mug in or on shelf (open)", True, "mug: table, hall → shelf"),
         ("mug in or on shelf (open)", False, "mug: table, hall → shelf (open)"),
         ("mug (open)", False, "mug (table, hall): should be open"),
-        ("mug next to cup", False, "mug next to cup (now in the table, hall)"),
+        ("mug next to cup", False, "mug next to cup (now: table, hall)"),
     ],
 )
 def test_a_destination_names_only_what_is_not_as_required(

@@ -22,7 +22,7 @@ from wayword.metrics.mistakes import (
     find_mistake,
 )
 from wayword.metrics.mistakes.causes import find_causes
-from wayword.metrics.mistakes.wording import YOU, Fact, phrases, words
+from wayword.metrics.mistakes.wording import YOU, Fact, phrases, sentences, words
 from wayword.metrics.progress import GoalProgress
 from wayword.runs.codec import to_json
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
@@ -108,7 +108,7 @@ def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
     )
     left = on_the_line(at("d"), "goto", at("e"), "ok")
     assert left == (
-        "Step 1: walked on from the goal instead of stopping. It ran out of steps at e."
+        "Step 1: walked on from the goal d instead of stopping. It ran out of steps at e."
     )
     unknown = on_the_line(at("a", None), "left", at("a", 270.0), "ok")
     assert unknown == (
@@ -244,8 +244,11 @@ def test_an_object_that_never_came_into_view_is_declared_in_its_room() -> None:
     assert about.ended("apple (open)", placed) == "apple (table, hall): should be open"
     about = replace(about, ids=("apple_1", "apple_2"))
     assert about.ended("apple in or on box", placed) == "apple (either of 2) → box"
-    assert about.ended("apple in or on box", placed, parts=2) == "apple in or on box"
-    assert about.ended("apple held", placed) == "apple held"
+    assert (
+        about.ended("apple in or on box", placed, parts=2)
+        == "0 of 2 apples in or on box"
+    )
+    assert about.ended("apple held", placed) == "apple held (either of 2)"
 
 
 @pytest.mark.parametrize(
@@ -314,8 +317,8 @@ def test_an_order_that_was_never_sent_is_the_mistake_of_who_alone_knew_it(
     assert (found.cause == "order_not_sent") == alone
     assert (found.step == 1) == alone, "the step of the one who knew"
     expected = (
-        "Step 1: ann took its last action and never sent its goal “cup in or on box” to bob. "
-        "No cup was ever in view of bob."
+        "Step 1: ann took its last action and never sent its goal to bob. "
+        "No cup was ever in view of bob. Not done at the end: “cup in or on box”."
     )
     assert (found.text == expected) == alone
     quote = f"Ann had said at step 1: “{message}”."
@@ -364,9 +367,9 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     task = Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))
     progress = GoalProgress((3.0, 1.0))
     facts = EpisodeFacts(walked, {"sr": 1.0, "cost": 0.002}, {}, None, task, progress)
-    assert words(describe_success(facts, 4)) == (
-        "Solved: ended at c, 1.0 m from the goal d, in 1 step; the gold path takes 4;"
-        " it cost $0.0020"
+    assert " ".join(sentences(describe_success(facts, 4))) == (
+        "Solved: stopped at c, 1.0 m from the goal d, in 1 step; the gold path takes 4;"
+        " it cost $0.0020. It never left the gold path."
     )
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
-    assert words(describe_success(free)) == "Solved in 12 low-level actions"
+    assert sentences(describe_success(free)) == ("Solved in 12 low-level actions.", "")

@@ -17,6 +17,7 @@ from wayword.core.world import Feedback
 from wayword.metrics.conditions import Condition, Sought, conditions
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.behavior import behavior, failures, never_faced
+from wayword.metrics.progress import GoalProgress
 from wayword.worlds.household.goals import HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -272,6 +273,91 @@ def test_next_to_an_object_is_one_square_away_and_a_walk_on_the_spot_is_explaine
     assert ("never left the start" in text) == (moves == 0)
 
 
+# The course of an episode that ran out of steps.
+
+WALL = Feedback("blocked", {"by": "a_wall"})
+DOOR = Feedback("no_path", {"doors": ["a closed door"]})
+
+
+def acts(*done: tuple[str, Feedback], actor: str = "agent") -> list[Step]:
+    """Steps of actions with an argument after a colon."""
+    steps = []
+    for words, feedback in done:
+        name, _, argument = words.partition(":")
+        action = Action(name, (argument,) if argument else ())
+        steps.append(Step(actor, {}, Decision(action), feedback, {}))
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("done", "course"),
+    [
+        ([("ahead", WALL)] * 4, "Steps 1–4: walked into a wall, 4 of 4 times."),
+        (
+            [("go:mug", OK)] + [("go:hall", DOOR), ("look", OK)] * 2 + [("go:hall", DOOR)],
+            "Steps 2–6: go hall failed 3 times: no path, a closed door.",
+        ),
+        (
+            [("drop", DOOR), ("pick:mug", DOOR), ("push", DOOR)],
+            "Steps 1–3: 3 of 3 actions failed: drop, pick mug, push.",
+        ),
+        ([("goto:table", OK)] * 3, "Steps 1–3: chose goto table 3 times."),
+        ([("look", OK)] * 3, "Steps 1–3: chose look 3 times in the same pose."),
+        # Too few, too rare and too short
+        ([("ahead", WALL)] * 2, ""),
+        ([("go:a", WALL), ("go:b", OK), ("go:c", OK), ("go:d", OK)] * 2, ""),
+        ([("go:a", WALL)] * 3 + [(f"go:{n}", OK) for n in range(4)], ""),
+    ],
+)  # fmt: skip
+def test_what_most_of_the_steps_were_leads(
+    done: Sequence[tuple[str, Feedback]], course: str
+) -> None:
+    found = at_home(*acts(*done), sought=[], lost=Lost(1), ended="step_limit")
+    assert found.text.startswith(course or "Lost at step 1: ")
+    assert found.step == 1, "the step that lost it is still the same"
+    if course:
+        assert found.leads == int(course.split("–")[0].removeprefix("Steps "))
+
+
+def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_given() -> (
+    None
+):
+    def sent(text: str) -> list[Step]:
+        return acts((f"chat:{text}", OK), actor="ann")
+
+    blocked = acts(("go:hall", DOOR), actor="bob")
+    steps = [*sent("I take mug_1."), *blocked, *sent("Make way."), *blocked]
+    later = [*acts(("wait", OK), actor="ann"), *sent("Bring mug_2."), *blocked]
+    start: dict[str, Any] = {"ann": {}, "bob": {}}
+    text = at_home(
+        *steps, *sent("Make way."), *later,
+        sought=[MUG], start=start, lost=Lost(6), ended="step_limit",
+    ).text  # fmt: skip
+    assert "Ann had said at step 1: “I take mug_1”." in text
+    assert "mug_2" not in text, "it was said after the loss"
+    assert "Bob's go hall failed 2 times: no path, a closed door." in text
+    assert "Ann said “Make way” 2 times." in text
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_goals_that_were_met_without_a_stop_are_no_actors_mistake(last: bool) -> None:
+    steps = acts(("put:mug", OK), ("look", OK), ("wait", OK))
+    values = (0.0, 0.0, 0.0, 1.0) if last else (0.0, 1.0, 1.0, 1.0)
+    met: list[Condition] = [("mug in or on box", 1, 1)]
+    found = mistake(
+        steps, HOME, ended="step_limit", lost=Lost(2), history={3: met},
+        progress=GoalProgress(values, 1),
+    )  # fmt: skip
+    assert found.limit == last
+    expected = "Lost at step 2: no one stopped, though the goal had been met by step 1."
+    if last:
+        expected = (
+            "The goal had been met by step 3, but no turn was left to stop; "
+            "the limit was 3 steps."
+        )
+    assert found.text == expected
+
+
 # The step that lost an episode.
 
 
@@ -280,11 +366,12 @@ def test_next_to_an_object_is_one_square_away_and_a_walk_on_the_spot_is_explaine
 def test_the_steps_left_are_given_where_the_experts_need_is_known(
     lost: int, needed: int
 ) -> None:
-    steps = [Step("agent", {}, Decision(Action("look")), OK, {}) for _ in range(3)]
+    actions = [Decision(Action(name)) for name in ("look", "wait", "look")]
+    steps = [Step("agent", {}, each, OK, {}) for each in actions]
     ended = Lost(lost, needed, 4 - lost, 4)
     found = at_home(*steps, sought=[], lost=ended, ended="step_limit")
     assert found.step == lost
-    assert ("an expert then needed" in found.text) == (needed > 0 and lost < 3)
+    assert ("an expert needed" in found.text) == (needed > 0 and lost < 3)
 
 
 @pytest.mark.parametrize(("shown", "step"), [(0, 3), (1, 1), (2, 2)])

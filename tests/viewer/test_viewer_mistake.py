@@ -127,7 +127,7 @@ def test_without_an_expert_that_succeeds_neither_a_step_nor_the_limit_is_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnosis._Episode, "can_succeed", lambda *_: False)
-    monkeypatch.setattr(diagnosis._Episode, "steps_to_success", lambda *_: None)
+    monkeypatch.setattr(diagnosis._Episode, "enough", lambda *_: {})
     (document,) = documents(
         tmp_path / "run", Plan("oracle", "towns", limit=1, first=True, max_steps=6)
     )
@@ -183,11 +183,13 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"(Step {last}: |.* (left|limit was \d+)\. It )(stopped|ran out of steps) "
+            rf"((Step {last}|Lost at step \d+): |.* (left|limit was \d+)\. It |Steps .*\. It )"
+            r"(stopped|ran out of steps) "
             rf"(next to the {name}, not done|"
             rf"\d+ squares from the {name})(, in view)?"
             r"(; (only turned|never left the start))?"
-            r"(, (\d of \d steps|[a-z ]+ at step \d) (failed|(was|were) blocked))?.", text,
+            r"(, (\d of \d steps|[a-z ]+ at step \d) (failed|(was|were) blocked))?\."
+            r"( After step .* left\.| Steps \d.*\.)?", text,
         )  # fmt: skip
 
 

@@ -258,7 +258,7 @@ class Document:
 
     @cached_property
     def solved(self) -> tuple[str, str]:
-        """How a solved episode ended, or a search that nobody judges, in a sentence, and more of it;
+        """How a solved episode ended, or a search that nobody judges: a sentence, and more of them;
         else empty."""
         kinds = {note.kind for note in self.trajectory.notes()}
         searched = not kinds.isdisjoint({GROUNDED, TURN})

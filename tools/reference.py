@@ -147,8 +147,9 @@ def _meanings(settings: Any) -> dict[str, str]:
     for cls in reversed(settings.__mro__):
         if not is_dataclass(cls):
             continue
-        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
-        for field, below in itertools.pairwise(body):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, below in itertools.pairwise(definition.body):
             match field, below:
                 case (
                     ast.AnnAssign(target=ast.Name(id=name)),

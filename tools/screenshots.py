@@ -103,13 +103,18 @@ def pair(page: Page, server: Server, solved: str, failed: str, out: Path) -> Non
         page.wait_for_selector("body[data-experts]")
         page.keyboard.press("End")
         page.wait_for_timeout(300)
+        # A letter stands for the id of a place, which is still its text.
+        page.evaluate(
+            "document.querySelectorAll('abbr.letter').forEach("
+            "letter => { letter.textContent = letter.dataset.letter })"
+        )
+        # The failed one says what went wrong.
+        title = title or page.locator(".mistake-words").first.inner_text()
         page.evaluate(
             "document.querySelectorAll('figure button, .copy').forEach(b => b.remove())"
         )
         drawn = base64.b64encode(page.locator(MAP).first.screenshot()).decode()
         instruction = page.locator(INSTRUCTION).first.inner_text()
-        # The failed one says what went wrong.
-        title = title or page.locator(".mistake-words").first.inner_text()
         cards.append(
             CARD.format(colour, html.escape(title), html.escape(instruction), drawn)
         )

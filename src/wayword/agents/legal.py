@@ -154,10 +154,8 @@ _MEASURED = re.compile(
 """An angle, a distance or a percentage, which is no number of an option."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t"
-    r"|unable|refuse|skip|ignore|exclude|eliminate|reject|discard|rules? out"
-    r"|(?:all|any|anything|everything) but"
-    r"|nicht|keine?|niemals|pas|jamais|non|nunca|não|nie|не|нет)\b"
-    r"|[不别勿]|避免|ไม่|لا "
+    r"|unable|nicht|keine?|niemals|pas|jamais|non|nunca|não|nie|не|нет)\b"
+    r"|(?<![特分级差])[不别勿](?![锈错远仅过墅])|避免|ไม่|لا "
 )
 _HEDGE = re.compile(
     r"\s*(?:&|/(?!/|(?:no_)?think\b))"
@@ -168,27 +166,57 @@ _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
     re.I,
 )
+_EXCLUDED_BEFORE = re.compile(
+    r"\b(?:refuse|skip(?! ahead| to )|ignore|exclude|eliminate|reject|discard|rules? out)\b"
+    r"(?!.*\b(?:and|then) (?:choose|pick|select|take|use|go|head|move|turn|walk|try)\b)"
+)
+"""Verbs before an option that exclude it, unless another verb chooses it."""
+_ALL_BUT = re.compile(r"\b(?:all|any|anything|everything) but\b")
+_FAULT = (
+    r"(?:wrong|incorrect|invalid|bad|false|blocked|(?:a )?(?:dead[ -]end|trap)"
+    r"|(?:miss|beat|fail|hurt|lose)\w*)"
+)
+_FAULTLESS = rf" (?:(?:to|be|go|get) ){{0,2}}{_FAULT}\b"
+"""What makes good of a word that dismisses: ``unlikely to fail``, ``can't go wrong``."""
+_NOT_GOOD = (
+    r"(?:an option|the (?:right|best|correct) \w+"
+    r"|possible|available|allowed|reachable|accessible|valid|legal|right|correct|here|there|useful"
+    r"|needed|worth)"
+)
 _USELESS = (
     r"(?:blocked|wrong|incorrect|false|invalid|impossible|unlikely|unreachable|inaccessible"
-    r"|unavailable|eliminated|ruled out|rejected|out(?! of)|out of reach|bad|no good|too far"
-    r"|(?:a |the )?(?:dead[ -]end|trap|worst|wrong \w+)|bloqué|falsch"
-    r"|not (?:an option|the (?:right|best|correct) \w+"
-    r"|possible|available|allowed|reachable|accessible|valid|legal|right|correct))(?!\w)"
+    r"|unavailable|eliminated|ruled out|rejected|bad(?: \w+)?|no good|too far"
+    r"|out(?= of (?:reach|the question)| (?:because|since|as)\b|\W*$|[.,;:!)])"
+    r"|(?:a |the )?(?:dead[ -]end|trap|worst|wrong (?!ones)\w+)|bloqué|falsch"
+    rf"|not {_NOT_GOOD})(?!\w|-\w|{_FAULTLESS})"
 )
 """Words that say that an option is not the one to choose."""
 _IS_USELESS = (
-    r"(?:is|was|are|seems?|looks?|would be|ist|est) "
+    r"(?:is|are|was|seems?|looks?|would be|ist|est) "
     rf"(?:\w+ly |already |also |still )?{_USELESS}"
 )
+_REMARK_ENDS = (
+    r"(?: (?:path|way|door|place|room|choice|option|answer|move|idea|direction|exit|turn|lead|spot"
+    r"|route|area|one|action|step|object|item|away|there|already|earlier|ahead|behind|right now))?"
+    r"(?=\W*$|\W*[.,;:!?)）]|\s+(?:[-–—]|(?:to|by|for|from|of|because|since|as|so|and|but|due"
+    r"|now|here|in|at|with|again|behind|beyond)\b))"
+)
+"""The end of a judgement; ``trap door ahead`` is none."""
+_CANNOT = r"(?:(?:doesn|can|couldn|won)['’ ]?t\b|cannot)"
 _DISMISSED = re.compile(
     rf"\s*(?:{_CROSSED}|不行|不对|不可以|нельзя)"
-    rf"|\s*(?::|->|→|\s[-–—]|[(（])\s*{_USELESS}"
-    rf"|\W{{0,4}}\b(?:{_IS_USELESS}|(?:isn|wasn|doesn|can|couldn|won)['’ ]?t\b"
-    r"|cannot|no longer|leads nowhere|fail(?:s|ed)\b|(?:should|must) be avoided)",
+    rf"|\s*(?::|->|→|\s[-–—]|[(（])\s*{_USELESS}{_REMARK_ENDS}"
+    rf"|\W{{0,4}}\b(?:{_IS_USELESS}|(?:isn|wasn)['’ ]?t {_NOT_GOOD}\b"
+    rf"|{_CANNOT}(?!{_FAULTLESS}| be better| (?:lead|go) back)"
+    rf"|no longer(?! {_FAULT})|leads nowhere|fail(?:s|ed)\b|(?:should|must) be avoided)"
+    r"|\s*(?:isn|wasn)['’ ]?t\b",
     re.I,
 )
 """Words after an option, or a sign, that dismiss it."""
-_CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:(?<!thing )(?<!all )but|because|since|so)\b")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
+_CLAUSE = re.compile(
+    r"[,.;:!?\n，。；：！？]|\b(?:(?<!thing )(?<!all )but|because|since|so)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +249,30 @@ def is_negation(clause: str) -> bool:
 
 def is_negated(line: str, name: str) -> bool:
     """True if a clause with the (normalized) name is negated or crossed out, or only a negation."""
-    for clause in clauses(line):
+    # "Non-stick" is a quality, no negation.
+    text = line.lower()
+    if "non " not in name:
+        text = text.replace("non-", "")
+    for clause in clauses(text):
         rest = clause
         # A name may hold a word such as "no", so it is removed before the test.
         if name:
             before, *after = re.split(rf"\b{re.escape(name)}\b", clause)
             rest = " ".join([before, *after])
-            if any(map(_DISMISSED.match, after)):
+            is_excluded = _EXCLUDED_BEFORE.search(before) is not None
+            is_excluded = is_excluded or any(map(_DISMISSED.match, after))
+            # "Exclude all but 3" and "all but 3 are blocked" leave the 3.
+            if after and is_excluded != bool(_ALL_BUT.search(before)):
                 return True
-        if is_negation(rest) and (rest != clause or len(rest.split()) <= 2):
+        # A clause of Chinese is one word: it is only a negation if it begins with one.
+        is_short = len(rest.split()) <= 2
+        if not rest.isascii():
+            is_short = is_short and _NEGATION.match(rest) is not None
+        if is_negation(rest) and (rest != clause or is_short):
             return True
-    return _DOUBTED.search(line) is not None
+    # The sign after another sentence is not about the name.
+    sentences = filter(_DOUBTED.search, _SENTENCE_END.split(line))
+    return any(re.search(rf"\b{re.escape(name)}\b", normalize(s)) for s in sentences)
 
 
 _NOTHING = re.compile(
@@ -357,7 +398,7 @@ class _Names:
         # Exact spelling wins over everything.
         if text in self._names:
             return text
-        if _DOUBTED.search(text):
+        if _DOUBTED.search(text) and not any(map(_DOUBTED.search, self._names)):
             return None
         bare = _NAME_LEAD.sub("", text, count=1)
         # A number in words or with leading zeros, if the names have no such word themselves.

@@ -19,6 +19,11 @@ DISMISSED = [
     *("{}: blocked", "{} (wrong)", "{} -> blocked", "{} - not an option"),
     *("{} ❌", "{} ✗", "❌ {}", "✗ {}", "{} 不行", "{} ist falsch"),
     *("not {}", "avoid {}", "rule out {}", "skip {}", "reject {}", "everything but {}"),
+    *("{} is out", "{} is out of reach", "{} - blocked by a wall", "{}: wrong direction"),
+    *("{} is unlikely to lead there", "{} (can't be reached)", "{}: isn't possible"),
+    *("{} - won't be a good choice", "{} is impossible to reach", "{} - bad idea"),
+    *("{} - isn't there", "{} (blocked path)", "{}: dead end behind the door"),
+    *("{} - too far away", "{}: rejected earlier", "{}: incorrect answer"),
     *("nicht {}", "ne pas {}", "não {}", "не {}", "不要 {}", "避免 {}"),
 ]  # fmt: skip
 MEANT = [
@@ -26,7 +31,30 @@ MEANT = [
     *("{} is not blocked", "{} since {other} is blocked", "{} (the other is blocked)"),
     *("{} because the others are wrong", "{}, which is unexplored", "{}, not {other}"),
     *("{} is the only way that is not blocked", "{} ✔", "✅ {}", "{} is out of sight"),
+    *("{} is out on the terrace", "{}: out the door", "{} - the wrong rooms are elsewhere"),
+    *("{} is unlikely to be wrong", "{} is impossible to miss", "{}, no longer blocked"),
+    *("{} (isn't visited yet)", "{} - wasn't explored before", "{} - can't go wrong"),
+    *("{} (wrong ones: 1, 2)", "{} (dead end is 2)", "{}: trap door ahead"),
+    *("{} (won't be a dead end)", "{}: couldn't be better", "{} (doesn't lead back)"),
 ]  # fmt: skip
+SENTENCES = {
+    "Ignore the rest and choose {}": True,
+    "Eliminate all but {}": True,
+    "Everything but {} is blocked": True,
+    "Skip ahead to {}": True,
+    "I choose {} to discard the mug": True,
+    "I take the non-blocked exit {}": True,
+    "I choose {}.\nWhat do you think?": True,
+    "🤔 Let me think. My choice would be {}": True,
+    "这是特别好的选择：{}": True,
+    "我选：{}，因为门不通": True,
+    "Ignore {}": False,
+    "I rule out {} for now": False,
+    "Anything but {}": False,
+    "Would it be {}?": False,
+    "I see this: 🤔 {}": False,
+    "我不去 {}": False,
+}
 
 
 def action(text: str) -> str:
@@ -57,6 +85,15 @@ def test_remarks_about_others_or_good_ones_do_not_count(form: str) -> None:
     assert action(form.format("goto[pot_1]", other="goto[pan_1]")) == "goto[pot_1]"
     assert choice(form.format("3", other="2")) == "3"
     assert pick(form.format("3", other="2")) == "3"
+
+
+@pytest.mark.parametrize(("form", "is_meant"), SENTENCES.items())
+def test_a_sentence_about_others_does_not_dismiss(form: str, is_meant: bool) -> None:
+    assert pick(form.format("3")) == ("3" if is_meant else None)
+
+
+def test_names_may_have_signs_of_doubt() -> None:
+    assert read_pick("who?", ["Where is he?", "Who?"]) == "Who?"
 
 
 @pytest.mark.parametrize("text", ["3?", "3？", "3 or not?"])

@@ -73,3 +73,11 @@ def test_a_wait_in_headers(name: str) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_wait_in_words(text: str) -> None:
     assert retry_after({}, text, NOW) == TEXTS[text]
+
+
+def test_a_header_without_a_zone_is_in_utc() -> None:
+    date = "2026-01-01T09:00:00"
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": date}
+    assert retry_after({"retry-after": date}, now=NOW) == 9 * 3600
+    assert retry_after(headers, now=NOW) == 9 * 3600
+    assert retry_after({}, f"resets at {date}", NOW) == 3600

@@ -86,7 +86,7 @@ def retry_after(
     for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)
         if match:
-            waits.append(match[1] + named_unit)
+            waits.append(_wait(match[1] + named_unit, now, in_text=True))
             break
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
@@ -94,14 +94,17 @@ def retry_after(
         left = fields.get(re.sub("reset(?:-after)?", "remaining", name), "")
         # Some count below 0 what was used above the limit; -1 stands for no limit.
         if is_reset and re.fullmatch(r"0[0., ]*|-(?!1$)\d+", left):
-            waits.append(value)
+            waits.append(_wait(value, now))
     for limit in _NEXT_LIMIT.split(fields.get("ratelimit", "")):
         if re.search(r"\b(?:r|remaining)=0\b", limit):
-            waits += re.findall(r"\b(?:t|reset)=(\d+)", limit)
-    return max(filter(None, (_wait(wait, now) for wait in waits)), default=None)
+            seconds_left = re.findall(r"\b(?:t|reset)=(\d+)", limit)
+            waits += [_wait(seconds, now) for seconds in seconds_left]
+    return max(filter(None, waits), default=None)
 
 
-def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
+def _wait(
+    text: str, now: float, unit: float = 1.0, in_text: bool = False
+) -> float | None:
     """Return the seconds of a wait; None for texts that state none.
 
     ``7`` of a unit in seconds, ``1m2.5s``, ``00:01:02.5``, or a moment as a date or as a time since
@@ -124,9 +127,9 @@ def _wait(text: str, now: float, unit: float = 1.0) -> float | None:
         return seconds if 0 <= seconds < math.inf else None
     if (moment := _moment(text)) is not None:
         seconds = moment - now
-        # Without a zone it is UTC or, as at Zhipu, Chinese time: a request that is too early costs
-        # nothing, and hears of the other one.
-        if _LOCAL.fullmatch(text) and seconds > _CHINA:
+        # Without a zone, a date in a sentence is UTC or, as at Zhipu, Chinese time: a request that
+        # is too early costs nothing, and hears of the other one. Headers are in UTC.
+        if in_text and _LOCAL.fullmatch(text) and seconds > _CHINA:
             seconds -= _CHINA
         return max(0.0, seconds)
     parts = re.findall(r"([\d.]*\d)\s?(milli|ms|mo|[smhdw])", text.lower())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from helpers.loopback import serving
 from helpers.served_runs import send_request
 from wayword.core.errors import ModelError
+from wayword.core.model import Sampling, user
+from wayword.models.openai import OpenAIModel
+from wayword.models.servers.requests import ServerSettings
 
 
 def _in_choice(code: int, text: str) -> dict[str, Any]:
@@ -137,6 +141,20 @@ def test_an_error_is_never_an_answer(name: str) -> None:
 def test_an_answer_about_an_error_is_an_answer(text: str) -> None:
     with serving(lambda *_: (200, _as_answer(text))) as server:
         assert not isinstance(send_request(server.address), ModelError)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_an_error_that_the_prompt_shows_is_repeated_by_the_model(shown: bool) -> None:
+    text = '{"error": {"message": "No such room", "code": 404}}'
+    prompt = f"The world says: {text}" if shown else "Where?"
+    with serving(lambda *_: (200, _as_answer(text))) as server:
+        model = OpenAIModel("m", ServerSettings(base_url=server.address))
+        call = model.complete([user(prompt)], Sampling(max_tokens=50))
+        if shown:
+            assert asyncio.run(call).texts == (text,)
+        else:
+            with pytest.raises(ModelError):
+                asyncio.run(call)
 
 
 def test_an_answer_with_an_empty_error_is_an_answer() -> None:

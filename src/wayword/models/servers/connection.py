@@ -291,7 +291,12 @@ class Connection:
     ) -> Any:
         """Return the JSON of a reply. Raises ``ModelError`` for a refusal and other errors."""
         reply = reply_in(text)
-        problem = text if reply is None else error_in(reply, status)
+        problem: Json = text
+        if reply is not None:
+            prompt = request.prompt
+            if not isinstance(prompt, str):
+                prompt = "\n".join(message.text for message in prompt)
+            problem = error_in(reply, status, prompt)
         if problem is None:
             self._has_answered = True
             return reply

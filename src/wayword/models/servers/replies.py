@@ -83,8 +83,8 @@ def _inside(reply: Json) -> Iterator[Json]:
         yield _json_in(value) if isinstance(value, str) else value
 
 
-def error_in(reply: Json, status: int) -> Json:
-    """Return the error in a reply, None if it is an answer.
+def error_in(reply: Json, status: int, prompt: str = "") -> Json:
+    """Return the error in a reply to a prompt, None if it is an answer.
 
     Routers send errors with the status 200, or inside a choice; some only as the finish
     reason of their own server.
@@ -101,7 +101,11 @@ def error_in(reply: Json, status: int) -> Json:
         message = mapping(first, "message") or mapping(first, "delta")
         values = {**message, "role": ""}.values()
         failed = failed or not any([first.get("text"), *values])
-    for error in (reply.get("error"), first.get("error"), _error_as_answer(first)):
+    worded = _error_as_answer(first)
+    # A model that repeats an error of its world or tool has answered.
+    if worded is not None and str(field(worded, "message")) in prompt:
+        worded = None
+    for error in (reply.get("error"), first.get("error"), worded):
         # Some gateways send the fields of an error, all of them empty, with each answer.
         if any(error.values()) if isinstance(error, dict) else error:
             return error

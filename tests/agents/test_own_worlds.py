@@ -12,7 +12,11 @@ import pytest
 
 from helpers.small_cave import WORDS, Caves
 from wayword.agents.legal import Legal, Refusal
+from wayword.agents.pages import Prompts
 from wayword.agents.strategies import agents as strategies
+from wayword.agents.strategies import strategy
+from wayword.agents.strategies.briefing import possible_actions
+from wayword.agents.strategies.strategy import Strategy
 from wayword.agents.strategies.tools import Tools
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Agent, Toolkit
@@ -20,6 +24,7 @@ from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.envs.environment import make
 from wayword.models.scripted import ScriptedModel
+from wayword.verbalize import generic
 
 
 class CavePlayer:
@@ -110,3 +115,11 @@ def test_a_rejection_with_many_actions_names_one_of_each_verb() -> None:
     refused = Legal(ActionSpace((*rooms, STOP))).read("fly")
     assert isinstance(refused, Refusal)
     assert refused.reason.endswith("the actions are: go[0], stop")
+
+
+def test_of_many_actions_each_verb_is_listed() -> None:
+    rooms = [Action("go", (f"room {number}",)) for number in range(1000)]
+    space = ActionSpace((*rooms, Action("take", ("lamp",)), STOP))
+    prompts = Prompts(strategy.__file__, page=Strategy.page)
+    text = possible_actions(prompts, generic.PLAIN, space)
+    assert text.endswith("go[room 197], take[lamp], stop, and 802 more.")

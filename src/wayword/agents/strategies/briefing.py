@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -121,7 +122,14 @@ def possible_actions(
     the catalog describes them. ``argument`` as in :func:`action_lines`."""
     if not lists_actions(prompts, voice):
         return ""
-    texts = [str(action) for action in space.listed[:MOST_LISTED]]
+    # The first actions of each verb, however many an earlier verb has.
+    counts: Counter[str] = Counter()
+    ranks = []
+    for number, action in enumerate(space.listed):
+        ranks.append((counts[action.name], number))
+        counts[action.name] += 1
+    numbers = sorted(number for _, number in sorted(ranks)[:MOST_LISTED])
+    texts = [str(space.listed[number]) for number in numbers]
     if len(space.listed) > MOST_LISTED:
         texts.append(f"and {len(space.listed) - MOST_LISTED:,} more")
     texts += _spoken(space, argument)

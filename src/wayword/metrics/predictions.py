@@ -567,7 +567,8 @@ def _list_in(value: Any) -> Any:
     """Return the list that a text writes, as tables do; any other value as it is."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         # A literal of texts, numbers and lists: no name is looked up, nothing runs.
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        # One that pandas has shortened holds an ellipsis, which is no value of JSON.
+        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return json.loads(json.dumps(ast.literal_eval(value.strip())))
     return value
 

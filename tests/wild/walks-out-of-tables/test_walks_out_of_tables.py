@@ -35,6 +35,7 @@ def test_a_text_is_read_as_the_list_that_it_writes(tmp_path: Path, text: str) ->
     "text",
     [
         *("s,b,c", "s -> b -> c", "['s', 'b'", "[s, b, c]", ""),
+        *("['s', ..., 'c']", "[b's']", "[{('s', 1): 2}]"),
         *("{'a': ['s']}", "[__import__('os').getcwd()]", "[" * 9000),
     ],
 )

@@ -29,3 +29,18 @@ def test_a_wording_has_one_meaning(row: dict[str, Any]) -> None:
         assert changes == row.get("changes", {})
     if "room" in row:
         assert refusal.window - refusal.prompt == row["room"]
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("Model m/Small-2.5 is not supported for provider p", "wrong address"),
+        ("The parameter seed is not supported for provider p", "field unknown"),
+        ("response_format is not supported for provider p", "field unknown"),
+        ("The model is unavailable in your region", "wrong address"),
+        ("The model is temporarily unavailable in your region", "overloaded"),
+    ],
+)
+def test_a_field_or_a_pause_is_no_wrong_address(text: str, meaning: str) -> None:
+    fields = ("max_tokens", "seed", "response_format")
+    assert read(400, {"error": {"message": text}}, fields).kind == meaning

@@ -165,6 +165,45 @@ def test_a_file_of_ones_own_is_checked_against_the_graphs(
     assert len(report.splitlines()) == 2, "the record and the total"
 
 
+@pytest.mark.parametrize(
+    ("on", "name"),
+    [
+        ("r2r:val_seen", "r2r/annotations/R2R_val_seen.json"),
+        ("rxr:val_seen", "rxr/rxr_val_seen_guide.jsonl"),
+        ("reverie:val_seen", "reverie/REVERIE_val_seen.json"),
+    ],
+)
+def test_a_check_reads_the_routes_of_published_files_too(
+    tmp_path: Path, on: str, name: str
+) -> None:
+    write_scan(tmp_path)
+    boxes = tmp_path / "reverie" / "bbox_by_scan"
+    boxes.mkdir(parents=True)
+    (boxes / f"{SCAN}.json").write_text("{}")
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    record = {
+        "path_id": 7,
+        "instruction_id": 7,
+        "language": "en-US",
+        "instruction": "Go.",
+        "instructions": ["Go."],
+        "scan": SCAN,
+        "heading": 0.0,
+        "path": ["s", "a"],
+    }
+    for path, problem in (
+        (["s", "a"], ""),
+        (["s", "x"], "field 'path': 'x' is not a viewpoint of"),
+        (["s", "s"], "field 'path': 's' and 's' are not adjacent"),
+    ):
+        text = json.dumps({**record, "path": path})
+        file.write_text(text if file.suffix == ".jsonl" else f"[{text}]")
+        report, is_valid = catalog.data_check(on, tmp_path, {})
+        assert is_valid == (not problem), report
+        assert problem in report
+
+
 @pytest.mark.parametrize("text", ["", "[{", "{}", "3", "[]"])
 def test_a_file_that_is_no_list_of_records_is_one_line(
     data: Path, tmp_path: Path, text: str

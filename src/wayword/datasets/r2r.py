@@ -33,6 +33,7 @@ from wayword.core.files import (
     NUMBER,
     SOURCES,
     cache_folder,
+    collects_bad_records,
     find,
     find_any,
     one_record,
@@ -377,8 +378,7 @@ class R2R(SolvableWalks):
                         extra,
                         names,
                     )
-                if self.settings.annotations:
-                    self._check_route(path, where, record)
+                self._check_route(path, where, record)
 
     def _check_route(
         self,
@@ -386,10 +386,13 @@ class R2R(SolvableWalks):
         where: str,
         record: JsonObject,
     ) -> None:
-        """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph.
+        """Raise ``DataError`` if a record does not fit its scan's graph.
 
-        Published files are not checked: they are known to fit.
+        Published files fit, unless a copy was changed or damaged: runs do not check them.
         """
+        is_own = self.settings.annotations
+        if not (is_own or collects_bad_records()):
+            return
         scan = record["scan"]
         route = record["path"]
         try:
@@ -398,7 +401,8 @@ class R2R(SolvableWalks):
             problem = f"is not a Matterport3D scan: {scan!r}"
             raise DataError(path, f"{where}, field 'scan'", problem) from error
         problem = _route_problem(graph, route)
-        if len(route) < 2 and "distance" not in record:
+        # Published splits for evaluation have the first viewpoint alone.
+        if is_own and len(route) < 2 and "distance" not in record:
             problem = "must have at least two viewpoints"
         if problem:
             raise DataError(path, f"{where}, field 'path'", problem)
@@ -572,6 +576,7 @@ class RxR(R2R):
                     extra,
                     names,
                 )
+                self._check_route(path, where, record)
 
 
 class Reverie(R2R):
@@ -658,6 +663,7 @@ class Reverie(R2R):
                         names,
                     )
                     walks.append((walk, target))
+                self._check_route(path, where, record)
         return walks
 
     @cached_property

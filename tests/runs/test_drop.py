@@ -144,3 +144,13 @@ def test_an_unknown_price_is_no_amount(tokens: int, dollars: float, text: str) -
 
 def test_a_result_counts_the_chosen_episodes(played: Path) -> None:
     assert RunResult.read(played).resumed == 6
+
+
+def test_progress_of_a_finished_run_has_no_means_to_announce(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with progress("run") as update:
+        update(60, 60, {})
+    shown = capsys.readouterr().err.rstrip()
+    assert "0 in this session" in shown
+    assert "session:" not in shown

@@ -96,7 +96,9 @@ def progress_rows(
             note = means.text()
             if earlier:
                 # First: the means are not those of all finished episodes, as in the table.
-                note = f"{done - earlier:,} in this session: {note}"
+                session = f"{done - earlier:,} in this session"
+                # A session without episodes has no means.
+                note = ": ".join(filter(None, [session, note]))
             bar.update(rows[name], completed=done, total=total, note=note)
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:

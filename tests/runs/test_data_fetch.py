@@ -366,7 +366,7 @@ def test_fetched_data_is_checked(
         assert "towns_x/dev.json: fetched, SHA-256 verified" in text
         assert "r2r:val_seen: " in text
         # Nothing is missing any more, so there is nothing to accept; a good check ends well.
-        report = f"r2r:val_seen: 1 episodes\n  {'0' * 64}  /a.json"
+        report = f"  {'0' * 64}  /a.json\nr2r:val_seen: 1 episodes"
         monkeypatch.setattr(fetching, "data_check", lambda *given: (report, True))
         code, text = invoke(*arguments)
     assert code == 0

@@ -99,9 +99,10 @@ def data_check(
         lines.append(f"{on}: {len(lines):,} bad {records}")
         return "\n".join(lines), False
     sums = Checksums().each(dataset.files)
-    rows = [f"{on}: {len(dataset.tasks):,} episodes, all records are valid"]
+    rows = [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     rows += [
         f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()
     ]
-    rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
+    # Last, because a split of many files has more lines than a screen.
+    rows.append(f"{on}: {len(dataset.tasks):,} episodes, all records are valid")
     return "\n".join(rows), True

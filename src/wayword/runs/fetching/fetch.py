@@ -27,7 +27,7 @@ from wayword.runs.json_lines import Appender
 NOT_FETCHED = "not fetched"
 SCRATCH = ".fetch"
 """Folder in the data folder for what is not finished; a move from there is atomic."""
-CHECKSUM = re.compile(r"\n  \S{64}  .*")
+CHECKSUM = re.compile(r"^  \S{64}  .*\n", re.MULTILINE)
 """A line of ``data check`` with a file's SHA-256."""
 MIRROR = "WAYWORD_MIRROR"
 """Environment variable with the address of a mirror."""

@@ -152,3 +152,45 @@ def test_a_published_row_on_data_of_its_own_is_on_no_split_of_ours() -> None:
     ours = summarize("mine", [{"sr": 1.0}], family="household", of=1, dataset="a:b")
     theirs = published_rows("lats/webshop", [ours])
     assert "Published results are on data of its own." in render([ours, *theirs])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_runs_of_other_episodes_than_the_first_are_named(form: str) -> None:
+    """A reader must not compare means over 2 episodes with means over 3 others."""
+    first = replace(row("nav"), played=frozenset("ab"))
+    rows = [
+        first,
+        replace(row("same"), played=frozenset("ba")),
+        replace(row("random"), played=frozenset("bcd")),
+        replace(row("elsewhere"), dataset="r2r:val_unseen", played=frozenset("xyz")),
+        row("unknown"),
+    ]
+    note = (
+        "Not comparable with nav (2 episodes), because of other episodes: "
+        "random (3, 1 shared)."
+    )
+    assert text_of(rows, form).count(note) == 1
+    assert "Not comparable" not in text_of([*rows[:2], *rows[3:]], form)
+
+
+def text_of(rows: list[Row], form: str) -> str:
+    """A table in a format, without the signs of LaTeX."""
+    text = paper_table(rows, "r2r") if form == "paper" else render(rows, form, 200)
+    return text.replace("\\", "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_published_spl_of_another_definition_is_defined(form: str) -> None:
+    ours = replace(
+        row("mine"), values={**row("mine").values, "spl_gold": Interval(0.4)}
+    )
+    theirs = published_rows("navgpt/table-1", [ours])
+    if form == "paper":
+        text = paper_table([ours], "r2r", theirs)
+    else:
+        text = render([ours, *theirs], form, 300)
+    defined = (
+        "SPL gold: success x G / max(TL, G), with the length G of the reference path."
+    )
+    assert text.count(defined) == 1
+    assert "SPL gold:" not in text_of([ours], form)

@@ -354,3 +354,23 @@ def test_a_world_without_lengths_says_what_its_tasks_lack(tmp_path: Path) -> Non
     ) as e:
         table([tmp_path / "run"], by="length", trusted=[file])
     assert "--by" not in str(e.value)
+
+
+def test_a_table_of_runs_with_other_episodes_says_so(
+    runs: Path, tmp_path: Path
+) -> None:
+    """In the text where a person reads it, as a notice for JSON; not for parts of runs."""
+    run(Plan("oracle", "houses", "", TREE, limit=3, out=tmp_path / "few"))
+    pair = [tmp_path / "few", runs / "oracle"]
+    of = len(RunFolder.read(runs / "oracle").index)
+    note = (
+        "Not comparable with few (3 episodes), because of other episodes: "
+        f"oracle ({of}, 3 shared)."
+    )
+    for form in ("rich", "markdown", "latex"):
+        assert note in " ".join(table(pair, form).split()), form
+    notices: list[str] = []
+    table(pair, "json", notice=notices.append)
+    assert notices == [note]
+    assert "Not comparable" not in table(pair, "markdown", by="length")
+    assert "Not comparable" not in table([runs / "short", runs / "oracle"], "markdown")

@@ -337,6 +337,20 @@ def test_results_have_figures_and_latex_tables(runs: Path) -> None:
     assert "random, length 5" in result.table(["sr"], by="length", form="csv")
 
 
+def test_the_caption_by_length_names_series_of_other_episodes(
+    runs: Path, tmp_path: Path
+) -> None:
+    run(Plan("oracle", "houses", "", TREE, limit=3, out=tmp_path / "few"))
+    drawn = plot([tmp_path / "few", runs / "random"], "length", labels=["Few", "All"])
+    of = len(RunFolder.read(runs / "random").index)
+    assert drawn.caption.endswith(
+        "Not comparable with Few (3 episodes), because of other episodes: "
+        f"All ({of}, 3 shared)."
+    )
+    same = plot([runs / "oracle", runs / "random"], "length")
+    assert "Not comparable" not in same.caption
+
+
 def test_the_caption_says_which_means_have_error_bars(runs: Path) -> None:
     of_success = plot([runs / "random"], "length").caption
     assert "Error bars: 95% intervals with" in of_success

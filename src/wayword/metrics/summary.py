@@ -89,7 +89,8 @@ class Row:
     known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's
     own. ``clustered`` is what dependent episodes share (``"scene"``, empty for independent ones),
     ``clusters`` the number of independent units, ``runs`` the number of pooled runs (seeds),
-    ``distinct`` their distinct episodes, ``counts`` the episodes of metrics that not all have,
+    ``distinct`` their distinct episodes, ``played`` the ids of scored and failed ones (empty if
+    unknown, as for a part of a run), ``counts`` the episodes of metrics that not all have,
     ``sample`` how a part of a split was chosen (``"first"``, ``"random"``), and
     ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
     metric; ``best`` are the metrics in which the run is significantly better than all other rows.
@@ -113,6 +114,7 @@ class Row:
     clustered: str = ""
     clusters: int = 0
     distinct: int = 0
+    played: frozenset[str] = field(default=frozenset(), repr=False)
     counts: Mapping[str, int] = field(default_factory=dict)
     sample: str = ""
     runs: int = 1
@@ -356,25 +358,52 @@ def caveats(rows: Sequence[Row]) -> list[str]:
     if len(decodings) > 1:
         free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
         lines.append(free)
-    return [*lines, *published_notes(rows)]
+    return [*lines, *published_notes(rows), *other_episodes(rows)]
 
 
 def published_notes(rows: Sequence[Row]) -> list[str]:
-    """Return the source and splits of published rows, and which runs played other episodes."""
+    """Return the source and splits of published rows, and the definitions of their variants."""
     theirs = [row for row in rows if row.published]
     if not theirs:
         return []
     names = " to ".join(dict.fromkeys([theirs[0].name, theirs[-1].name]))
     splits = splits_of(theirs)
+    known = scoring.by_key(chain.from_iterable(row.metrics for row in rows))
+    variants = published_variants(list(known), theirs).values()
     return [
         f"{names}: as published in {theirs[0].published}.",
         f"Published results are on {splits}.",
-        *filter(None, [other_episodes(rows)]),
+        *(f"{known[key].label}: {known[key].doc}." for key in variants if key in known),
     ]
 
 
-def other_episodes(rows: Sequence[Row]) -> str:
-    """Return which runs played other episodes than the published rows; empty if none did."""
+def other_episodes(rows: Sequence[Row]) -> list[str]:
+    """Return which runs played other episodes than the published rows, or than the first run of
+    their split; empty if none did."""
+    return [*_other_than_published(rows), *_other_than_first(rows)]
+
+
+def _other_than_first(rows: Sequence[Row]) -> list[str]:
+    """Return for each split which runs played other episodes than its first run."""
+    splits: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.played:
+            splits.setdefault((row.dataset, row.checksum), []).append(row)
+    notes = []
+    for first, *rest in splits.values():
+        others = []
+        for row in rest:
+            if row.played != first.played:
+                shared = len(row.played & first.played)
+                others.append(f"{row.name} ({len(row.played):,}, {shared:,} shared)")
+        if others:
+            start = f"Not comparable with {first.name} ({len(first.played):,} episodes)"
+            notes.append(f"{start}, because of other episodes: {', '.join(others)}.")
+    return notes
+
+
+def _other_than_published(rows: Sequence[Row]) -> list[str]:
+    """Return which runs played other episodes than the published rows."""
     theirs = [row for row in rows if row.published]
     others = []
     for row in rows:
@@ -385,8 +414,8 @@ def other_episodes(rows: Sequence[Row]) -> str:
         if theirs and not row.published and (is_other or part):
             others.append(f"{row.name} ({row.dataset}{part})")
     if not others:
-        return ""
-    return f"Not comparable with the published results: {', '.join(others)}."
+        return []
+    return [f"Not comparable with the published results: {', '.join(others)}."]
 
 
 def published_variants(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:

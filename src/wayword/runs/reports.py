@@ -106,9 +106,9 @@ def table(
         rows = comparing.mark_best(rows, scored, merged_owners(readable))
     theirs = published(rows) if published else []
     # A person reads the notes of these two on the screen already.
-    other = other_episodes([*rows, *theirs])
-    if notice and other and form not in ("rich", "markdown"):
-        notice(other)
+    if notice and form not in ("rich", "markdown"):
+        for other in other_episodes([*rows, *theirs]):
+            notice(other)
     if form == "latex" and preset:
         return paper_table(rows, preset, theirs)
     rows = [*rows, *theirs]

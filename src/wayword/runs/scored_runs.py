@@ -218,7 +218,10 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             name = first.name
             if logged and sum(each.finished for each in logged) >= len(scored):
                 wall_seconds = sum(each.seconds for each in logged)
-        sample = _sample(first, len({*names, *failed}))
+        played = frozenset(chain(names, failed))
+        sample = _sample(first, len(played))
+        if _is_part(first):
+            played = frozenset()  # parts of a run have other episodes by intent
         row = summarize(
             name,
             scored,
@@ -238,6 +241,7 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             caveats=(*configs.caveats_of(config), *SAMPLES[sample], *marks(scored)),
             runs=len(runs),
             distinct=len(set(names)),
+            played=played,
             sample=sample,
             settings=_settings(identity, pooled=len(runs) > 1),
         )
@@ -270,12 +274,17 @@ def _sample(run: ScoredRun, played: int) -> str:
     Empty for all of it, for named episodes and for a part by ``--by``: these need no
     caveat.
     """
-    is_part = played < run.of and run.name == run.run.path.name
-    if not is_part or CHOSEN in run.config["caveats"]:
+    is_sample = played < run.of and not _is_part(run)
+    if not is_sample or CHOSEN in run.config["caveats"]:
         return ""
     if run.config["identity"].get("shuffle") is None:
         return "first"
     return "random"
+
+
+def _is_part(run: ScoredRun) -> bool:
+    """True for a part of a run by ``--by``, which has a name of its own."""
+    return run.name != run.run.path.name
 
 
 def _settings(identity: JsonObject, pooled: bool) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from wayword.metrics import table as tables
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
 from wayword.metrics.mistakes.causes import CAUSES, label_of
-from wayword.metrics.summary import Row, plural
+from wayword.metrics.summary import Row, other_episodes, plural
 from wayword.runs import differences, lengths, reports, scored_runs
 from wayword.runs.record import RunFolder
 from wayword.viewer.content import causes_by_episode
@@ -177,6 +178,9 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         f"{metric.label} by length of the reference, on {splits(rows)}. "
         f"{interval_note(parts_of_all, metric.key)} n: episodes of a range."
     )
+    # The series have the names of the legend.
+    named = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
+    caption = " ".join([caption, *other_episodes(named)])
     return Drawing(figure, caption)
 
 

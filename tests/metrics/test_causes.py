@@ -161,6 +161,9 @@ def test_an_object_that_the_instruction_does_not_name_is_the_wrong_one(
     assert "wrong_object" not in causes([missed], instruction=instruction)
     looked = step("goto", 1.0, picked)
     assert "wrong_object" not in causes([looked], instruction=instruction)
+    used = {"status": "ok", "details": {"tool": picked}}
+    sliced = [step("grab", 1.0, picked), step("slice", 1.0, "egg_1", feedback=used)]
+    assert "wrong_object" not in causes(sliced, instruction=instruction)
 
 
 def test_an_actor_that_never_spoke_to_the_others_is_silent() -> None:
@@ -287,6 +290,24 @@ def test_the_last_report_decides_if_a_stop_was_a_false_alarm(wrong: str) -> None
     found = find_causes(written, {"ever_seen": 1.0}, "", task)
     assert found.get("false_alarm") == (2 if wrong in ("last", "both") else None)
     assert ("detector_missed" in found) == (wrong == "both")
+
+
+@pytest.mark.parametrize("back_to", [1, 2])
+def test_a_stop_after_going_back_is_judged_by_the_report_that_had_led_there(
+    back_to: int,
+) -> None:
+    shown = {"shown": [{"id": "mug_1", "away": 4.0}]}
+    steps = []
+    for number, away in enumerate((9.0, 4.0), 1):  # wrong, then right
+        notes = [{"kind": "grounded", "details": {"distance": away}}]
+        steps.append(step("go", float(number), notes=notes, observation=shown))
+    back = [{"kind": "went_back", "details": {}}]
+    steps += [step("go", 3.0, notes=back), step("stop", float(back_to))]
+    reference = ObjectNavReference("1", frozenset({"mug_1"}))
+    task = Task(Episode("1", "Find a mug.", "", {}), reference)
+    written = {"start": {"a": {"x": 0.0, "y": 0.0}}, "steps": steps, "ended": "stopped"}
+    found = find_causes(written, {"ever_seen": 1.0}, "", task)
+    assert found.get("false_alarm") == (1 if back_to == 1 else None)
 
 
 # Ends.

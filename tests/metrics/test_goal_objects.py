@@ -63,6 +63,12 @@ def test_objects_of_a_goal_have_a_room_if_all_are_in_it_and_are_small_if_one_is(
     assert found.names == set(filter(None, shown))
 
 
+def test_a_place_to_look_at_for_an_answer_is_sought_by_its_id() -> None:
+    world = two_in_a_flat()
+    (mug,) = ids(world, "mug")
+    assert Sought.of(mug, world).ids == [mug]
+
+
 @pytest.mark.parametrize("capacities", [(1, 1), (1, 3), (3, 1)])
 def test_hands_are_those_of_the_actor_that_can_hold_most(
     capacities: tuple[int, int],

@@ -373,3 +373,6 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     )
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
     assert sentences(describe_success(free)) == ("Solved in 12 low-level actions.", "")
+    # An agent may need fewer than the expert took
+    head, _ = sentences(describe_success(free, 13))
+    assert head == "Solved in 12 low-level actions; the expert took 13."

@@ -339,6 +339,24 @@ def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_give
     assert "Ann said “Make way” 2 times." in text
 
 
+@pytest.mark.parametrize("puts_down", [True, False])
+def test_what_was_put_down_was_used_though_the_action_does_not_name_it(
+    puts_down: bool,
+) -> None:
+    placed = Feedback("ok", {"object": "mug_1"}) if puts_down else Feedback("blocked")
+    steps = acts(("grab:mug_1", OK), ("put:box_1", placed), ("look", OK))
+    text = at_home(*steps, sought=[MUG]).text
+    used = "put box 1 at step 2" if puts_down else "grab mug 1 at step 1"
+    assert f"nothing was done with mug 1 after {used}" in text
+
+
+def test_nothing_could_be_done_after_the_last_step() -> None:
+    steps = acts(("look", OK), ("grab:mug_1", OK))
+    text = at_home(*steps, sought=[MUG], ended="step_limit").text
+    assert "nothing was done" not in text
+    assert "the last step was still about mug 1: grab mug 1" in text
+
+
 @pytest.mark.parametrize("last", [True, False])
 def test_goals_that_were_met_without_a_stop_are_no_actors_mistake(last: bool) -> None:
     steps = acts(("put:mug", OK), ("look", OK), ("wait", OK))

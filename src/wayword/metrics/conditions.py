@@ -264,6 +264,7 @@ class Sought:
 def _is_met(goal: Any, object_id: str, world: HouseholdWorld) -> bool:
     """True if one of a goal's several objects is as required."""
     # Any of several would do for one part, so none is done as long as it is not met.
-    if goal.parts == 1 or len(getattr(goal, "objects", ())) < 2:
+    # A place to look at for an answer is an id, and has no objects.
+    if len(getattr(goal, "objects", ())) < 2 or goal.parts == 1:
         return False
     return bool(replace(goal, objects=(object_id,), parts=1).met(world.now()))

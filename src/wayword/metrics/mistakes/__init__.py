@@ -223,7 +223,9 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left}
     if step < last and not why.step and (left or lead["step"] < step):
-        more = [*more, Fact("too_late", step=step, **left)]
+        # The lead may have said that it was too late.
+        kind = "needed" if lead["kind"] == "lost_at" else "too_late"
+        more = [*more, Fact(kind, step=step, **left)]
     if not tells_end:
         stopped = step == last and evidence.trajectory.ended == "stopped"
         more = [*more, Fact("at_step", step=step, did=why.end) if stopped else end]
@@ -250,7 +252,11 @@ def _lead(
     if evidence.acted(step) == "stop" and "actor" in end:
         did = Fact(**{**end, "actor": evidence.name(step), "end": "stopped"})
         return Fact("lost", step=step, did=did), True
-    return Fact("lost_at", step=step, what=why.end), True
+    if end["kind"] == "ended":
+        end = Fact("then", end=why.end)
+    # The end of all is no event of the last step.
+    last = None if end["kind"] in _WITH_SUBJECT else evidence.last
+    return Fact("lost_at", step=step, last=last, what=end), True
 
 
 _WITH_SUBJECT = ("no_turn_left", "not_stopped")

@@ -15,7 +15,7 @@ from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject, PathReference
-from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, WENT_BACK
 from wayword.core.visible import spaced
 from wayword.metrics.conditions import (
     answer_given,
@@ -175,14 +175,33 @@ def _search_causes(
         right = reports
     gave_up = any(_noted(step, GAVE_UP) for step in steps)
     stopped = written.get("ended") == "stopped"
-    if stopped and not gave_up and reports and reports[-1] not in right:
-        yield "false_alarm", reports[-1]
+    believed = _believed(steps, reports)
+    if stopped and not gave_up and believed and believed not in right:
+        yield "false_alarm", believed
     if scores.get("ever_seen", 0.0) > 0.5:
         # Agents without a detector never write these notes.
         has_detector = reports or any(
             _noted(step, TURN) or _noted(step, GAVE_UP) for step in steps
         )
         yield ("detector_missed" if has_detector and not right else "seen_not_taken"), 0
+
+
+def _believed(steps: Sequence[Written], reports: Sequence[int]) -> int:
+    """Return the report of the detector at whose place the agent stopped: the last one, unless it
+    went back to where an earlier one had led it; 0 without a report."""
+    back = [number for number, step in enumerate(steps, 1) if _noted(step, WENT_BACK)]
+    points = [point_of(as_mapping(step.get("pose") or {})) for step in steps]
+    if not reports or not back or points[-1] is None:
+        return max(reports, default=0)
+    ways = [
+        (math.dist(point, points[-1]), number)
+        for number, point in enumerate(points[: back[-1] - 1], 1)
+        if point is not None and number >= reports[0]
+    ]
+    if not ways:
+        return reports[-1]
+    _, there = min(ways)
+    return max(number for number in reports if number <= there)
 
 
 def reports_target(step: Written, targets: Container[str]) -> bool:
@@ -328,8 +347,13 @@ def _is_truncated(step: Written) -> bool:
 
 
 def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
-    """Return the first step that picked up an object which the instruction does not name."""
+    """Return the first step that picked up an object which the instruction does not name.
+
+    A tool that was used is not one: "slice the tomato" names no knife.
+    """
     named = set(re.findall(r"[a-z]+", instruction.lower()))
+    answers = [each.get("feedback", {}) for each in steps if _succeeded(each)]
+    tools = {as_mapping(each.get("details") or {}).get("tool") for each in answers}
     for number, step in enumerate(steps, 1):
         decision = step.get("decision", {})
         arguments = decision.get("arguments")
@@ -337,6 +361,7 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
             named
             and decision.get("action") in _PICKING
             and arguments
+            and arguments[0] not in tools
             and _succeeded(step)
         ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())

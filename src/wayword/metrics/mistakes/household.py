@@ -229,11 +229,17 @@ def first_views(trajectory: Trajectory) -> dict[str, int]:
 
 
 def _acted_on(trajectory: Trajectory) -> dict[str, int]:
-    """Return the last step that acted on each object, by its name."""
+    """Return the last step that acted on each object, by its name.
+
+    An action need not name its object: one puts down what one holds. The feedback tells it.
+    """
     acted: dict[str, int] = {}
     for number, step in enumerate(trajectory.steps, 1):
         if isinstance(step.decision, Decision):
-            acted |= dict.fromkeys(step.decision.action.arguments, number)
+            names = [*step.decision.action.arguments]
+            if step.feedback.ok:
+                names.append(str(step.feedback.details.get("object", "")))
+            acted |= dict.fromkeys(names, number)
     return acted
 
 
@@ -327,8 +333,10 @@ def _last_use(evidence: EpisodeFacts) -> Fact | None:
             failed = ""
             if not feedback.ok:
                 failed = spaced(feedback.status)
+            # After the last step nothing could be done.
+            kind = "used_last" if number == evidence.last else "untouched"
             return Fact(
-                "untouched",
+                kind,
                 by=evidence.name(number),
                 action=evidence.acted(number),
                 acted=number,

@@ -172,11 +172,15 @@ def _search(trajectory: Trajectory, task: Task) -> str:
     in_view = False
     has_detector = False
     reports: list[bool] = []  # whether each was about a target in view
+    # The last report before each place was first reached
+    believed: dict[Any, bool] = {}
     gave_up = False
     for step in trajectory.steps:
         shown = getattr(step.observation, "shown", None)
         if shown is None and isinstance(step.observation, dict):
             shown = step.observation.get("shown")
+        if any(note.kind == "went_back" for note in step.notes):
+            reports.append(believed.get(at(trajectory.steps[-1]), reports[-1]))
         away = []
         for each in shown or ():
             fields = each if isinstance(each, dict) else vars_of(each)
@@ -188,11 +192,17 @@ def _search(trajectory: Trajectory, task: Task) -> str:
             gave_up |= note.kind == "gave_up"
             if note.kind == "grounded":
                 reports.append(note.details.get("distance") in away)
+        if reports:
+            believed.setdefault(at(step), reports[-1])
     if not in_view:
         return "never_seen"
     if trajectory.ended == "stopped" and not gave_up and reports and not reports[-1]:
         return "false_alarm"
     return "detector_missed" if has_detector and not any(reports) else "seen_not_taken"
+
+
+def at(step: Step) -> Any:
+    return step.pose.get("x"), step.pose.get("y")
 
 
 def vars_of(item: Any) -> dict[str, Any]:
@@ -280,11 +290,13 @@ def _lacking(goal: Any, state: Any) -> list[Sequence[str]]:
 
 def _picked_unnamed(steps: Sequence[Step], instruction: str) -> bool:
     named = set(re.findall(r"[a-z]+", instruction.lower()))
+    tools = {step.feedback.details.get("tool") for step in steps if step.feedback.ok}
     for step in steps:
         action = getattr(step.decision, "action", None)
         if action is None or not step.feedback.ok or not action.arguments:
             continue
-        if action.name in ("pick_up", "pickup", "pick", "grab"):
+        used = action.arguments[0] in tools
+        if action.name in ("pick_up", "pickup", "pick", "grab") and not used:
             words = re.findall(r"[a-z]+", action.arguments[0].lower())
             if words and not any(
                 word in named or f"{word}s" in named for word in words
@@ -518,7 +530,7 @@ def _words(step: Step) -> str:
 def _same_step(mistake: Any, page: Any) -> list[str]:
     """The first sentence, the page and the ring of the map name one step."""
     found = []
-    head = re.match(r"(?:Lost at step|Steps?) (\d+)", mistake["text"])
+    head = re.match(r"(?:After step|Steps?) (\d+)", mistake["text"])
     if head and int(head[1]) != mistake["leads"]:
         found.append(f"it opens at step {mistake['leads']}: {mistake['text']}")
     rings = re.findall(r"<title>before step (\d+)</title>", page["map"] or "")

@@ -313,7 +313,7 @@ def test_what_most_of_the_steps_were_leads(
     done: Sequence[tuple[str, Feedback]], course: str
 ) -> None:
     found = at_home(*acts(*done), sought=[], lost=Lost(1), ended="step_limit")
-    assert found.text.startswith(course or "Lost at step 1: ")
+    assert found.text.startswith(course or "After step 1 it was too late: ")
     assert found.step == 1, "the step that lost it is still the same"
     if course:
         assert found.leads == int(course.split("–")[0].removeprefix("Steps "))
@@ -367,7 +367,10 @@ def test_goals_that_were_met_without_a_stop_are_no_actors_mistake(last: bool) ->
         progress=GoalProgress(values, 1),
     )  # fmt: skip
     assert found.limit == last
-    expected = "Lost at step 2: no one stopped, though the goal had been met by step 1."
+    expected = (
+        "After step 2 it was too late: "
+        "no one stopped, though the goal had been met by step 1."
+    )
     if last:
         expected = (
             "The goal had been met by step 3, but no turn was left to stop; "

@@ -183,13 +183,14 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"((Step {last}|Lost at step \d+): |.* (left|limit was \d+)\. It |Steps .*\. It )"
+            rf"((Step {last}|After step \d+ it was too late): (at step {last}, it )?|"
+            r".* (left|limit was \d+)\. It |Steps .*\. It )"
             r"(stopped|ran out of steps) "
             rf"(next to the {name}, not done|"
             rf"\d+ squares from the {name})(, in view)?"
             r"(; (only turned|never left the start))?"
             r"(, (\d of \d steps|[a-z ]+ at step \d) (failed|(was|were) blocked))?\."
-            r"( After step .* left\.| Steps \d.*\.)?", text,
+            r"( (After|From) .* left\.| Steps \d.*\.)?", text,
         )  # fmt: skip
 
 

@@ -196,7 +196,8 @@ WORLDS = {
         "line.py:@observe: observe must return an instance of a subclass of Observation, got {",
     ),
     "a step without its action": Mistake(
-        "def step(self, actor, action)", "def step(self, action)", "takes 2 positional"
+        "def step(self, actor, action)", "def step(self, action)",
+        "line.py:@step: Line.step must take (self, actor, action)",
     ),
     "an own constructor": Mistake(
         "    family = F", "    def __init__(self): pass\n\n    family = F",

@@ -13,6 +13,7 @@ import pytest
 
 from wayword.core.errors import WaywordError
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.reports import table
 
 WORLD = """\
 from dataclasses import dataclass
@@ -95,6 +96,7 @@ LINES = {
         "step": "    def step(self, actor, action):", "world": "    def world(self, episode):",
         "judged": "        return task.episode.id == f\"to_{trajectory.state['place']}\"",
         "moved": "        self.stopped = action == STOP",
+        "done": "    def done(self, actor):",
         "tasks": "    tasks = [task(number) for number in (1, 2, 3)]",
     }.items()},
     **{name: AGENT.splitlines().index(text) + 1 for name, text in {
@@ -174,6 +176,32 @@ WORLDS = {
     "arguments that are numbers": Mistake(
         'Action("right")', 'Action("right", (1,))',
         "line.py:@action_space: arguments of an action must be text, got Action(name='right'",
+    ),
+    "arguments of a later action that are numbers": Mistake(
+        '(Action("right"), STOP)', '(Action("right"), STOP, Action("take", (1,)))',
+        "line.py:@action_space: arguments of an action must be text, got Action(name='take', arg",
+    ),
+    "arguments that are text": Mistake(
+        '(Action("right"), STOP)', '(Action("right"), STOP, Action("go", "kitchen"))',
+        "line.py:@action_space: arguments of an action must be a tuple, got 'kitchen'; write "
+        "Action('go', ('kitchen',))",
+    ),
+    "no actions": Mistake(
+        '(Action("right"), STOP)', "()",
+        "line.py:@action_space: action_space lists no action although done is False; list STOP",
+    ),
+    "done without its actor": Mistake(
+        "def done(self, actor)", "def done(self)",
+        "line.py:@done: Line.done must take (self, actor)",
+    ),
+    "a misspelled judge": Mistake(
+        "def succeeded(", "def succeded(",
+        "note: no success metric: Lines defines no succeeded(task, trajectory); did you mean it by "
+        "'succeded'?",
+    ),
+    "no judge": Mistake(
+        "def succeeded(", "def judged(",
+        "note: no success metric: Lines defines no succeeded(task, trajectory)",
     ),
     "a state that is no mapping": Mistake(
         'return {"place": self.place}', "return self.place",
@@ -322,6 +350,11 @@ def test_a_mistake_in_an_agent_is_one_line(name: str, tmp_path: Path) -> None:
 
 def test_intact_files_play_without_a_notice(tmp_path: Path) -> None:
     assert played(tmp_path, WORLD, AGENT) == []
+
+
+def test_a_table_says_why_it_has_no_success(tmp_path: Path) -> None:
+    played(tmp_path, WORLD.replace("def succeeded(", "def succeded("), AGENT)
+    assert "did you mean it by 'succeded'?" in table([tmp_path / "run"], "latex")
 
 
 def test_a_raise_in_scoring_fails_its_episode_and_no_other(tmp_path: Path) -> None:

@@ -109,6 +109,11 @@ BROKEN_WORLDS = {
         'return end["has_lamp"] and', 'return "yes" and str(',
         "w.py:@succeeded: succeeded must return True, False or None, got ",
     ),
+    "a misspelled judge": (
+        "def succeeded(", "def succeded(",
+        "w.py:@Caves: no success metric: Caves defines no succeeded(task, trajectory); did you "
+        "mean it by 'succeded'?",
+    ),
     "a judge that raises": (
         'end["has_lamp"]', 'end["has_lmp"]', "scoring: KeyError: 'has_lmp' (w.py:@lmp)",
     ),

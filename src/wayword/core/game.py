@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Self
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
-from wayword.core.blame import CodeError, place_of
+from wayword.core.blame import CodeError, check_class, place_of
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
@@ -39,6 +40,7 @@ class Game:
         episode: Episode | None = None,
         max_steps: int | None = None,
     ) -> None:
+        _check_class(type(world))
         if episode is not None:
             world.reset(episode)
         # Poses before the first action, which no step records.
@@ -203,21 +205,53 @@ class Game:
         return other
 
 
+@cache  # called once per episode
+def _check_class(cls: type[World]) -> None:
+    """Raise ``UsageError`` for a user's world whose methods take other arguments."""
+    if not _is_shipped(cls):
+        check_class(cls, World)
+
+
+def _is_shipped(cls: type[World]) -> bool:
+    """True for a world of this package, which has tests of its own."""
+    return cls.__module__.startswith("wayword.")
+
+
 def _checked(world: World, actor: str) -> ActionSpace:
     """Return the actor's legal actions. Raises ``CodeError`` unless they are an action space."""
     space = world.action_space(actor)
-    listed = getattr(space, "listed", None)
-    # A list that is computed on access is not computed here.
-    is_list = isinstance(listed, list | tuple) and bool(listed)
-    if listed is None or (is_list and not isinstance(listed[0], Action)):
-        where = place_of(type(world).action_space)
-        expected = "action_space must return ActionSpace((Action(…), …))"
-        raise CodeError(f"{where}: {expected}, got {space!r:.80}")
-    if is_list and not all(isinstance(each, str) for each in listed[0].arguments):
-        where = place_of(type(world).action_space)
-        expected = "arguments of an action must be text"
-        raise CodeError(f"{where}: {expected}, got {listed[0]!r:.80}")
+    # Checked at each step, which the package's own worlds need not pay for.
+    if _is_shipped(type(world)):
+        return space
+    if problem := _space_problem(space):
+        raise CodeError(f"{place_of(type(world).action_space)}: {problem}")
     return space
+
+
+def _space_problem(space: Any) -> str:
+    """Return what is wrong with the action space of a user's world; empty if nothing is."""
+    listed = getattr(space, "listed", None)
+    expected = "action_space must return ActionSpace((Action(…), …))"
+    if listed is None:
+        return f"{expected}, got {space!r:.80}"
+    # A list that is computed on access is not computed here.
+    if not isinstance(listed, list | tuple):
+        return ""
+    # An actor without any action would have each answer rejected.
+    if not listed and not space.open_verbs and space.accepts is None:
+        return "action_space lists no action although done is False; list STOP"
+    for action in listed:
+        if not isinstance(action, Action):
+            return f"{expected}, got {space!r:.80}"
+        arguments: Any = action.arguments
+        # A text in place of the tuple would be read as one argument for each letter.
+        if not isinstance(arguments, tuple):
+            remedy = f"write Action({action.name!r}, ({arguments!r:.60},))"
+            return f"arguments of an action must be a tuple, got {arguments!r:.60}; {remedy}"
+        for argument in arguments:
+            if not isinstance(argument, str):
+                return f"arguments of an action must be text, got {action!r:.80}"
+    return ""
 
 
 class ReplayDiffers(Exception):

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from itertools import chain, groupby, islice
 from operator import eq
@@ -214,6 +215,33 @@ class SuccessScorer(EpisodeScorer):
         where = place_of(type(dataset).succeeded)
         expected = "succeeded must return True, False or None"
         raise CodeError(f"{where}: {expected}, got {success!r:.60}")
+
+
+# Finds succeded, suceeded, succeed and is_succeeded, but neither seeded nor success.
+_SIMILAR_NAME = 0.85
+
+
+def missing_success(dataset: Dataset) -> str:
+    """Return that a dataset has no success metric, as neither its family nor itself judges success;
+    empty if it has one. A misspelled ``succeeded`` is named."""
+    is_inherited = getattr(dataset.succeeded, "__func__", None) is Dataset.succeeded
+    by = scorer(dataset.family)
+    if not is_inherited or not isinstance(by, SuccessScorer):
+        return ""
+    problem = (
+        f"no success metric: {type(dataset).__name__} defines no "
+        "succeeded(task, trajectory)"
+    )
+    if similar := misspelled_success(dataset):
+        return f"{problem}; did you mean it by {similar!r}?"
+    return problem
+
+
+def misspelled_success(dataset: Dataset) -> str:
+    """Return the name of a user's method that resembles ``succeeded``; empty if there is none."""
+    added = set(dir(type(dataset))) - set(dir(Dataset))
+    similar = get_close_matches("succeeded", sorted(added), n=1, cutoff=_SIMILAR_NAME)
+    return similar[0] if similar else ""
 
 
 def scorer(family: Family | str) -> Scorer:

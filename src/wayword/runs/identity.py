@@ -23,6 +23,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.files import text_checksum
 from wayword.core.model import Model
 from wayword.core.visible import spaced
+from wayword.metrics import scoring
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.runs.plan import Plan
@@ -259,6 +260,8 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
     """Caveats of a run's results, from its dataset, perceiver and agents."""
     perceiver = dataset.perceiver()
     lines = [*dataset.caveats]
+    if problem := scoring.missing_success(dataset):
+        lines.append(problem)
     if perceiver:
         lines += perceiver.caveats
     if dataset.eyes is not None:

@@ -319,6 +319,10 @@ def check_world(
     up to ``steps`` each, and scored as in a run. Raises ``AssertionError`` that names the rule.
     """
     check_opened(dataset)
+    # A dataset need not judge success, but a method of nearly that name is meant to.
+    missing = scoring.missing_success(dataset)
+    is_misspelled = missing and scoring.misspelled_success(dataset)
+    assert not is_misspelled, f"{place_of(type(dataset))}: {missing}"
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task, steps, random.Random(seed))
 

@@ -127,11 +127,12 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-# Options of the command line in a message: a remedy, a setting, any other. Commands between
-# backticks stay.
+# Options of the command line in a message: a remedy, a setting, one that is repeated, any other.
+# Commands between backticks stay.
 _IN_PYTHON = (
     (r"\badd --model ([^\s;,]+)", r"add model='\1'"),
     (r"--set ([\w.]+)=([^\s;,]+)", r"settings={'\1': '\2'}"),
+    (r"--label\b", "labels"),
     (
         r"--([a-z]+)(?:-([a-z]+))?\b",
         lambda found: "_".join(filter(None, found.groups())),

@@ -334,6 +334,11 @@ def test_results_have_figures_and_latex_tables(runs: Path) -> None:
     result = wayword.RunResult.read(runs / "random")
     assert list(series(result.plot("length", runs / "oracle"))) == ["random", "oracle"]
     assert r"\toprule" in result.to_latex("r2r", runs / "oracle")
+    named = result.to_latex("r2r", runs / "oracle", labels=["Chance", "Upper bound"])
+    assert "\nChance &" in named
+    assert "\nUpper bound" in named
+    with pytest.raises(WaywordError, match="labels: 1 given, and the table has 2 rows"):
+        result.to_latex("r2r", runs / "oracle", labels=["Chance"])
     assert "random, length 5" in result.table(["sr"], by="length", form="csv")
 
 

@@ -161,10 +161,11 @@ class RunResult:
         *others: RunResult | Path | str,
         metrics: Sequence[str] = (),
         published: str = "",
+        labels: Sequence[str] = (),
     ) -> Text:
         """LaTeX table of this run and ``others``, as by ``wayword table --format latex``. A
-        ``preset`` such as ``r2r`` gives the columns of a benchmark's papers, and ``published``
-        such as ``navgpt/table-1`` adds the rows of a published table."""
+        ``preset`` such as ``r2r`` gives the columns of a benchmark's papers, ``published`` such as
+        ``navgpt/table-1`` adds the rows of a published table, and ``labels`` name the runs."""
         paths = [self.path, *(_path_of(other, "to_latex") for other in others)]
         keys = metric_names(metrics)
         theirs = None
@@ -178,6 +179,7 @@ class RunResult:
             keys,
             preset=preset,
             published=theirs,
+            labels=labels,
         )
         return Text(written)
 

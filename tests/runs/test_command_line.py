@@ -284,9 +284,9 @@ def test_a_mistake_is_answered_in_one_line(
 def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> None:
     agent = tmp_path / "mine.py"
     agent.write_text("import json\nfrom wayword.core.agent import Agnet\n")
-    assert f"{agent}:2: ImportError: cannot import name 'Agnet'" in complaint(
-        "run", agent
-    )
+    problem = "cannot import name 'Agnet' from 'wayword.core.agent'"
+    expected = f"{agent}:2: {problem}; did you mean 'Agent'?"
+    assert expected in complaint("run", agent)
 
 
 def test_a_file_is_no_run_folder(tmp_path: Path) -> None:

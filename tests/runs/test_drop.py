@@ -131,7 +131,7 @@ def test_progress_shows_the_session_apart_from_the_total(
         update(42, 50, scores)
     shown = capsys.readouterr().err
     assert "42/50" in shown
-    assert "2 in this session: SR 100%" in shown
+    assert "SR 100%  of 2 in this session" in shown
 
 
 @pytest.mark.parametrize(

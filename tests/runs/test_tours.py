@@ -353,7 +353,7 @@ def test_the_tour_of_one_episode_has_its_ndtw(player: str, tmp_path: Path) -> No
 
 def test_refusals(player: str, tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match="random keeps nothing between episodes; remove --rem"
+        UsageError, match="random keeps nothing between episodes; remove remember"
     ):
         run(Plan("random", "houses", remember="scene", limit=2, out=tmp_path / "a"))
     with pytest.raises(UsageError, match="remove --engine, --shard, --continue"):

@@ -95,10 +95,10 @@ def progress_rows(
             bar.start()  # not earlier, so that an error at the start shows no empty bar
             note = means.text()
             if earlier:
-                # First: the means are not those of all finished episodes, as in the table.
+                # The means are not those of all finished episodes, as in the table. A session
+                # without episodes has none; a narrow terminal cuts the end.
                 session = f"{done - earlier:,} in this session"
-                # A session without episodes has no means.
-                note = ": ".join(filter(None, [session, note]))
+                note = "  of ".join(filter(None, [note, session]))
             bar.update(rows[name], completed=done, total=total, note=note)
 
         def update(done: int, total: int, scores: Mapping[str, float]) -> None:

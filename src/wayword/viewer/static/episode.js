@@ -312,6 +312,8 @@
       clearInterval(timer);
       timer = 0;
     } else {
+      // Pages open at the end, which nothing follows.
+      if (now >= steps.length) go(1);
       timer = setInterval(() => {
         if (now >= steps.length) play();
         else go(now + 1);
@@ -330,6 +332,8 @@
       go(now + 1);
     } else if (key === "ArrowLeft") {
       go(now - 1);
+    } else if (key === "Home") {
+      go(1);
     } else if (key === " ") {
       play();
     } else if (

@@ -146,6 +146,8 @@
   function unfoldSteps() {
     fold.remove();
     for (const card of [...opening, ...steps]) card.hidden = false;
+    // What is hidden has no size, so that letters of dials could not be placed.
+    unclutter(document.querySelectorAll("svg.dial"));
   }
 
   // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.

@@ -313,7 +313,7 @@ def test_what_most_of_the_steps_were_leads(
     done: Sequence[tuple[str, Feedback]], course: str
 ) -> None:
     found = at_home(*acts(*done), sought=[], lost=Lost(1), ended="step_limit")
-    assert found.text.startswith(course or "After step 1 it was too late: ")
+    assert found.text.startswith(course or "Lost after step 1: ")
     assert found.step == 1, "the step that lost it is still the same"
     if course:
         assert found.leads == int(course.split("–")[0].removeprefix("Steps "))
@@ -368,8 +368,7 @@ def test_goals_that_were_met_without_a_stop_are_no_actors_mistake(last: bool) ->
     )  # fmt: skip
     assert found.limit == last
     expected = (
-        "After step 2 it was too late: "
-        "no one stopped, though the goal had been met by step 1."
+        "Lost after step 2: no one stopped, though the goal had been met by step 1."
     )
     if last:
         expected = (

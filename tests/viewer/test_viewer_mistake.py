@@ -183,7 +183,7 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"((Step {last}|After step \d+ it was too late): (at step {last}, it )?|"
+            rf"((Step {last}|Lost after step \d+): (at step {last}, it )?|"
             r".* (left|limit was \d+)\. It |Steps .*\. It )"
             r"(stopped|ran out of steps) "
             rf"(next to the {name}, not done|"

@@ -52,7 +52,7 @@ def describe(error: BaseException) -> str:
 
 
 def _close_coroutines(error: BaseException) -> None:
-    """Close coroutines that nobody awaited: Python would warn of each, with a line of Wayword."""
+    """Close coroutines that were not awaited: Python would warn of each, with a line of Wayword."""
     values: list[Any] = [getattr(error, "obj", None)]
     for frame, _ in traceback.walk_tb(error.__traceback__):
         values += frame.f_locals.values()

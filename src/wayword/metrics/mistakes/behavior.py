@@ -74,7 +74,7 @@ _LEAST = 3
 _HALF = 2
 # The share of failed actions from which one kind of them stands for all
 _MOST = 0.75
-# Places of a circle, at most: in longer ones nobody recognizes a circle
+# Places of a circle, at most: longer ones are not seen as circles
 _CIRCLE = 8
 
 _Turns = Sequence[tuple[int, Step]]

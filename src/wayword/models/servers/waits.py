@@ -58,6 +58,7 @@ _LOCAL = re.compile(r"\d{4}-[\d-]+[T ][\d:.]+")
 """A date that states no zone."""
 _ZONE = re.compile(r" ?\(?(?:UTC|GMT)(?:([-+])(\d\d?)(?::?(\d\d))?)?\)?$")
 """A zone in words: ``UTC``, ``(GMT+8)``, ``UTC+08:00``."""
+# Seconds by which Chinese time is ahead of UTC
 _CHINA = 8 * 3600.0
 _MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
 
@@ -142,7 +143,8 @@ def _moment(text: str) -> float | None:
     Dates of HTTP are in UTC, also where they do not say so (RFC 9110, section 5.6.7).
     """
     if text[:4].isdigit() and (zone := _ZONE.search(text)) is not None:
-        hours, minutes = (zone[2] or "0").zfill(2), zone[3] or "00"
+        hours = (zone[2] or "0").zfill(2)
+        minutes = zone[3] or "00"
         text = f"{text[: zone.start()]}{zone[1] or '+'}{hours}:{minutes}"
     # It may be unreadable, or in the year 99999.
     for read_date in (parsedate_to_datetime, datetime.fromisoformat):

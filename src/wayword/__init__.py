@@ -57,6 +57,8 @@ def __getattr__(name: str) -> Any:
     hint = ""
     if name in _OF_RESULTS:
         hint = f"; write wayword.RunResult.read(FOLDER).{name}(…)"
+    elif name in import_module("wayword.core").__all__:
+        hint = f"; write wayword.core.{name}"
     raise AttributeError(f"module 'wayword' has no attribute {name!r}{hint}")
 
 

@@ -475,6 +475,12 @@ def test_retry_after_in_all_its_forms(
     assert retry_after(headers, now=10.0) == seconds
 
 
+@pytest.mark.parametrize("order", ["{} {}", "{1} {0}"])
+def test_a_wait_is_read_at_the_ends_of_a_long_error(order: str) -> None:
+    page = order.format("<p>retry 1.1</p>" * 100_000, "try again in 5s")
+    assert retry_after({}, page) == 5.0
+
+
 def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
     """``asyncio.run`` twice: connections of a closed loop are not used again."""
     texts = []

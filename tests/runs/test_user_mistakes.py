@@ -281,6 +281,20 @@ AGENTS = {
         "Decision(STOP)", "Decision('stop')",
         "mine.py:@act: act must return Decision(Action(…)) or a Rejection, got Decision(action='",
     ),
+    "a text for a list of arguments": Mistake(
+        "Decision(STOP)", "Decision(Action('goto', 'left'))",
+        "mine.py:@act: the arguments of an action are a tuple of texts, got Action(name='goto', "
+        "arguments='left')",
+    ),
+    "a number for an argument": Mistake(
+        "Decision(STOP)", "Decision(Action('goto', (1,)))",
+        "mine.py:@act: the arguments of an action are a tuple of texts, got Action(name='goto', "
+        "arguments=(1,))",
+    ),
+    "a name from another package": Mistake(
+        "from wayword.core.agent", "from wayword import STOP\nfrom wayword.core.agent",
+        "cannot import name 'STOP' from 'wayword'; did you mean 'from wayword.core import STOP'?",
+    ),
     "a misspelled attribute": Mistake(
         "self.left -=", "self.lft -=",
         "AttributeError: 'Mine' object has no attribute 'lft' (D/mine.py:@left)",

@@ -122,23 +122,27 @@ class Decision:
     fallback_for: Rejection | None = None
 
 
-NO_DECISION = "act must return Decision(Action(…)) or a Rejection"
-"""Error message for any other answer of an agent."""
-
-
-def is_decision(answer: object) -> bool:
-    """True for a rejection, and for a decision with an action."""
+def decision_problem(answer: object) -> str:
+    """Return why an agent's answer is neither a decision nor a rejection; empty if it is one."""
     if isinstance(answer, Rejection):
-        return True
-    return isinstance(getattr(answer, "action", None), Action)
+        return ""
+    action = getattr(answer, "action", None)
+    if not isinstance(action, Action):
+        return f"act must return Decision(Action(…)) or a Rejection, got {answer!r:.80}"
+    # A text is a sequence, too: each of its letters would be an argument.
+    arguments: Any = action.arguments
+    is_tuple = isinstance(arguments, tuple)
+    if not is_tuple or not all(isinstance(each, str) for each in arguments):
+        return f"the arguments of an action are a tuple of texts, got {action!r:.80}"
+    return ""
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
     """Return the decision, or a rejection if its action is not in the action space."""
     if isinstance(decision, Rejection):
         return decision
-    if not is_decision(decision):
-        raise TypeError(f"{NO_DECISION}, got {decision!r}")
+    if problem := decision_problem(decision):
+        raise TypeError(problem)
     if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"

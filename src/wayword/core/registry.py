@@ -407,6 +407,9 @@ def _import_problem(error: BaseException) -> str:
     elif name in sys.modules:
         word = getattr(error, "name_from", None) or str(error).split("'")[1]
         options = [each for each in vars(sys.modules[name]) if each[0] != "_"]
+        # What extensions build on has one home, wherever else it is looked for.
+        if word in sys.modules["wayword.core"].__all__:
+            options = [f"from wayword.core import {word}"]
     if not options:
         return single_line(error)
     # The path of the module in Python's own words says nothing more.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from wayword.core.action import NO_DECISION, is_decision
+from wayword.core.action import decision_problem
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.blame import CodeError, describe, place_of
 from wayword.core.dataset import Dataset, Task
@@ -229,13 +229,11 @@ class _EpisodeRun:
         decision: Any = await _awaitable(
             acting, agent, "act"
         )  # of a user's agent, anything
-        if not is_decision(decision):
-            where = place_of(type(agent).act)
-            given = f"{decision!r:.80}"
+        if problem := decision_problem(decision):
             if inspect.iscoroutine(decision):
-                given = "a coroutine; write `await` before the call"
+                problem = "act returned a coroutine; write `await` before the call"
                 decision.close()
-            raise CodeError(f"{where}: {NO_DECISION}, got {given}")
+            raise CodeError(f"{place_of(type(agent).act)}: {problem}")
         # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)

@@ -61,6 +61,9 @@ _ZONE = re.compile(r" ?\(?(?:UTC|GMT)(?:([-+])(\d\d?)(?::?(\d\d))?)?\)?$")
 # Seconds by which Chinese time is ahead of UTC
 _CHINA = 8 * 3600.0
 _MOMENT = 1e9  # seconds: longer waits are the time since 1970, as also in milliseconds
+_LONGEST_PART = 10_000
+"""Characters of each end of an error's text that are read: pages of proxies have megabytes, in
+which the patterns are slow, and state a wait at an end."""
 
 
 def retry_after(
@@ -83,6 +86,8 @@ def retry_after(
                 seconds = _wait(fields[name], now, unit)
             if seconds is not None:
                 return seconds
+    if len(text) > 2 * _LONGEST_PART:
+        text = f"{text[:_LONGEST_PART]} {text[-_LONGEST_PART:]}"
     waits = []
     for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)

@@ -97,6 +97,9 @@ def application(
             "/run/{run}/document", site.part("document", "id", kind=PlainTextResponse)
         ),
         Route("/run/{run}/moves", site.part("moves", "id")),
+        Route(
+            "/run/{run}/sentence", site.part("sentence", "id", kind=PlainTextResponse)
+        ),
         Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
         Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),
         Route("/run/{run}/continue", site.commands),

@@ -484,6 +484,14 @@ class Content:
         document = self._document(rows, episode)
         return redacted(json.dumps(document))
 
+    def sentence(self, name: str, episode: str) -> str:
+        """Return the first sentence on the page of an episode, for its row."""
+        document: JsonObject = self._document(self.library.rows(name), episode)
+        mistake = document["mistake"]
+        head = mistake["head"] if mistake else document["ending"][0]
+        letters = Letters(document["letters"])
+        return redacted(letters.over(Html("<span>{}</span>").format(head)))
+
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
         """Return the data of an episode's page, computed once while nothing changes."""
         sources = self.tasks(rows, [episode])

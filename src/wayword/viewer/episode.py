@@ -404,20 +404,22 @@ class _Cards:
         """
         prefix = f"trial-{number}-" if number else ""
 
-        def frame(when: str, key: str, title: str, summary: str) -> dict[str, Any]:
+        def frame(when: str, key: str, title: str, summary: str = "") -> dict[str, Any]:
             """Return the card of what an agent did before or after all steps."""
             views = self._calls(trial.get(f"{key}_calls", ()), when)
             noted = listed_notes(trial.get(f"{key}_notes", ()))
             return {
-                "id": prefix + title.lower(),
+                "id": prefix + key,
                 "calls": views,
                 "notes": noted,
                 "step": None,
                 "title": title,
-                "summary": summary,
+                # What it holds.
+                "summary": summary
+                or ", ".join(figures.field(note["kind"]) for note in noted),
             }
 
-        opening = frame("the opening", "opening", "Opening", "before the first step")
+        opening = frame("the opening", "opening", "Before step 1")
         cards = []
         if opening["calls"] or opening["notes"]:
             cards.append(opening)

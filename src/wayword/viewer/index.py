@@ -248,14 +248,7 @@ def _data(run: Overview) -> Json:
         "shown": [metric.key for metric in (*family[:2], *account)],
         "keys": [metric.key for metric in metrics],
         "success": run.rows.success,
-        "causes": [
-            {
-                "key": cause,
-                "label": label_of(cause),
-                "meaning": meaning_of(cause, run.rows.index.keys),
-            }
-            for cause in CAUSES
-        ],
+        "causes": [{"key": cause, "label": label_of(cause)} for cause in CAUSES],
         "of": count,
         "search": "search" if run.later else "",
         "remote": run.remote,

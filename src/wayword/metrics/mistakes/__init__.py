@@ -203,14 +203,15 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     end = why.end
     if "actor" not in end and end["kind"] not in _WITH_SUBJECT:
         end = Fact("ended", end=end)
-    course = find_course(evidence.trajectory)
+    course = why.lead or find_course(evidence.trajectory)
     if evidence.conditions and not evidence.unmet:
         course = None
     # The course leads, and need not be repeated.
     notes = [fact for fact in why.more if not course or fact != course["did"]]
     # The limit is to blame before any actor.
     if not lost.step or end["kind"] == "no_turn_left":
-        fact = _by_limit(lost, why.how, end, [*filter(None, [course]), *notes])
+        notes = [*filter(None, [course]), *notes]
+        fact = _by_limit(lost, why.how, end, notes, evidence.unit)
         return Mistake(last, cause, fact, limit=True, **marks)
     step = why.step or lost.step
     lead, tells_end = _lead(evidence, why, course, step, end)
@@ -219,16 +220,18 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         kind = "turned_away" if why.did["kind"] == "away" else "departed"
         more = [Fact(kind, step=why.departed, did=why.did), *more]
     # Until when it could be mended.
-    left = {}
+    left: dict[str, Any] = {}
     if lost.needed:  # else the expert's number of steps is not known
-        left = {"needed": lost.needed, "left": lost.left}
+        left = {"needed": lost.needed, "left": lost.left, "unit": evidence.unit}
     if step < last and not why.step and (left or lead["step"] < step):
         # The lead may have said that it was too late.
         kind = "needed" if lead["kind"] == "lost_at" else "too_late"
         more = [*more, Fact(kind, step=step, **left)]
     if not tells_end:
         stopped = step == last and evidence.trajectory.ended == "stopped"
-        more = [*more, Fact("at_step", step=step, did=why.end) if stopped else end]
+        if stopped and lead["step"] < step:
+            end = Fact("at_step", step=step, did=why.end)
+        more = [end, *more] if why.lead else [*more, end]
     return Mistake(step, cause, Fact(**lead, more=more), **marks)
 
 
@@ -263,12 +266,13 @@ _WITH_SUBJECT = ("no_turn_left", "not_stopped")
 """Kinds of ends that are sentences without an actor."""
 
 
-def _by_limit(lost: Lost, how: str, end: Fact, more: Sequence[Fact]) -> Fact:
+def _by_limit(lost: Lost, how: str, end: Fact, more: Sequence[Fact], unit: str) -> Fact:
     """Return the fact of an episode that no step lost: the limit was too low, or nothing is known
     to be to blame, as no expert succeeds."""
     if lost.step or not lost.needed:
         return Fact("at_end", what=end, more=more)
-    values = {"needed": lost.needed, "limit": lost.limit, "more": [end, *more]}
+    values = {"needed": lost.needed, "limit": lost.limit, "unit": unit}
+    values["more"] = [end, *more]
     if how:
         return Fact("limit", how=how, **values)
     return Fact("limit_elsewhere", **values)

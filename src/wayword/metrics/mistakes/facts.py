@@ -79,6 +79,11 @@ class EpisodeFacts:
         return [(words, about) for (words, met, parts), about in pairs if met < parts]
 
     @property
+    def unit(self) -> str:
+        """What the limit counts: steps, or rounds of several actors."""
+        return "step" if len(self.trajectory.start) < 2 else "round"
+
+    @property
     def last(self) -> int:
         """Number of the last step."""
         return len(self.trajectory.steps)
@@ -119,7 +124,8 @@ def action_words(action: Action) -> str:
 class Explanation:
     """A family's explanation of a failure: ``end`` is how the episode ended, as the rest of
     "It …"; ``more`` are facts for sentences of their own, ``did`` the step that lost it, in words,
-    where ``end`` is not about it. ``step`` replaces the step that lost the episode."""
+    where ``end`` is not about it. ``step`` replaces the step that lost the episode; ``lead`` is an
+    earlier step that is told first."""
 
     end: Fact
     more: Sequence[Fact] = ()
@@ -128,3 +134,4 @@ class Explanation:
     departed: int = 0
     missed: Sequence[str] = ()
     step: int = 0
+    lead: Fact | None = None

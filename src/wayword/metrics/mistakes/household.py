@@ -17,7 +17,6 @@ from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_wor
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, room_of
 
-_NAMED = 2  # unmet goal conditions that the sentence names
 _SAID = 120  # characters of a message that it quotes
 _AGAIN = 2  # times from which a failed action or an equal message is told
 _DONE = "Done"  # the usual answer to an order, which says nothing when repeated
@@ -77,11 +76,10 @@ def _no_turn_left(evidence: EpisodeFacts) -> Explanation | None:
     if met < evidence.last:
         return Explanation(Fact("not_stopped", goals=goals, met=met))
     turns = Counter(step.actor for step in trajectory.steps)
-    each = "each" if len(trajectory.start) > 1 else ""
-    end = Fact(
-        "no_turn_left", goals=goals, met=met, limit=max(turns.values()), each=each
+    limit = max(turns.values())
+    return Explanation(
+        Fact("no_turn_left", goals=goals, met=met, limit=limit, unit=evidence.unit)
     )
-    return Explanation(end)
 
 
 def all_goals(number: int) -> str:
@@ -92,15 +90,11 @@ def all_goals(number: int) -> str:
 
 
 def _others(evidence: EpisodeFacts, found: Explanation) -> list[Fact]:
-    """Return the last action on another goal's object, and all unmet goals if there are several."""
-    facts = []
-    kind = found.end["kind"]
-    if kind in _LEFT_ALONE and (used := _last_use(evidence)) is not None:
-        facts.append(used)
-    names_all = kind in ("order_not_sent", "nothing_done") or len(evidence.unmet) > 1
-    if names_all and kind != "unmet":
-        facts.append(_listed(evidence, "not_done"))
-    return facts
+    """Return the last action on another goal's object; empty if there was none."""
+    used = None
+    if found.end["kind"] in _LEFT_ALONE:
+        used = _last_use(evidence)
+    return [] if used is None else [used]
 
 
 _LEFT_ALONE = ("left_alone", "other_had_seen", "had_seen")
@@ -149,16 +143,14 @@ def _team(evidence: EpisodeFacts) -> list[Fact]:
 
 
 def _unmet(evidence: EpisodeFacts) -> Fact:
-    """Return the end, the first unmet goals of an episode, and the number of the others."""
-    return _listed(evidence, "unmet", **_shared(evidence))
-
-
-def _listed(evidence: EpisodeFacts, kind: str, **values: object) -> Fact:
-    """Return a fact of a kind with the first unmet goals, and the number of the others."""
+    """Return the end with the unmet goal; of several, their number."""
+    shared = _shared(evidence)
     goals = unmet_goals(evidence)
-    if len(goals) > _NAMED:
-        values["rest"] = len(goals) - _NAMED
-    return Fact(kind, goals=goals[:_NAMED], **values)
+    if len(goals) == 1:
+        return Fact("unmet", goal=goals[0], **shared)
+    total = len(evidence.conditions)
+    met = total - len(evidence.unmet)
+    return Fact("unmet_of", met=met, total=total, **shared)
 
 
 def unmet_goals(evidence: EpisodeFacts) -> list[str]:
@@ -373,14 +365,15 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
         end = Fact(
             "no_goal_in_view",
             objects=len(objects),
-            facts=facts,
+            fact=next(iter(facts), None),
             **counted,
             **shared,
         )
-        return Explanation(end)
+        return Explanation(end, facts[1:])
     facts = [fact for fact in facts if fact["kind"] != "never_saw"]  # said by the end
     room = about.room
     if any(fact["kind"] == "in_the_room" for fact in facts):
         room = ""  # a fact names it
-    end = Fact("none_in_view", object=about.kind, room=room, facts=facts, **shared)
-    return Explanation(end)
+    fact = next(iter(facts), None)
+    end = Fact("none_in_view", object=about.kind, room=room, fact=fact, **shared)
+    return Explanation(end, facts[1:])

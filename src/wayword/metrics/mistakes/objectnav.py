@@ -45,22 +45,16 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
     end = _end(evidence, target)
     in_view = len({number for _, number, _ in views})
     missed = [spaced(shown.get("kind"))]
+    was_seen = Fact("seen", target=target, views=in_view, seen=seen, near=near)
     if alarm := evidence.causes.get("false_alarm", 0):
-        unreported = Fact(
-            "unreported",
-            target=target,
-            views=in_view,
-            seen=seen,
-            near=near,
-        )
         more = []
         if "detector_missed" in evidence.causes:
-            more.append(unreported)
+            more.append(Fact("unreported", seen=was_seen))
         return _false_alarm(evidence, end, alarm, more, missed)
     if "detector_missed" in evidence.causes:
-        end = Fact("detector_missed", what=end, views=in_view, seen=seen, near=near)
-    else:
-        end = Fact("was_in_view", what=end, seen=seen, near=near)
+        end = Fact("detector_missed", what=end)
+        return Explanation(end, [was_seen], missed=missed)
+    end = Fact("was_in_view", what=end, seen=seen, near=near)
     return Explanation(end, missed=missed)
 
 
@@ -91,19 +85,20 @@ def _false_alarm(
     more: Sequence[Fact] = (),
     missed: Sequence[str] = (),
 ) -> Explanation:
-    """Return why a stop was wrong: the target was believed to be in view."""
+    """Return why a stop was wrong: the target was believed to be in view. The report leads."""
     notes = evidence.trajectory.steps[alarm - 1].notes
     details = [note.details for note in notes if note.kind == GROUNDED]
     near = None
     if details:
         near = finite(details[-1].get("distance"))
     # An agent may go on and return to its best report at the end.
-    back = None
+    back = []
     for number, step in enumerate(evidence.trajectory.steps, 1):
         if any(note.kind == WENT_BACK for note in step.notes):
-            back = number
-    fact = Fact("false_alarm", what=end, alarm=alarm, near=near, back=back)
-    return Explanation(fact, more, missed=missed)
+            back = [Fact("went_back", step=number)]
+    report = Fact("false_report", target=end["target"], near=near)
+    lead = Fact("lost", step=alarm, did=report)
+    return Explanation(end, [*back, *more], missed=missed, lead=lead)
 
 
 def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
@@ -119,4 +114,5 @@ def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
     never = "never in view"
     if facts and facts[0]["kind"] in ("never_faced", "in_the_room"):
         never = ""  # the fact implies it
-    return Explanation(Fact("never_seen", what=end, never=never, facts=facts))
+    fact = next(iter(facts), None)
+    return Explanation(Fact("never_seen", what=end, never=never, fact=fact), facts[1:])

@@ -4,6 +4,7 @@ the path for good."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.geometry import Point, bearing, relative
@@ -18,6 +19,7 @@ _TURNS = {
 }
 _AHEAD = 45.0  # degrees from the heading up to which a path goes straight on
 _BACK = 135.0  # and from which it goes back
+_STOREY = 1.5  # metres from which a goal is on another level than the end
 
 
 def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
@@ -140,6 +142,7 @@ class _GraphWalk:
             place=place,
             away=self._evidence.progress.left,
             goal=self._gold[-1],
+            level=self._level(),
         )
 
     def end(self) -> Fact:
@@ -152,7 +155,24 @@ class _GraphWalk:
             place=place,
             away=self._evidence.progress.left,
             goal=self._gold[-1],
+            level=self._level(),
         )
+
+    def _level(self) -> Fact | None:
+        """Return how much higher or lower the goal is than the end; None on the same floor."""
+        graph = _graph(self._evidence)
+        points = getattr(graph, "positions", None)
+        ends = self.places[-1], self._gold[-1]
+        # Streets have no third coordinate.
+        if points is None or points.shape[1:] != (3,):
+            return None
+        if not all(place in graph.index for place in ends):
+            return None
+        end, goal = (float(points[graph.index[place]][2]) for place in ends)
+        if abs(goal - end) < _STOREY:
+            return None
+        kind = "higher" if goal > end else "lower"
+        return Fact(kind, metres=abs(goal - end))
 
     def did(self, step: int) -> Fact:
         """Describe a step, and where the path goes from its place."""
@@ -218,15 +238,20 @@ def _side(turn: float) -> str:
     return "left"
 
 
-def positions(evidence: EpisodeFacts) -> Mapping[str, Point]:
-    """Return the places of the graph in metres (east, north); empty without positions."""
+def _graph(evidence: EpisodeFacts) -> Any:
+    """Return the graph that was walked on; None if it is not known."""
     graph_of = getattr(evidence.dataset, "graph", None)
     scene = ""
     if evidence.task is not None:
         scene = evidence.task.episode.scene
     if not scene or not callable(graph_of):
-        return {}
-    plane: Mapping[str, Point] = getattr(graph_of(scene), "plane", {})
+        return None
+    return graph_of(scene)
+
+
+def positions(evidence: EpisodeFacts) -> Mapping[str, Point]:
+    """Return the places of the graph in metres (east, north); empty without positions."""
+    plane: Mapping[str, Point] = getattr(_graph(evidence), "plane", {})
     # A graph without positions may have all of its places at zero.
     return plane if any(map(any, plane.values())) else {}
 

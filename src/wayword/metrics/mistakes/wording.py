@@ -67,7 +67,7 @@ def words(fact: JsonObject, person: Mapping[str, str] = IT) -> str:
         return match[1] if values.keys() >= {*needed} else ""
 
     phrase = _OPTIONAL.sub(part, phrases()[fact["kind"]])
-    return _Words(person).vformat(phrase, (), values)
+    return _Words(person, fact.get("unit", "step")).vformat(phrase, (), values)
 
 
 def sentences(fact: JsonObject, person: Mapping[str, str] = IT) -> tuple[str, str]:
@@ -83,8 +83,11 @@ def sentences(fact: JsonObject, person: Mapping[str, str] = IT) -> tuple[str, st
 class _Words(string.Formatter):
     """Formats the values of a phrase; ``{goals:quoted}`` and the like name how."""
 
-    def __init__(self, person: Mapping[str, str]) -> None:
+    def __init__(self, person: Mapping[str, str], unit: str) -> None:
         self._person = person
+        self._unit = (
+            unit  # of what the limit counts: a step, or a round of several actors
+        )
 
     def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
         """Return a field; ``?`` for one that a record lacks."""
@@ -101,10 +104,10 @@ class _Words(string.Formatter):
             return "?"
         match spec:
             case "steps":
-                return count(int(value), "step")
+                return count(int(value), self._unit)
             case "were":
                 verb = "was" if value == 1 else "were"
-                return f"{count(int(value), 'step')} {verb}"
+                return f"{count(int(value), self._unit)} {verb}"
             case "m":
                 return f"{value:.1f} m"
             case "wind":
@@ -125,7 +128,4 @@ def _join(parts: Sequence[str], spec: str) -> str:
             return "; ".join(f"“{part}”" for part in parts)
         case "sentences":
             return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
-        case "first":  # the best explanation, and the others as a sentence
-            rest = "; ".join(parts[1:])
-            return f"{parts[0]}. {rest[:1].upper()}{rest[1:]}" if rest else parts[0]
     return ", ".join(parts)

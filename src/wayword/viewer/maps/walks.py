@@ -49,10 +49,14 @@ def draw_walk(
     """
     waypoints = where.walks[actor]
     steps = list(pairwise(waypoints))
+    is_long = len(waypoints) > _MANY and where.unit == "m"
     blocked: dict[tuple[Point, float], None] = {}
     for stop in waypoints:
         if stop.blocked and stop.heading is not None:
-            blocked[at(stop.point), stop.heading] = None
+            point = at(stop.point)
+            near = [other for other, _ in blocked if math.dist(other, point) < _NEAR]
+            if not (is_long and near):  # on a long walk one stands for its neighbors
+                blocked[point, stop.heading] = None
     facing = _facing(where, waypoints[-1], at)
     numbered += [(*point, _RING) for point, _ in facing]
     # A view says where an actor faced; on a grid, squares in view do.
@@ -61,16 +65,25 @@ def draw_walk(
     floors = {}
     moves = []
     since_arrow = 0.0
+    # A long walk has few arrows, and one where it goes again and again.
+    apart = _APART * 2 if is_long else _APART
+    pointed: list[Point] = []
     for leg in steps:
         before, after = leg
         # A step that did not move has no line.
         length = _length(leg, at)
         if length > 1:
             since_arrow += length
-            has_arrow = length > _SHORT or since_arrow > _APART
+            has_arrow = since_arrow > apart or (length > _SHORT and not is_long)
             if has_arrow:
                 since_arrow = 0.0
-            moves.append(_move(leg, at, has_arrow))
+            line, arrow, step = _move(leg, at, has_arrow)
+            if arrow:
+                if is_long and any(math.dist(arrow[:2], p) < _NEAR for p in pointed):
+                    arrow = None
+                else:
+                    pointed.append(arrow[:2])
+            moves.append((line, arrow, step))
         if shows_poses and before.heading is not None:
             poses.append((after.step, at(before.point), before.heading))
         floor = where.floors.get(after.place)
@@ -166,9 +179,7 @@ class _Stops:
         if self._left:
             chosen.append(self._left)
         self._chosen = {stop.step for stop in chosen}
-        self._dot = _DOT
-        if len(waypoints) > _MANY and not self._is_grid:
-            self._dot = _DOT / 2  # a quarter of a metre apart, they would hide the line
+        self._is_long = len(waypoints) > _MANY and not self._is_grid
 
     def draw(self) -> list[dict[str, Any]]:
         """Return the markers in the order in which they get their numbers."""
@@ -225,7 +236,7 @@ class _Stops:
             aside = True  # the end keeps its number
         aside = aside and not is_quiet
         if is_quiet or (not aside and taken):
-            half = self._dot
+            half = _DOT
             text = ""
         elif not aside:
             # The ring around the mistake needs room as well.
@@ -250,6 +261,8 @@ class _Stops:
             "text": text,
             "end": end,
             "aside": aside,
+            # A quarter of a metre apart, dots would hide the line.
+            "hidden": self._is_long and not text,
             "dart": is_dart,
             "first": pressed,
         }

@@ -46,15 +46,8 @@
     }
   });
 
-  // Intervals take the server up to a second each, so they are requested one by one, of the runs in view.
   const intervals = new Map();
-  let asking = Promise.resolve();
-  const inView = new IntersectionObserver((seen) => {
-    for (const { target } of seen.filter((entry) => entry.isIntersecting)) {
-      inView.unobserve(target);
-      asking = asking.then(() => measure(target)).catch(() => {}); // the server may have ended
-    }
-  });
+  const inView = inTurn(measure);
   async function measure(row) {
     const key = row.dataset.run + " " + doneOf(row);
     const place = row.querySelector(".interval");

@@ -168,6 +168,16 @@
       { key: "ended", label: "Ended", kind: "ended" },
     ];
   }
+  // what the page of a failed episode says first
+  const heard = new Map();
+  const sentences = inTurn(async (place) => {
+    const { ask } = place.dataset;
+    if (!heard.has(ask)) {
+      const answer = await fetch(ask);
+      heard.set(ask, answer.ok ? await answer.text() : "");
+    }
+    place.replaceChildren(...partsOf(heard.get(ask)));
+  });
   function cell(row, column) {
     const td = make("td");
     if (column.kind === "id") {
@@ -183,7 +193,12 @@
       td.append(clamp);
       const causes = row[4].map((number) => data.causes[number]).filter(Boolean);
       for (const each of causes) td.append(make("small", "cause", each.label));
-      if (causes.length) td.append(make("small", "", causes[0].meaning));
+      if (causes.length && data.later) {
+        const sentence = make("small", "sentence");
+        sentence.dataset.ask = row[2].replace("episode", "sentence");
+        sentences.observe(sentence);
+        td.append(sentence);
+      }
     } else if (column.kind === "ended") {
       td.className = "why-ended";
       td.append(

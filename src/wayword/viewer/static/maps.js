@@ -19,6 +19,19 @@ function partsOf(markup) {
       .children,
   ];
 }
+function inTurn(ask) {
+  // what takes the server up to a second each is asked for one by one, of the places in view
+  let asking = Promise.resolve();
+  const inView = new IntersectionObserver((seen) => {
+    for (const { target } of seen.filter((entry) => entry.isIntersecting)) {
+      inView.unobserve(target);
+      asking = asking
+        .then(() => target.isConnected && ask(target))
+        .catch(() => {}); // the server may have ended
+    }
+  });
+  return inView;
+}
 function copyable(pre) {
   // with a button that copies its text
   pre.tabIndex = 0;
@@ -217,8 +230,6 @@ const dotsOf = ([x1, y1, x2, y2]) =>
 
 // Goal objects that lie together have one name and, if left alone, one box.
 const TOGETHER = 26; // pixels between the centers of two marks
-const NAMED = 3; // of a group: a longer label would cross the map, and each mark has its title
-const NARROW = 420; // pixels of a map on which one name and a count are enough
 function clusters(parts, places) {
   const found = [];
   parts.forEach((part, n) => {
@@ -234,7 +245,7 @@ function clusters(parts, places) {
   });
   return found;
 }
-function gatherNames(names, k, wide) {
+function gatherNames(names, k) {
   for (const name of names) {
     name.dataset.own ||= name.dataset.box;
     name.dataset.box = name.dataset.own;
@@ -257,7 +268,8 @@ function gatherNames(names, k, wide) {
     group.sort((a, b) => middle(a, along) - middle(b, along));
     const words = group.map((name) => name.dataset.name.replace("→ ", ""));
     const kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
-    const most = wide > NARROW || words.length === 2 ? NAMED : 1;
+    // A longer label would cross the map, and each mark has its title.
+    const most = words.length === 2 ? 2 : 1;
     const more = words.length > most ? `, ${words.length - most} more` : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
@@ -318,7 +330,7 @@ function placeLabels(map, mark) {
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
-  gatherNames(goals, k, frame.width);
+  gatherNames(goals, k);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
   // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
   const middles = boxesOf([

@@ -350,7 +350,7 @@ def _spot(pose: Any) -> Any:
 
 # What a page says, against its record.
 
-_STEPS = r"(\d[\d,]*) steps?"
+_STEPS = r"(\d[\d,]*) (?:step|round)s?"
 _QUOTED = r"“([^”]*)”"
 
 

@@ -87,6 +87,9 @@ def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> N
     page = Page.parse(Content(Library([top])).compare(names, episode))
     assert len(page.all("svg", class_="map")) == 1
     assert len(page.all("g", class_="walk0")) == len(page.all("g", class_="walk1")) == 1
+    text = page.all("main")[0].text
+    assert "Solved: stopped at" in text
+    assert "the gold path takes" in text, "what the solved side did"
     assert (
         len(page.all("circle", class_="parted"))
         == ("They diverge at step" in page.text)
@@ -291,3 +294,12 @@ def test_the_chart_and_the_flips_are_made_at_once(top: Path) -> None:
         chart, flips = pool.map(lambda make: make(names), (found.lengths, found.flips))
     assert "<polyline" in chart
     assert 'class="sketch"' in flips
+
+
+def test_a_row_has_the_first_sentence_of_its_episode(top: Path) -> None:
+    content = Content(Library([top]))
+    for name in ("houses-oracle", "houses-random"):
+        episode = first_id(top / name)
+        headline = Page.parse(content.episode(name, episode)).all("h1")[0].text
+        row = Page.parse(content.sentence(name, episode)).all("span")[0].text
+        assert row == headline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from helpers.two_in_a_flat import named
 from helpers.typist import Script
 from wayword.core.action import Decision
+from wayword.core.agent import Agent
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Step, Trajectory
+from wayword.runs.cast import AgentParts
+from wayword.runs.identity import agents_identity
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
 from wayword.runs.record import RunFolder
@@ -152,6 +156,74 @@ def test_everybody_goes_on_where_it_was_their_turn(
         sum(step.actor == actor for step in after.steps) for actor in ("ann", "bob")
     ]
     assert max(turns) <= 4, "turns that were taken before count"
+
+
+def test_an_episode_goes_on_in_its_recorded_data_with_its_recorded_seed(
+    tmp_path: Path,
+) -> None:
+    data = {"dataset": {"houses": 2, "episodes": 3}}
+    run(
+        Plan(
+            "random",
+            "houses",
+            seed=5,
+            max_steps=4,
+            limit=1,
+            settings={**data, "perturb": {"captions_missing": 0.5}},
+            out=tmp_path / "recorded",
+        )
+    )
+    episode = trajectory_of(tmp_path / "recorded").episode_id
+    continued = Continuation.open(f"{tmp_path / 'recorded'}:{episode}:2").plan(
+        Plan(
+            "random",
+            "towns",
+            seed=1,
+            shard="1/2",
+            shuffle=3,
+            limit=7,
+            settings={"dataset": {"houses": 9}, "own_state": "start"},
+        )
+    )
+    assert (continued.on, continued.seed, continued.max_steps) == ("houses:test", 5, 4)
+    assert continued.episodes == (episode,)
+    chosen_by = (continued.shard, continued.shuffle, continued.limit, continued.first)
+    assert chosen_by == ("", None, None, False)
+    dataset = continued.settings["dataset"]
+    assert (dataset["houses"], dataset["episodes"]) == (2, 3)
+    assert continued.settings["perturb"]["captions_missing"] == 0.5
+    assert continued.settings["own_state"] == "start", "settings of the agent stay"
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """The settings of an agent that has none."""
+
+
+def parts(name: str, **others: str) -> AgentParts:
+    """An agent, and the agents of other actors by name."""
+    played = {actor: parts(each) for actor, each in others.items()}
+    return AgentParts(Agent, NoSettings(), name, played)  # type: ignore[type-abstract]
+
+
+@pytest.mark.parametrize(
+    ("playing", "same"),
+    [
+        (parts("random", bob="forward"), {"ann", "bob"}),
+        (parts("random", bob="random"), {"ann"}),
+        (parts("forward", bob="forward"), {"bob"}),
+        (parts("random"), {"ann"}),
+        (parts("forward", ann="random"), {"ann", "bob"}),
+        (parts("forward", ann="forward", bob="random"), set()),
+    ],
+)
+def test_an_actor_recalls_its_answers_if_its_recorded_agent_plays_it_again(
+    playing: AgentParts, same: set[str]
+) -> None:
+    recorded = agents_identity(parts("random", bob="forward"))
+    walk = Continuation(Path("run"), "e", 2, recorded, ())
+    (continued,) = walk.before(playing, ("ann", "bob")).values()
+    assert continued.same == same
 
 
 def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:

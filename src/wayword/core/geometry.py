@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TypeVar
 
 import numpy as np
@@ -349,6 +349,54 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
 _CELL_TOLERANCE = 1e-6
 """Fraction of a cell. A point on the border of two cells belongs to the upper one, even if rounding
 put it slightly below."""
+
+
+def grid_rectangles(
+    cells: Iterable[tuple[int, int]],
+) -> list[tuple[int, int, int, int]]:
+    """Return rectangles that together cover cells (row, column), none twice.
+
+    First and last column, first and last row, the last ones excluded. Each is as long as its first
+    row allows.
+    """
+    free = set(cells)
+    runs = []
+    while free:
+        top, left = min(free)
+        right = left
+        while (top, right) in free:
+            right += 1
+        bottom = top + 1
+        # Down as long as the whole row is set: a stem of a letter is one rectangle.
+        while all((bottom, column) in free for column in range(left, right)):
+            bottom += 1
+        runs.append((left, right, top, bottom))
+        free.difference_update(product(range(top, bottom), range(left, right)))
+    return runs
+
+
+def cut_out(box: Box, holes: Iterable[Box]) -> list[Box]:
+    """Return boxes that together cover a box outside of some holes."""
+    west, south, east, north = box
+    # No hole reaches beyond the box.
+    clipped = []
+    for w, s, e, n in holes:
+        hole = max(w, west), max(s, south), min(e, east), min(n, north)
+        if hole[0] < hole[2] and hole[1] < hole[3]:
+            clipped.append(hole)
+    # A grid through all sides.
+    xs = sorted(
+        {west, east, *(hole[0] for hole in clipped), *(hole[2] for hole in clipped)}
+    )
+    ys = sorted(
+        {south, north, *(hole[1] for hole in clipped), *(hole[3] for hole in clipped)}
+    )
+    cells = set(product(range(len(ys) - 1), range(len(xs) - 1)))
+    for w, s, e, n in clipped:
+        rows = range(ys.index(s), ys.index(n))
+        columns = range(xs.index(w), xs.index(e))
+        cells.difference_update(product(rows, columns))
+    return [(xs[w], ys[s], xs[e], ys[n]) for w, e, s, n in grid_rectangles(cells)]
 
 
 def grid_index(x: float, origin: float, spacing: float) -> int:

@@ -21,10 +21,11 @@ from wayword.datasets.procedural.tables import Wording
 from wayword.datasets.sources import alfred
 from wayword.settings import FileName
 from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.picture import HouseholdPainter
+from wayword.worlds.household.picture import HouseholdPainter, PublishedPainter
 
 _PAINTER = HouseholdPainter()
 """One for all: it keeps the meshes of the latest homes."""
+_PUBLISHED_PAINTER = PublishedPainter()
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,11 @@ class Household(homes.SourcedTasks):
         own = f"the {count:,} episodes of {self.replaced_by}, not those of {self.split}"
         return (*super().caveats, own)
 
-    def painter(self) -> HouseholdPainter | None:
-        """Return the painter of generated homes; None for published rooms, which have no looks."""
-        # Published rooms have kinds and headings without looks.
-        if self.split not in homes.GENERATED:
-            return None
-        return _PAINTER
+    def painter(self) -> HouseholdPainter:
+        """Return the painter of generated homes, or of published rooms."""
+        if self.split in homes.GENERATED:
+            return _PAINTER
+        return _PUBLISHED_PAINTER
 
     def source(self, split: str) -> homes.EpisodeSource:
         """Return the episodes of a split: ALFRED's trajectories, or generated homes.

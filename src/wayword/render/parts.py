@@ -4,9 +4,9 @@
 shape is a list of parts in fractions of the object's box. An object's name may state its paint or
 change its proportions: "red sofa", "tall mirror".
 
-``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open"; and
-``towns.toml`` of what stands along streets, with the letters of its signs. ``looks.toml`` has the
-paints of adjectives.
+``homes.toml`` says the same of kinds whose extents and states a world knows: "cabinet open";
+``rooms.toml`` of kinds of published rooms; and ``towns.toml`` of what stands along streets, with
+the letters of its signs. ``looks.toml`` has the paints of adjectives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import JsonObject
 from wayword.core.files import text_checksum
-from wayword.core.geometry import Floats, Point
+from wayword.core.geometry import Floats, Point, grid_rectangles
 from wayword.render.raster import DIGITS, Mesh, dot
 
 Paint = tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]
@@ -78,6 +77,7 @@ class _Part:
 
 PARTS = "parts.toml"
 HOMES = "homes.toml"
+ROOMS = "rooms.toml"
 TOWNS = "towns.toml"
 LOOKS = "looks.toml"
 
@@ -138,7 +138,7 @@ def kind_of(name: str, kind: str) -> Kind:
 @cache
 def _parts(shape: str) -> tuple[_Part, ...]:
     """Return the parts of a shape, of the first table that has it."""
-    for file in (HOMES, TOWNS):
+    for file in (HOMES, TOWNS, ROOMS):
         if shape in _tables(file)["shapes"]:
             return _parse(_tables(file)["shapes"][shape])
     return _parse(_tables()["shapes"][shape])
@@ -177,16 +177,25 @@ class HomeLook:
 
 
 @cache
-def home_look(kind: str, states: tuple[str, ...] = ()) -> HomeLook:
-    """Return the look of a kind of ``homes.toml`` in some states; a grey box for others."""
-    tables = _tables(HOMES)
+def home_look(
+    kind: str,
+    states: tuple[str, ...] = (),
+    files: tuple[str, ...] = (HOMES,),
+) -> HomeLook:
+    """Return the look of a kind in some states; a grey box for unknown kinds.
+
+    Of the first of ``files`` that has the kind.
+    """
+    homes = _tables(HOMES)
+    having = (_tables(file) for file in files if kind in _tables(file)["kinds"])
+    tables = next(having, homes)
     row = tables["kinds"].get(kind, "box grey")
     stands_out = tables["flush"].get(kind)
     added: list[str] = []
     for state in states:
         row = tables["kinds"].get(f"{kind} {state}", row)
         stands_out = tables["flush"].get(f"{kind} {state}", stands_out)
-        added += tables["states"].get(state, ())
+        added += homes["states"].get(state, ())
     shape, paint = str(row).split()
     parts = _parts(shape) + _parse(added)
     return HomeLook(
@@ -263,28 +272,15 @@ def letter_runs(letter: str) -> tuple[tuple[int, int, int, int], ...]:
     for a blank and for unknown letters.
     """
     rows = str(_tables(TOWNS)["letters"].get(letter, "")).split("|")
-    free: set[tuple[int, int]] = set()
-    for row, dots in enumerate(rows):
-        set_columns = [column for column, dot in enumerate(dots) if dot == "#"]
-        free.update((row, column) for column in set_columns)
-    runs = []
-    while free:
-        top, left = min(free)
-        right = left
-        while (top, right) in free:
-            right += 1
-        bottom = top + 1
-        # Down as long as the whole row is set: a stem is one rectangle.
-        while all((bottom, column) in free for column in range(left, right)):
-            bottom += 1
-        runs.append((left, right, top, bottom))
-        free.difference_update(product(range(top, bottom), range(left, right)))
-    return tuple(runs)
+    dots: list[tuple[int, int]] = []
+    for row, text in enumerate(rows):
+        dots += [(row, column) for column, dot in enumerate(text) if dot == "#"]
+    return tuple(grid_rectangles(dots))
 
 
-def home_kinds() -> frozenset[str]:
-    """Return the kinds that ``homes.toml`` has a look for."""
-    return frozenset(name.split()[0] for name in _tables(HOMES)["kinds"])
+def home_kinds(file: str = HOMES) -> frozenset[str]:
+    """Return the kinds that ``homes.toml`` or ``rooms.toml`` has a look for."""
+    return frozenset(name.split()[0] for name in _tables(file)["kinds"])
 
 
 @cache

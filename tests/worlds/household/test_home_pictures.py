@@ -10,10 +10,10 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from helpers.golden import check_golden
+from helpers.looking import ENOUGH, LARGE, compared, pixels, walk
 from helpers.sampling import LONG
 from wayword.core.action import Action
 from wayword.core.sight import Eyes, EyesSettings
@@ -27,9 +27,6 @@ from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "pictures_household.json"
 EPISODES = 48 if LONG else 6
-POSES = 3  # of each episode
-ENOUGH = 40  # pixels of 480 x 360 that show an object
-LARGE = 200  # pixels of what cannot be overlooked
 
 
 def worlds(count: int) -> list[tuple[HouseholdWorld, Eyes]]:
@@ -44,51 +41,13 @@ def worlds(count: int) -> list[tuple[HouseholdWorld, Eyes]]:
     return found
 
 
-def walk(world: HouseholdWorld, rng: random.Random) -> None:
-    """Go to some room, and turn and step away from its middle."""
-    world.step("agent", Action("go_explore", (rng.choice(world.layout.rooms),)))
-    for _ in range(rng.randrange(1, 4)):
-        verb = rng.choice(["pan_left", "move_ahead", "turn_left"])
-        world.step("agent", Action(verb))
-
-
-def pixels(eyes: Eyes) -> Counter[int]:
-    """Object number -> its pixels in the picture that shows it best."""
-    best: Counter[int] = Counter()
-    for _, frame in eyes.frames():
-        shown, counts = np.unique(frame.ids, return_counts=True)
-        for number, count in zip(shown.tolist(), counts.tolist(), strict=True):
-            best[number] = max(best[number], count)
-    return best
-
-
 @cache
-def compared() -> tuple[Counter[str], Counter[str]]:
-    """Counts by kind: all that words name, and what is in no picture."""
-    named: Counter[str] = Counter()
-    missing: Counter[str] = Counter()
-    rng = random.Random(0)
-    for world, eyes in worlds(EPISODES):
-        for number in range(POSES):
-            if number:
-                walk(world, rng)
-            shown = pixels(eyes)
-            house = world.house
-            me = house.actors["agent"]
-            entities = house.entities
-            for i in range(entities.first_actor):
-                if i in me.view.entities:
-                    named[entities.type(i)] += 1
-                    missing[entities.type(i)] += shown[i + 1] < ENOUGH
-                # Words end at the view's depth, and pictures do not.
-                elif i not in me.hands and house.distance(me, i) <= 6.0:
-                    named["not in sight"] += 1
-                    missing["not in sight"] += shown[i + 1] >= LARGE
-    return named, missing
+def seen() -> tuple[Counter[str], Counter[str]]:
+    return compared(worlds(EPISODES))
 
 
 def test_pictures_show_92_percent_of_what_words_name() -> None:
-    named, missing = compared()
+    named, missing = seen()
     kinds = [kind for kind in named if kind != "not in sight"]
     total = sum(named[kind] for kind in kinds)
     lost = sum(missing[kind] for kind in kinds)
@@ -97,7 +56,7 @@ def test_pictures_show_92_percent_of_what_words_name() -> None:
 
 
 def test_pictures_show_97_percent_of_the_furniture_that_words_name() -> None:
-    named, missing = compared()
+    named, missing = seen()
     solid = [
         kind
         for kind, each in FURNITURE_KINDS.items()
@@ -109,7 +68,7 @@ def test_pictures_show_97_percent_of_the_furniture_that_words_name() -> None:
 
 
 def test_pictures_show_little_that_words_call_hidden() -> None:
-    named, missing = compared()
+    named, missing = seen()
     assert named["not in sight"] > 500
     assert missing["not in sight"] <= 0.05 * named["not in sight"]
 

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from statistics import median_high
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Floats, Point, bounding_box, box_corners, unit
+from wayword.core.geometry import (
+    Box,
+    Floats,
+    Point,
+    bounding_box,
+    box_around,
+    box_corners,
+    cut_out,
+    unit,
+)
 from wayword.core.marks import Mark
 from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.visible import spaced
@@ -23,12 +33,14 @@ from wayword.core.world import World
 from wayword.render.parts import (
     HOMES,
     PARTS,
+    ROOMS,
     MeshBuilder,
     checksum,
     home_look,
     joined,
 )
 from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.worlds.household.builder import FLAT_HEIGHT
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.house import Actor, House
 from wayword.worlds.household.scene import Door, HouseObject, Room, Scene, Wall
@@ -53,6 +65,19 @@ AROUND = {
     300.0: "left ahead",
 }
 """Degrees to the right of the heading -> label, of the views of a look around."""
+ABOVE = 20.0
+"""Tilt of the views of what hangs higher, in degrees."""
+ABOVE_WIDTH = 110.0  # degrees; at its upper corners, a tilted view is wider
+SIDES = {"ahead": 0.0, "right": 90.0, "behind": 180.0, "left": 270.0}
+"""Label -> degrees to the right of the heading, of these views after a look around."""
+BODY = 0.25
+"""Half the side in metres of the floor that is free around a place where a body can stand."""
+LEVEL = 0.1
+"""Largest difference in metres between the tops of a board and of what is sunk into it."""
+MOST_SUNK = 0.12
+"""Depth in metres below a top within which things are drawn on it: boxes are not exact."""
+LOWEST_TOP = 0.4
+"""Least height of a top as a share of its piece's."""
 # Grid in metres on which a free place is looked for where objects overlap.
 SPREAD_STEP = 0.02
 HAND = (0.2, 0.45, -0.3)
@@ -74,10 +99,14 @@ class HouseholdPainter(Painter):
 
     has_marks = True
 
+    tables: ClassVar[tuple[str, ...]] = (HOMES,)
+
     def __init__(self) -> None:
         self._walls = lru_cache(maxsize=MESHES)(room_mesh)
         self._fronts = lru_cache(maxsize=MESHES)(find_fronts)
-        self._object = lru_cache(maxsize=OBJECT_MESHES)(object_mesh)
+        self._object = lru_cache(maxsize=OBJECT_MESHES)(
+            partial(object_mesh, tables=self.tables)
+        )
         self._mesh = lru_cache(maxsize=MESHES)(_join)
 
     @property
@@ -85,7 +114,7 @@ class HouseholdPainter(Painter):
         """``schematic:`` and a checksum of the tables of shapes and paints: it changes
         with the pictures, so that cached results of perception do not outlive them.
         """
-        return f"schematic:{checksum(PARTS, HOMES)}"
+        return f"schematic:{checksum(PARTS, *self.tables)}"
 
     def views(self, world: World, actor: str) -> Sequence[PictureView]:
         """Return the pictures that go with an observation in words.
@@ -179,12 +208,37 @@ class HouseholdPainter(Painter):
         """Return everything that can be seen, other actors and what is in the hands included."""
         t = house.entities
         scene = house.layout.scene
-        placed = placements(t, scene, self._fronts(scene))
+        placed = placements(t, scene, self._fronts(scene), self.tables)
         held = [i for i in range(t.object_count) if t.inside[i] == me.number]
         placed += [_in_hand(t, i, me) for i in held]
         others = [other for other in house.actors.values() if other is not me]
         placed += [_person(other) for other in others]
         return placed
+
+
+class PublishedPainter(HouseholdPainter):
+    """Draws published rooms.
+
+    Words name what hangs above the views of :class:`HouseholdPainter`, so there are more.
+    """
+
+    tables = (ROOMS, HOMES)
+
+    def views(self, world: World, actor: str) -> Sequence[PictureView]:
+        """Return the views of homes, and what is above them: in one picture ahead, or
+        in four all around."""
+        views = super().views(world, actor)
+        heading = _actor(world, actor).heading
+        above = {"above": (0.0, ABOVE_WIDTH)}
+        if len(views) == len(AROUND):
+            above = {f"above, {label}": (turn, 90.0) for label, turn in SIDES.items()}
+        return [
+            *views,
+            *(
+                PictureView(label, (heading + turn) % 360.0, ABOVE, width)
+                for label, (turn, width) in above.items()
+            ),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +276,14 @@ def placements(
     t: Entities,
     scene: Scene,
     fronts: Mapping[int, tuple[Point, int]],
+    tables: tuple[str, ...] = (HOMES,),
 ) -> list[Placement]:
     """Return the doors, and the objects that are not in closed containers or hands.
 
     ``fronts``: those of :func:`find_fronts` for a scene with the same furniture.
     """
     shifts: dict[int, tuple[float, float, float]] = {}
+    tops = find_tops(scene)
     spread = spread_out(t)
     placed = []
     # Objects on a holder follow its shift, which must be known before theirs.
@@ -241,12 +297,94 @@ def placements(
                     place,
                     fronts,
                     shifts,
+                    tops,
+                    tables,
                 )
             )
+    boards = cut_boards(scene)
+    placed = [part for each in placed for part in _in_parts(each, boards)]
     for i in range(t.object_count, t.first_actor):
         door = scene.doors[i - t.object_count]
         placed.append(_door_placement(door, i, bool(t.open[i])))
     return placed
+
+
+def _in_parts(
+    board: Placement, boxes: Mapping[int, Sequence[Box]]
+) -> Sequence[Placement]:
+    """Return a placement, or those of its parts if it is a board that was cut."""
+    across = []
+    for west, south, east, north in boxes.get(board.number - 1, ()):
+        across.append(
+            replace(
+                board,
+                back=_rounded((west + east) / 2, south),
+                front=(0.0, 1.0),
+                extents=_extents(east - west, north - south, board.extents[2]),
+            )
+        )
+    return across or [board]
+
+
+@lru_cache(maxsize=MESHES)
+def find_tops(scene: Scene) -> Mapping[int, float]:
+    """Return the heights in metres at which the tops of furniture are drawn, by object index.
+
+    A published box also covers what rises above a top, such as the shelves of a desk, so the top is
+    where most things on it lie. Empty for homes without a published floor.
+    """
+    if scene.floor is None:
+        return {}
+    tops = {}
+    for i, each in enumerate(scene.objects):
+        if each.receptacle != "on" or "pickupable" in each.affordances:
+            continue
+        tops[i] = each.bottom + each.height
+        # The box of a board is the board.
+        if each.height <= FLAT_HEIGHT:
+            continue
+        # What lies in the lower part lies on a shelf.
+        lowest = each.bottom + LOWEST_TOP * each.height
+        held = [other.bottom for other in scene.objects if other.parent == each.id]
+        if raised := [height for height in held if height > lowest]:
+            tops[i] = min(tops[i], median_high(raised))
+    return tops
+
+
+@lru_cache(maxsize=MESHES)
+def cut_boards(scene: Scene) -> Mapping[int, Sequence[Box]]:
+    """Return the parts of boards, such as counters: object index -> boxes from above.
+
+    A published box around the corner of a counter also covers the floor before it and the
+    basins in it. What is over floor where bodies walk, or over what is sunk into the board,
+    is no part of it. Empty for homes without a published floor.
+    """
+    floor = scene.floor
+    if floor is None:
+        return {}
+    walked = []
+    for j, row in enumerate(floor.rows):
+        for i, cell in enumerate(row):
+            if cell == ".":
+                x = floor.x + i * floor.spacing
+                y = floor.y + j * floor.spacing
+                walked.append(box_around(x, y, 2 * BODY, 2 * BODY))
+    parts = {}
+    for i, each in enumerate(scene.objects):
+        if each.height <= FLAT_HEIGHT and "pickupable" not in each.affordances:
+            sunk = [other.box for other in scene.objects if _is_sunk(other, each)]
+            boxes = cut_out(each.box, [*walked, *sunk])
+            if boxes != [each.box]:
+                parts[i] = boxes
+    return parts
+
+
+def _is_sunk(piece: HouseObject, board: HouseObject) -> bool:
+    """True for a basin or knob whose top is level with a board."""
+    is_part = piece.receptacle == "in" or not piece.solid
+    is_fixed = not piece.parent and not {"openable", "pickupable"} & piece.affordances
+    above = piece.bottom + piece.height - board.bottom
+    return is_part and is_fixed and piece.bottom < board.bottom and abs(above) <= LEVEL
 
 
 def _holders_first(t: Entities) -> list[int]:
@@ -254,10 +392,10 @@ def _holders_first(t: Entities) -> list[int]:
     return sorted(range(t.object_count), key=lambda i: (len(t.holders(i)), i))
 
 
-def object_mesh(look: Placement) -> Mesh:
+def object_mesh(look: Placement, tables: tuple[str, ...] = (HOMES,)) -> Mesh:
     """Return the mesh of an object in its place."""
     builder = MeshBuilder()
-    home = home_look(look.kind, look.states)
+    home = home_look(look.kind, look.states, tables)
     builder.add_parts(
         look.number,
         home.parts,
@@ -281,24 +419,28 @@ def _placement(
     place: Point,
     fronts: Mapping[int, tuple[Point, int]],
     shifts: dict[int, tuple[float, float, float]],
+    tops: Mapping[int, float],
+    tables: tuple[str, ...],
 ) -> Placement:
     """Return an object at its ``place`` (x, y) on its holder.
 
     ``shifts`` are how far (metres east, north, up) holders are drawn from their places
     in the world; the object's own is added, so holders have to come first. ``fronts``
-    as in :func:`placements`.
+    as in :func:`placements`, ``tops`` those of :func:`find_tops`.
     """
     spec = t.specs[i]
-    look = home_look(spec.type, t.states(i))
+    look = home_look(spec.type, t.states(i), tables)
     holder = int(t.inside[i])
     front, body = fronts[i]
     east, north, up = shifts.get(holder, (0.0, 0.0, 0.0))
     if 0 <= holder < t.object_count:
         front = fronts[holder][0]
-        lift = home_look(t.specs[holder].type, t.states(holder)).lift
+        lift = home_look(t.specs[holder].type, t.states(holder), tables).lift
         if lift is not None:
             drawn_at = float(t.bottom[holder]) + lift * t.specs[holder].height
             up += drawn_at - float(t.bottom[i])
+        elif holder in tops and t.bottom[i] >= tops[holder] - MOST_SUNK:
+            up += tops[holder] - float(t.bottom[i])
     across = spec.depth if front[0] else spec.width
     deep = spec.width if front[0] else spec.depth
     x, y = place
@@ -321,7 +463,7 @@ def _placement(
         t.states(i),
         _rounded(x, y),
         front,
-        _extents(across, deep, spec.height),
+        _extents(across, deep, tops.get(i, spec.bottom + spec.height) - spec.bottom),
         round(bottom, 6),
     )
 

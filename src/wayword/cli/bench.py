@@ -185,12 +185,12 @@ def play(
         complete = _play_in_browser(entry, data)
     else:
         with show.progress_rows(person) as row:
-            import asyncio
+            from wayword.core.blocking import blocking
 
             player = _PlayerOptions(
                 entry, row, len(climbs), at_once, max_dollars, person
             )
-            asyncio.run(player.play(climbs, samples, perturbed, seen))
+            blocking(player.play(climbs, samples, perturbed, seen))
         complete = player.complete
     header = entry.header() if heads is None else {**entry.header(), "real": heads}
     card = scorecard.make_card(entry.folder, header)

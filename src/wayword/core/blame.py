@@ -13,14 +13,16 @@ import inspect
 import sysconfig
 import traceback
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import single_line
 
 _PACKAGE = str(Path(__file__).parents[1])
-# Folders of code that no user wrote; the import machinery has files such as <frozen importlib>.
-_FOREIGN = (_PACKAGE, sysconfig.get_path("stdlib"), "<frozen")
+# Folders of code that no user wrote; the import machinery has files such as <frozen importlib>, and
+# dataclasses have methods in <string>.
+_FOREIGN = (_PACKAGE, sysconfig.get_path("stdlib"), "<frozen", "<string>")
 
 
 class CodeError(WaywordError, TypeError):
@@ -67,10 +69,29 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame in a user's code. A library below it is no help."""
     own = None
     for frame in traceback.extract_tb(error.__traceback__):
-        is_foreign = frame.filename.startswith(_FOREIGN)
-        if not is_foreign and "site-packages" not in frame.filename:
+        if _is_users(frame.filename):
             own = frame
     return own
+
+
+def running_place(frame: FrameType | None) -> str:
+    """Return ``file:line: method`` of a user's code that an event loop runs, from the innermost
+    frame of its thread; empty if it runs none."""
+    place = ""
+    method = ""
+    while frame is not None and frame.f_globals.get("__name__") != "asyncio.events":
+        code = frame.f_code
+        if _is_users(code.co_filename):
+            # The innermost line is the one that takes long, in the outermost method.
+            place = place or f"{code.co_filename}:{frame.f_lineno}"
+            method = code.co_name
+        frame = frame.f_back
+    return f"{place}: {method}" if frame and place else ""
+
+
+def _is_users(filename: str) -> bool:
+    """True for a file of a user's code."""
+    return not filename.startswith(_FOREIGN) and "site-packages" not in filename
 
 
 def check_class(cls: type, base: type) -> None:

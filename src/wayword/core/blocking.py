@@ -1,38 +1,144 @@
-"""Run a coroutine to its end, also where an event loop runs already, as in notebooks."""
+"""Run a coroutine to its end, also where an event loop runs already, as in notebooks.
+
+A user's code that never gives control back to the loop is named: on Ctrl-C, and while it runs.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+from wayword.core.blame import running_place
+from wayword.core.visible import visible
+
 Result = TypeVar("Result")
+
+PATIENCE = 10.0
+"""Seconds until code that blocks the loop is named; then twice as many each time."""
+BEAT = 0.5
+"""Seconds between looks at the loop."""
 
 
 def blocking(work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a coroutine. Inside an event loop it runs in a loop of its own, in a
     thread; Ctrl-C (a notebook's stop button) cancels it, and it ends normally."""
+    watched = _Watched()
     try:
         # Without a running loop this raises, and the work can have the thread's own.
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    tasks: list[asyncio.Task[Any]] = []
-
-    async def started() -> Result:
-        """Note the running task, and wait for its work."""
-        tasks.extend(filter(None, [asyncio.current_task()]))
-        return await work
+        with _interrupts(watched):
+            try:
+                return asyncio.run(watched.run(work))
+            except asyncio.CancelledError:
+                if watched.stops:
+                    raise KeyboardInterrupt from None
+                raise
 
     # A thread may have a loop of its own; context variables are copied into it.
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(copy_context().run, asyncio.run, started())
+        future = pool.submit(copy_context().run, asyncio.run, watched.run(work))
         try:
             return future.result()
         except KeyboardInterrupt:
-            # Cancelled, not killed, so that the work can store what it has.
-            for task in tasks:
-                task.get_loop().call_soon_threadsafe(task.cancel)
+            watched.stop()
             raise
+
+
+class _Watched:
+    """A coroutine in an event loop, and what keeps the loop from going on."""
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.stops = 0
+        self._task: asyncio.Task[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._last_beat = 0.0
+        self._is_over = threading.Event()
+
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Note the running task, and wait for its work."""
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(_unless_interrupted)
+        self._task = asyncio.current_task()
+        self.thread = threading.get_ident()
+        self._beat()
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        try:
+            return await work
+        finally:
+            self._is_over.set()
+            watcher.join()
+
+    def stop(self, *signal_and_frame: object) -> None:
+        """Cancel the work, so that it can store what it has; a second time, raise
+        ``KeyboardInterrupt`` where the loop's thread is."""
+        self.stops += 1
+        if self._task is None or self.stops > 1:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        if place := self._place():
+            _say(
+                f"{place} has not returned; stopping when it does, or at once if told again"
+            )
+
+    def _place(self) -> str:
+        """Return the line of the user's code that the loop's thread runs."""
+        return running_place(sys._current_frames().get(self.thread))
+
+    def _beat(self) -> None:
+        """Note that the loop goes on."""
+        self._last_beat = time.monotonic()
+
+    def _watch(self) -> None:
+        """Name code of a user's that blocks the loop, from another thread."""
+        patience = PATIENCE
+        while not self._is_over.wait(BEAT):
+            silent = time.monotonic() - self._last_beat
+            if silent < PATIENCE:
+                patience = PATIENCE
+            elif silent >= patience and (place := self._place()):
+                patience *= 2
+                _say(f"{place} has not returned for {silent:.0f} s")
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._beat)
+
+
+@contextmanager
+def _interrupts(watched: _Watched) -> Iterator[None]:
+    """Let Ctrl-C stop the work. A handler of the caller's is kept; threads have none."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, watched.stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _unless_interrupted(
+    loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+) -> None:
+    """Report an error that no task has read, except that the user stopped them all."""
+    error = context.get("exception")
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, KeyboardInterrupt):
+        loop.default_exception_handler(context)
+
+
+def _say(text: str) -> None:
+    """Log a line, which Python prints on stderr."""
+    logging.getLogger("wayword").warning("wayword: %s", visible(text))

@@ -19,7 +19,6 @@ run's ``concurrency``.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 from collections import defaultdict
@@ -31,6 +30,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from wayword.core.blocking import blocking
 from wayword.core.dataset import Task, task_id
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, WaywordError
@@ -385,7 +385,7 @@ class _Stage:
             demonstrations=examples,
             turns=max_steps,
         )
-        return asyncio.run(rollout(task, setup))
+        return blocking(rollout(task, setup))
 
     def _stand_in(self, role: str) -> Model:
         """Return a model that answers in place of a role's. It ranks options if the

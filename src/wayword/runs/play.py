@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wayword.agents.person import Person
+from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import short_path
@@ -106,7 +106,7 @@ def expert_solution(
                 plan.seed,
                 steps,
             )
-            trajectory = asyncio.run(rollout(task, setup))
+            trajectory = blocking(rollout(task, setup))
         except UsageError:
             continue  # it does not support this world or kind of task
         if trajectory.ended != "failed":

@@ -1,0 +1,75 @@
+"""Code of a user's that never gives control back: it is named, and two signals end the run."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import wayword
+from wayword.core import blocking
+
+AGENT = """
+import time
+from wayword.core.action import Decision, STOP
+from wayword.core.agent import Agent
+
+class Slow(Agent):
+    async def act(self, observation, space):
+        self.wait()
+        return Decision(STOP)
+
+    def wait(self):
+        print("waiting", flush=True)
+        time.sleep({seconds})
+
+agent = Slow
+"""
+LINE = 13
+
+
+def test_code_that_blocks_the_loop_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(blocking, "PATIENCE", 0.9)
+    monkeypatch.setattr(blocking, "BEAT", 0.1)
+    agent = tmp_path / "slow.py"
+    agent.write_text(AGENT.format(seconds=1.5), encoding="utf-8")
+
+    with caplog.at_level(logging.WARNING, "wayword"):
+        wayword.run(str(agent), "houses", limit=1, out=tmp_path / "run")
+
+    said = f"wayword: {agent}:{LINE}: act has not returned for 1 s"
+    assert caplog.messages == [said]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_two_signals_end_a_run_whose_agent_blocks(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    agent = tmp_path / "slow.py"
+    agent.write_text(AGENT.format(seconds=60), encoding="utf-8")
+    command = [sys.executable, "-m", "wayword", "run", str(agent), "--on", "houses"]
+    running = subprocess.Popen(
+        [*command, "--limit", "3", "--out", str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "waiting\n"
+    for _ in range(2):
+        time.sleep(0.3)  # two signals at once are one
+        running.send_signal(number)
+    _, said = running.communicate(timeout=20)
+
+    assert running.returncode == 128 + number
+    assert f"{agent}:{LINE}: act has not returned; stopping when it does" in said
+    assert "stopped; finished episodes are kept" in said
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said

@@ -23,7 +23,7 @@ from wayword.envs import make
 from wayword.envs.gymnasium import WaywordEnv, vector
 from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.pettingzoo import aec, parallel
-from wayword.envs.rendering import in_terminal
+from wayword.envs.rendering import RENDER_MODES, in_terminal
 from wayword.envs.trl import environment_factory, prompts
 
 SMALL: dict[str, Any] = {"settings": {"houses": 1, "episodes": 2}}
@@ -84,14 +84,28 @@ def test_pictures_can_join_the_observation() -> None:
 
 
 def test_a_dataset_without_pictures_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="ansi, human, got 'rgb_array': this dataset"):
+        gymnasium.make(
+            "wayword.envs.gymnasium:Wayword-v0",
+            dataset="apartments",
+            render_mode="rgb_array",
+        )
+
+
+@pytest.mark.parametrize(
+    ("dataset", "modes"),
+    [("two_phase", 2), ("grounding:train", 3), ("houses:train", 4)],
+)
+def test_an_environment_lists_the_modes_that_its_dataset_can_draw(
+    dataset: str, modes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     env = gymnasium.make(
-        "wayword.envs.gymnasium:Wayword-v0",
-        dataset="apartments",
-        render_mode="rgb_array",
+        "wayword.envs.gymnasium:Wayword-v0", dataset=dataset, actions="menu"
     )
-    env.reset(seed=0)
-    with pytest.raises(UsageError, match="draws no pictures"):
-        env.render()
+    assert env.metadata["render_modes"] == RENDER_MODES[:modes]
+    check_env(env.unwrapped)
+    players = parallel(dataset)
+    assert players.metadata["render_modes"] == RENDER_MODES[:modes]
 
 
 def test_an_agents_prompt_holds_the_pictures() -> None:

@@ -45,7 +45,7 @@ from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
 from wayword.envs.environment import Environment, as_integer, make
 from wayword.envs.game import Info
-from wayword.envs.rendering import RENDER_MODES, checked_mode, rendered
+from wayword.envs.rendering import RENDER_MODES, checked_mode, render_modes, rendered
 
 try:
     import gymnasium
@@ -202,7 +202,10 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         **options: Any,
     ) -> None:
         self.inner: Environment = make(dataset, dataset=shared, **options)
-        self.render_mode = checked_mode(render_mode)
+        self.render_mode = checked_mode(render_mode, self.inner.dataset)
+        # Gymnasium's checker draws each mode that the environment lists.
+        modes = render_modes(self.inner.dataset)
+        self.metadata = {**self.metadata, "render_modes": modes}
         self._text = ""
         self._make_spaces()
 

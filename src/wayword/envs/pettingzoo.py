@@ -46,7 +46,7 @@ from wayword.envs.gymnasium import (
     observation_space,
     plain_answer,
 )
-from wayword.envs.rendering import RENDER_MODES, checked_mode, rendered
+from wayword.envs.rendering import RENDER_MODES, checked_mode, render_modes, rendered
 
 Obs = dict[str, Any]
 
@@ -69,8 +69,10 @@ class _MultiActorEnv:
         **options: Any,
     ) -> None:
         super().__init__()
-        self.render_mode = checked_mode(render_mode)
         self._env = make(name, **options)
+        self.render_mode = checked_mode(render_mode, self._env.dataset)
+        modes = render_modes(self._env.dataset)
+        self.metadata = {**self.metadata, "render_modes": modes}
         view = self._env.options.view
         actions = self._env.options.actions
         # An agent's own prompts have one player.

@@ -9,21 +9,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
 from wayword.envs.game import TaskGame
 
 RENDER_MODES = ["ansi", "human", "rgb_array", "depth_array"]
-"""Modes of Gymnasium and PettingZoo."""
+"""Modes of Gymnasium and PettingZoo: texts, then pictures, then depths."""
 TERMINAL_COLUMNS = 80
 """Most characters in a line of a picture: the usual width of a terminal."""
 
 
-def checked_mode(mode: str | None) -> str | None:
-    """Return a mode, or None for none. Raises ``UsageError`` for an unknown one."""
-    if mode not in (None, *RENDER_MODES):
-        known = ", ".join(RENDER_MODES)
-        raise UsageError(f"render_mode must be one of {known}, got {mode!r}")
-    return mode
+def render_modes(dataset: Dataset) -> list[str]:
+    """Return the modes that a dataset can draw: without pictures texts alone, and no depths of maps
+    that are seen from above."""
+    painter = dataset.painter()
+    if painter is None:
+        return RENDER_MODES[:2]
+    return RENDER_MODES if painter.has_depth else RENDER_MODES[:3]
+
+
+def checked_mode(mode: str | None, dataset: Dataset) -> str | None:
+    """Return a mode, or None for none. Raises ``UsageError`` for one that does not exist, or that
+    the dataset cannot draw."""
+    known = render_modes(dataset)
+    if mode in (None, *known):
+        return mode
+    reason = ""
+    if mode in RENDER_MODES:
+        reason = ": this dataset draws no pictures"
+        if len(known) > 2:
+            reason = ": this dataset draws maps seen from above, which have no depth"
+    raise UsageError(
+        f"render_mode must be one of {', '.join(known)}, got {mode!r}{reason}"
+    )
 
 
 def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any:
@@ -32,7 +50,7 @@ def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any
     ``rgb_array``: colors (rows, columns, 3). ``depth_array``: metres along the camera's axis (rows,
     columns), inf for the sky. ``ansi``: the ``text``. ``human``: prints the picture, if there is
     one, and the text, and returns None. Raises ``UsageError`` for arrays of a dataset without
-    pictures, and for depths of maps.
+    pictures.
     """
     if mode == "ansi":
         return text
@@ -42,11 +60,6 @@ def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any
     frames = [game.ahead(actor) for actor in actors]
     if mode == "depth_array":
         depths = np.hstack([frame.depth for frame in frames])
-        if not np.isfinite(depths).any():
-            raise UsageError(
-                "this dataset draws maps seen from above, which have no depth; use "
-                "render_mode='rgb_array'"
-            )
         return depths.astype(np.float32)
     colors = np.hstack([frame.color for frame in frames])
     if mode == "human":

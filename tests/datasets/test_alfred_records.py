@@ -225,7 +225,7 @@ MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
         ),
         (
             _posed({**MUG, "objectName": "Mug_1", "position": None}),
-            r"'position': has the wrong type",
+            r"'position': must be an object, got None",
         ),
         (
             _posed({"rotation": {"y": 0.0}}),
@@ -234,7 +234,7 @@ MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
         (_posed(MUG), r"line 1, object_poses 0, field 'position': is missing"),
         (
             _posed({**MUG, "position": {"x": 1, "y": "a", "z": 2}}),
-            r"'y': has the wrong type: 'a'",
+            r"'y': must be a number, got 'a'",
         ),
     ],
 )
@@ -351,18 +351,89 @@ def test_a_users_own_trajectories_replace_those_of_a_split(tmp_path: Path) -> No
         Household("generated_test", folder, settings)
 
 
-def test_a_check_lists_all_bad_trajectories(tmp_path: Path) -> None:
+UNPLAYABLE: list[tuple[dict[str, Any], str]] = [
+    (
+        {"object_target": "Unicorn"},
+        "field 'object_target': is not the label of an object of object_poses: 'Unicorn'; "
+        "there are: Apple, Knife, Mug, Spoon",
+    ),
+    ({"object_target": 5}, "field 'object_target': is not the label of an object"),
+    (
+        {"parent_target": "SideTabel"},
+        "field 'parent_target': is not the label of an object of FloorPlan1: 'SideTabel'; "
+        "did you mean 'SideTable'?",
+    ),
+    (
+        {"floor_plan": "FloorPlan999"},
+        "field 'floor_plan': is not a room of iTHOR: 'FloorPlan999'; "
+        "did you mean 'FloorPlan1'?",
+    ),
+    ({"sliced": "maybe"}, "field 'object_sliced': must be true or false, got 'maybe'"),
+    (
+        {"init_action": {"x": 500.0, "z": 1.5, "rotation": 90}},
+        "init_action: starts at x=500, z=1.5, 496.5 m from the nearest place of FloorPlan1",
+    ),
+    (
+        {"init_action": {"x": "left", "z": 1.5, "rotation": 90}},
+        "init_action, field 'x': must be a number, got 'left'",
+    ),
+    ({"anns": []}, "field 'anns': is empty"),
+    (
+        {"anns": [{"task_desc": " ", "high_descs": []}]},
+        "annotation 0, field 'task_desc': is empty",
+    ),
+    (
+        {"anns": [{"task_desc": "Go.", "high_descs": [5]}]},
+        "annotation 0, high_descs 0: must be a text, got 5",
+    ),
+    ({"task_id": "trial_1"}, "has the same task_id as line 1: 'trial_1'"),
+    ({"turk_annotations": None}, "field 'turk_annotations': must be an object"),
+]
+"""Changes of a record, and what the check says about it."""
+
+
+def test_a_check_lists_all_trajectories_that_cannot_be_played(tmp_path: Path) -> None:
     kind = "pick_and_place_simple"
     folder = write(tmp_path / "data", trajectory(kind, **SIMPLE))
-    bad = trajectory(kind, "trial_2", **SIMPLE)
-    del bad["turk_annotations"]
-    lines = [trajectory(kind, **SIMPLE), {"task_id": 3}, bad]
+    lines = [trajectory(kind, **SIMPLE)]
+    for number, (change, _) in enumerate(UNPLAYABLE):
+        name = change.get("task_id", f"trial_own{number}")
+        fields = {k: v for k, v in change.items() if k not in ("task_id", "anns")}
+        annotations = fields.pop("turk_annotations", {})
+        record = trajectory(kind, name, **{**SIMPLE, **fields})
+        if "anns" in change:
+            annotations = {"anns": change["anns"]}
+        if annotations != {}:
+            record["turk_annotations"] = annotations
+        lines.append(record)
     own = tmp_path / "own.jsonl"
     own.write_text("\n".join(json.dumps(each) for each in lines))
     settings = {"dataset": {"trajectories": str(own)}}
     report, is_valid = data_check("household:train", folder, settings)
     assert not is_valid
-    second, third, total = report.splitlines()
-    assert second.startswith(f"{own}: line 2, field ")
-    assert third.startswith(f"{own}: line 3, field 'turk_annotations'")
-    assert total.endswith("2 bad records")
+    *bad, total = report.splitlines()
+    for line, (shown, (_, problem)) in enumerate(
+        zip(bad, UNPLAYABLE, strict=True), start=2
+    ):
+        separator = ":" if problem.startswith("has the same") else ","
+        assert shown.startswith(f"{own}: line {line}{separator} {problem}")
+    assert total.endswith(f"{len(UNPLAYABLE)} bad records")
+    with pytest.raises(DataError, match="line 2, field 'object_target'"):
+        household(folder, trajectories=str(own))  # a run ends at the first
+
+
+def test_a_check_of_published_trajectories_says_that_some_are_left_out(
+    tmp_path: Path,
+) -> None:
+    kind = "pick_and_place_simple"
+    records = [
+        trajectory(kind, **SIMPLE),
+        trajectory(kind, "trial_2", object_target="Fork", parent_target="SideTable"),
+    ]
+    folder = write(tmp_path, *records)
+    report, is_valid = data_check("household:train", folder, {})
+    assert is_valid
+    assert report.splitlines()[-2:] == [
+        "  left out: 1 no object",
+        "household:train: 2 episodes, all other records are valid",
+    ]

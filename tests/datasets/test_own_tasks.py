@@ -15,6 +15,7 @@ from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.sources import example
 from wayword.datasets.sources.own import accept, read_tasks
 from wayword.envs import make
+from wayword.runs.catalog import data_check
 from wayword.runs import Plan
 from wayword.runs.identity import source_checksum
 from wayword.runs.record import RunFolder
@@ -265,5 +266,14 @@ def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="'other-1' is the name of two tasks"):
         read_tasks(tmp_path / "tasks")
+    (tmp_path / "tasks" / "fourth.yml").write_text("instruction: Go.\n---\nhome: 4\n")
+    report, is_valid = data_check(f"{tmp_path}/tasks", None, {})
+    assert not is_valid
+    assert [line.partition("tasks/")[2] for line in report.splitlines()[:3]] == [
+        "fourth.yml: task 1: needs either a 'home' (generated) or 'rooms' (your own), "
+        "not both",
+        "fourth.yml: task 2, field 'instruction': is missing",
+        "third.yml: field 'name': 'other-1' is the name of two tasks",
+    ]
     with pytest.raises(UsageError, match=r"\./none: no such file or folder"):
         registry.load("dataset", "./none")

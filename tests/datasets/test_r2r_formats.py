@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,12 @@ def test_a_check_lists_all_bad_records(data: Path, tmp_path: Path) -> None:
         ({"path": ["s"]}, "record 0, field 'path': must have at least two viewpoints"),
         ({"heading": 180}, "record 0, field 'heading': must be in radians"),
         ({"instructions": []}, "record 0, field 'instructions': is empty"),
-        ({"instructions": [3]}, "record 0"),
-        ({"path": "s"}, "record 0, field 'path'"),
-        ({"heading": None}, "record 0, field 'heading'"),
+        ({"instructions": [3]}, "record 0, instruction 0: must be a text, got 3"),
+        ({"instructions": "Go."}, "field 'instructions': must be a list, got 'Go.'"),
+        ({"path": "s"}, "record 0, field 'path': must be a list, got 's'"),
+        ({"heading": None}, "record 0, field 'heading': must be a number, got None"),
+        ({"heading": math.nan}, "record 0: is not valid JSON (NaN"),
+        ({"path_id": True}, "record 0, field 'path_id': must be a whole number or a t"),
         ({"scan": 3}, "record 0, field 'scan'"),
     ],
 )
@@ -166,8 +170,10 @@ def test_a_file_of_ones_own_is_checked_against_the_graphs(
     own.write_text(json.dumps([{**record, "path": ["s", "a"], **change}]))
     report, is_valid = checked(data, own)
     assert not is_valid
-    assert f"own.json: {problem}" in report
+    assert problem in report
+    assert report.startswith(f"{own}: record 0")
     assert len(report.splitlines()) == 2, "the record and the total"
+    assert report.endswith("1 bad record")
 
 
 @pytest.mark.parametrize(
@@ -209,16 +215,31 @@ def test_a_check_reads_the_routes_of_published_files_too(
         assert problem in report
 
 
-@pytest.mark.parametrize("text", ["", "[{", "{}", "3", "[]"])
+@pytest.mark.parametrize(
+    ("text", "problem", "total"),
+    [
+        ("", "is not valid JSON", "cannot be played"),
+        ("[{", "record 0: is not valid JSON", "1 bad record"),
+        ("[{}, NaN]", "record 1: is not valid JSON (NaN", "1 bad record"),
+        ("[{}] 3", "is not valid JSON", "cannot be played"),
+        ("{}", "is not a JSON list", "cannot be played"),
+        ("3", "is not a JSON list", "cannot be played"),
+        ("[]", "contains no episodes", "cannot be played"),
+        (None, "no such file (nor .gz); check its path", "cannot be played"),
+    ],
+)
 def test_a_file_that_is_no_list_of_records_is_one_line(
-    data: Path, tmp_path: Path, text: str
+    data: Path, tmp_path: Path, text: str | None, problem: str, total: str
 ) -> None:
     own = tmp_path / "own.json"
-    own.write_text(text)
+    if text is not None:
+        own.write_text(text)
     report, is_valid = checked(data, own)
     assert not is_valid
-    assert "own.json: " in report
-    assert len(report.splitlines()) == 2
+    first, last = report.splitlines()
+    assert first.startswith(f"{own}: {problem}")
+    assert last.endswith(total)
+    assert "fetch it again" not in first or "check it" in first
 
 
 def test_a_setting_without_its_group_is_refused(data: Path) -> None:

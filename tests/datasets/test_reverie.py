@@ -15,6 +15,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.r2r import R2RSettings, Reverie
 from wayword.metrics.scoring import score
+from wayword.runs.catalog import data_check
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -53,6 +54,33 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content))
     return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"objId": None}, "field 'objId': must be a text or a whole number"),
+        ({"objId": 77}, "field 'objId': is not an object in view from a viewpoint of"),
+        ({"id": None, "path_id": True}, "field 'path_id': must be a whole number"),
+        ({"path": ["s", "c"]}, "field 'path': 's' and 'c' are not adjacent"),
+    ],
+)
+def test_ones_own_annotations_must_name_an_object_of_the_scan(
+    data: Path, tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    published = data / "reverie" / "REVERIE_val_seen.json"
+    (record,) = json.loads(published.read_text())
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps([{**record, **change}]))
+    settings = {"dataset": {"annotations": str(own)}}
+    report, is_valid = data_check("reverie:val_seen", data, settings)
+    assert is_valid == (not problem), report
+    assert problem in report
+    del record["objId"]  # as in R2R's format
+    own.write_text(json.dumps([record]))
+    report, _ = data_check("reverie:val_seen", data, settings)
+    assert report.startswith(f"{own}: record 0, field 'objId': is missing")
 
 
 _SEEN = (("desk#lamp", [12, 13]), ("chair", [15]))

@@ -28,7 +28,8 @@ class DataError(WaywordError):
     """A file that is missing, corrupt or in the wrong format.
 
     ``DataError(path, "record 3, field 'heading'", "is not a number", "fetch the file again")``
-    reads ``path: record 3, field 'heading': is not a number; fetch the file again``.
+    reads ``path: record 3, field 'heading': is not a number; fetch the file again``. Without
+    ``where``, the file itself is the problem.
     """
 
     def __init__(
@@ -38,6 +39,9 @@ class DataError(WaywordError):
         problem: str,
         remedy: str = "",
     ) -> None:
+        self.where = where
+        self.problem = problem
+        self.remedy = remedy
         line = ": ".join(filter(None, (str(path), where, problem)))
         super().__init__(f"{line}; {remedy}" if remedy else line)
 

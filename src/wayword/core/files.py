@@ -222,12 +222,17 @@ def require_data(folder: Path | None, name: str) -> Path:
     return folder
 
 
-def find(folder: Path, name: str) -> Path:
+def find(folder: Path, name: str, remedy: str = SOURCES) -> Path:
     """Return ``folder/name`` or ``folder/name.gz``. Raises ``DataError`` if neither exists."""
     path = find_any(folder, name)
     if path is None:
-        raise DataError(folder / name, "", "no such file (nor .gz)", SOURCES)
+        raise DataError(folder / name, "", "no such file (nor .gz)", remedy)
     return path
+
+
+def find_own(path: Path) -> Path:
+    """Return a user's file, or the same with ``.gz``. Raises ``DataError`` if neither exists."""
+    return find(path.parent, path.name, "check its path")
 
 
 MOST_BYTES = 4 << 30
@@ -380,7 +385,7 @@ def read_json(path: Path, kind: type = object) -> Any:
     # A list of records may be written as JSON lines.
     if kind is list and _JSON_LINES.match(content):
         return [value for _, value in _json_lines(path, content)]
-    value = parse_at(path, "", content)
+    value = parse_at(path, "", content, is_list=kind is list)
     if not isinstance(value, kind):
         raise DataError(
             path,
@@ -418,11 +423,14 @@ def _json_lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
             yield number, parse_at(path, f"line {number}", line)
 
 
-def parse_at(path: Path, where: str, text: bytes) -> Any:
-    """Parse the JSON of a file or of one of its lines. Raises ``DataError``."""
+def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> Any:
+    """Parse the JSON of a file or of one of its lines. Raises ``DataError``, which names the record
+    of a list (``is_list``)."""
     try:
         return parsed(text)
     except (ValueError, RecursionError) as error:
+        if is_list:
+            where = _broken_record(text.decode(errors="replace"))
         raise DataError(
             path,
             where,
@@ -431,8 +439,35 @@ def parse_at(path: Path, where: str, text: bytes) -> Any:
         ) from error
 
 
+def _broken_record(text: str) -> str:
+    """Return ``record 3`` for the first invalid record of a JSON list; empty if it is no list."""
+    decoder = json.JSONDecoder(parse_constant=_reject_constant)
+    separator = re.compile(r"\s*[\[,]\s*")
+    found = separator.match(text)
+    if found is None or "[" not in found[0]:
+        return ""
+    number = 0
+    while found is not None:
+        try:
+            _, end = decoder.raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            return f"record {number}"
+        found = separator.match(text, end)
+        number += 1
+    return ""  # the records are valid, and what follows them is not
+
+
 NUMBER = (int, float)
 """Types of a field that holds any number."""
+_KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+"""Type -> its name in errors."""
 _NUMERAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d{1,2})?", re.IGNORECASE)
 
 
@@ -445,22 +480,40 @@ def read_field(
 ) -> Any:
     """Return ``record[name]``. Raises ``DataError`` if it is missing or not a ``kind``."""
     if not isinstance(record, dict):
-        raise DataError(path, where, "is not an object")
+        raise DataError(path, where, f"must be an object, got {short_repr(record)}")
     if name not in record:
         raise DataError(path, f"{where}, field {name!r}", "is missing")
     value = record[name]
     # Tables, and some published files, write numbers as text.
     if kind is NUMBER and isinstance(value, str) and _NUMERAL.fullmatch(value):
         return float(value)
-    if not isinstance(value, kind):
-        # Long values are cut: one field must not fill the screen.
-        shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
-        raise DataError(
-            path,
-            f"{where}, field {name!r}",
-            f"has the wrong type: {shown}",
-        )
+    check_kind(path, f"{where}, field {name!r}", value, kind)
     return value
+
+
+def check_kind(
+    path: Path,
+    where: str,
+    value: Any,
+    kind: type | tuple[type, ...],
+) -> None:
+    """Raise ``DataError`` if a value is not a ``kind``: ``must be a list, got 'left'``."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    # A bool is an int to Python.
+    if isinstance(value, kinds) and not (
+        isinstance(value, bool) and bool not in kinds and object not in kinds
+    ):
+        return
+    names = ["a number"] if kinds == NUMBER else [_KINDS[each] for each in kinds]
+    problem = f"must be {' or '.join(names)}, got {short_repr(value)}"
+    raise DataError(path, where, problem)
+
+
+def short_repr(value: object) -> str:
+    """Return a value for an error, at most 60 characters long: one field must not fill the
+    screen."""
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 READER_ERRORS = (

@@ -33,9 +33,11 @@ from wayword.core.files import (
     NUMBER,
     SOURCES,
     cache_folder,
+    check_kind,
     collects_bad_records,
     find,
     find_any,
+    find_own,
     one_record,
     read_field,
     read_json,
@@ -339,8 +341,7 @@ class R2R(SolvableWalks):
     def _annotations(self, part: str) -> Path:
         """Return the annotation file of a part. Raises ``DataError`` if there is none."""
         if self.settings.annotations:
-            path = Path(self.settings.annotations)
-            return find(path.parent, path.name)
+            return find_own(Path(self.settings.annotations))
         top = self.folder.parent / self.name
         if self.name == "r2r":
             places = [self.folder / "annotations"]
@@ -451,12 +452,10 @@ def _task(
     """Build a task from a record; its ``Reference`` is empty if only the start is published.
     ``names`` maps the ids read so far to their records, to detect duplicates."""
     first = names.setdefault(name, where)
-    if not isinstance(instruction, str) or not instruction.strip():
-        raise DataError(
-            path,
-            f"{where}, instruction {name.rpartition('_')[2]}",
-            "is empty",
-        )
+    part = f"{where}, instruction {name.rpartition('_')[2]}"
+    check_kind(path, part, instruction, str)
+    if not instruction.strip():
+        raise DataError(path, part, "is empty")
     read = partial(read_field, path, where, record)
     route = read("path", list)
     heading = read("heading", NUMBER)
@@ -646,12 +645,13 @@ class Reverie(R2R):
             where = f"record {number}"
             with one_record(path, where):
                 extra = {"rules": read_rules("reverie")}
-                target = ""
-                if record.get("objId") is not None:
-                    # Tables write whole numbers as 66.0.
-                    target = str(record["objId"]).removesuffix(".0")
-                stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
-                instructions = read_field(path, where, record, "instructions", list)
+                read = partial(read_field, path, where, record)
+                instructions = read("instructions", list)
+                target = self._target(path, where, record)
+                if record.get("id"):
+                    stem = str(read("id", (int, str)))
+                else:
+                    stem = f"{read('path_id', (int, str))}_{target}"
                 for index, text in enumerate(instructions):
                     walk = _task(
                         path,
@@ -665,6 +665,28 @@ class Reverie(R2R):
                     walks.append((walk, target))
                 self._check_route(path, where, record)
         return walks
+
+    def _target(self, path: Path, where: str, record: JsonObject) -> str:
+        """Return the ID of a record's object; empty if it is not published, as in the test split.
+
+        Raises ``DataError`` for a user's own record without one, or with one that the scan lacks:
+        its episodes could not be scored.
+        """
+        if not self.settings.annotations and record.get("objId") is None:
+            return ""
+        name = read_field(path, where, record, "objId", (str, int, float))
+        # Tables write whole numbers as 66.0.
+        target = str(name).removesuffix(".0")
+        scan = read_field(path, where, record, "scan", str)
+        if self.settings.annotations and find_any(self._boxes, f"{scan}.json"):
+            views = self._visible(scan).values()
+            known = {item.id for objects in views for item in objects}
+            if target not in known:
+                problem = (
+                    f"is not an object in view from a viewpoint of {scan}: {name!r}"
+                )
+                raise DataError(path, f"{where}, field 'objId'", problem)
+        return target
 
     @cached_property
     def scans(self) -> list[str]:

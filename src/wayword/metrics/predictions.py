@@ -42,7 +42,13 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import parse_at, parsed, read_bytes, read_json_lines
+from wayword.core.files import (
+    parse_at,
+    parsed,
+    read_bytes,
+    read_json_lines,
+    short_repr,
+)
 from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
@@ -385,9 +391,7 @@ class _Reader:
             raise DataError(self._path, where, problem)
         self._used[name] = where
         if not source:
-            problem = (
-                f"has none of the fields trajectory, path, actions: {_short([*record])}"
-            )
+            problem = f"has none of the fields trajectory, path, actions: {short_repr([*record])}"
             remedy = ""
             if SCORES & record.keys():
                 remedy = "name a file with walks; scores of other programs are not read"
@@ -398,7 +402,7 @@ class _Reader:
         if isinstance(value, dict):  # SOON: one path with the object's direction
             value = [value]
         if not isinstance(value, list):
-            raise self._error(where, source, f"must be a list, got {_short(value)}")
+            raise self._error(where, source, f"must be a list, got {short_repr(value)}")
         # Actions suit every family, places only those whose scorer needs no more.
         if source == "actions":
             return task, *self._replayed(_at(where, source), task, value)
@@ -411,7 +415,9 @@ class _Reader:
         try:
             illegal = self._judge.illegal_moves(self._dataset, task, places)
         except KeyError as error:
-            problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
+            problem = (
+                f"{short_repr(error.args[0])} is not a place in {task.episode.scene}"
+            )
             raise self._error(where, source, problem) from None
         walk = without_repeats(places)
         if fields.others and [*walk] == [*getattr(task.reference, "path", ())]:
@@ -434,7 +440,7 @@ class _Reader:
         if not isinstance(position, list) or not position:
             return
         if all(isinstance(metres, int | float) for metres in position):
-            problem = f"has positions in metres, not viewpoints: {_short(first)}"
+            problem = f"has positions in metres, not viewpoints: {short_repr(first)}"
             remedy = "map each position to its nearest viewpoint, and write those"
             if self._judge is None:
                 remedy = "write the field 'actions', such as move_ahead and rotate[-30]"
@@ -483,7 +489,7 @@ class _Reader:
             name = next(known, name)
         value = record[name]
         if type(value) not in (str, int) or value == "":
-            raise self._error(where, name, f"is not an id: {_short(value)}")
+            raise self._error(where, name, f"is not an id: {short_repr(value)}")
         task = self._by_path.get(str(value))
         if name != "path_id":
             task = self._by_id.get(str(value), task)
@@ -492,7 +498,7 @@ class _Reader:
             if len(self._by_id) < 50:  # among thousands, a similar id is no help
                 hint = suggest(str(value), self._by_id)
             split = self._dataset.split or "the split"
-            problem = f"{_short(value)} is not an episode of {split}"
+            problem = f"{short_repr(value)} is not an episode of {split}"
             remedy = hint or "name its split with --on"
             raise self._error(where, name, problem, remedy)
         # A wrong scene means that ids are of another split.
@@ -500,7 +506,9 @@ class _Reader:
         for key in fields.scenes:
             scan = record[key]
             if scan != scene:
-                problem = f"{_short(scan)}, but episode {task.episode.id} is in {scene}"
+                problem = (
+                    f"{short_repr(scan)}, but episode {task.episode.id} is in {scene}"
+                )
                 raise self._error(where, key, problem)
         return task
 
@@ -525,7 +533,9 @@ class _Reader:
             verbs = self._verbs(task.episode)
             if not verbs & names:
                 shown = ", ".join(sorted(verbs))
-                problem = f"{_short(items[0])} is no action here; there are: {shown}"
+                problem = (
+                    f"{short_repr(items[0])} is no action here; there are: {shown}"
+                )
                 self.foreign.append(DataError(self._path, at, problem))
         return trajectory, illegal
 
@@ -548,7 +558,7 @@ class _Reader:
             value = record[name]
             if type(value) not in (str, int, float):
                 raise self._error(
-                    where, name, f"is not an object's id: {_short(value)}"
+                    where, name, f"is not an object's id: {short_repr(value)}"
                 )
             # Ids are whole numbers, which numpy writes as 5.0.
             number = str(value).strip().removesuffix(".0")
@@ -612,7 +622,7 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
             return item
         if isinstance(item[0], list | dict):
             return _listed_places(path, at, item)
-    problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
+    problem = f"must be a place or [place, heading, elevation], got {short_repr(item)}"
     if isinstance(item, list) and None in item:
         problem += "; headings are not scored: write the place alone"
     raise DataError(path, f"{at}, item {number}", problem)
@@ -631,19 +641,9 @@ def _action(path: Path, at: str, number: int, item: Any) -> Action:
     if isinstance(item, str):
         match = ACTION.fullmatch(item)
     if match is None:
-        problem = (
-            f"must be an action such as 'forward' or 'goto[place]', got {_short(item)}"
-        )
+        problem = f"must be an action such as 'forward' or 'goto[place]', got {short_repr(item)}"
         raise DataError(path, f"{at}, item {number}", problem)
     name, arguments = match.groups()
     if not arguments:
         return Action(name)
     return Action(name, tuple(part.strip() for part in arguments.split(",")))
-
-
-def _short(value: object) -> str:
-    """Return a value as it is quoted in an error, in one line."""
-    shown = repr(value)
-    if len(shown) > 60:
-        shown = f"{shown[:57]}..."
-    return shown

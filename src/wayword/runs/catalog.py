@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from wayword.core import registry
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, WaywordError
-from wayword.core.files import NEEDS_DATA, SOURCES, collecting_bad_records
+from wayword.core.files import (
+    NEEDS_DATA,
+    SOURCES,
+    collecting_bad_records,
+    text_checksum,
+)
 from wayword.runs.config import Checksums
 from wayword.runs.identity import omitted, shown_split
 from wayword.runs.machine import data_folder
@@ -89,20 +95,40 @@ def data_check(
             if not bad:
                 raise UsageError(f"{on}: {error}") from None
         except DataError as error:
-            # All records were bad, and each is listed.
-            if not (bad and EMPTY in str(error)):
+            if error.where:
                 bad.append(str(error))
+            # A file is empty if all of its records are bad, and those are listed.
+            elif not (bad and EMPTY in str(error)):
+                return "\n".join([*bad, str(error), f"{on}: cannot be played"]), False
     if bad:
         # One record may be read, and reported, several times.
         lines = list(dict.fromkeys(bad))
         records = "record" if len(lines) == 1 else "records"
         lines.append(f"{on}: {len(lines):,} bad {records}")
         return "\n".join(lines), False
-    sums = Checksums().each(dataset.files)
-    rows = [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
-    rows += [
-        f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()
-    ]
+    rows = _checksum_lines(dataset.files)
+    causes = omitted(dataset)
+    rows += [f"  left out: {count:,} {cause}" for cause, count in causes.items()]
+    valid = "all other records are valid" if causes else "all records are valid"
     # Last, because a split of many files has more lines than a screen.
-    rows.append(f"{on}: {len(dataset.tasks):,} episodes, all records are valid")
+    rows.append(f"{on}: {len(dataset.tasks):,} episodes, {valid}")
     return "\n".join(rows), True
+
+
+def _checksum_lines(files: Mapping[str, Path]) -> list[str]:
+    """Return a line per folder: the SHA-256 of its only file, or of the output of ``sha256sum`` for
+    its files by name. A split may have hundreds."""
+    folders: dict[Path, list[tuple[str, str]]] = {}
+    for name, digest in Checksums().each(files).items():
+        path = files[name]
+        folders.setdefault(path.parent, []).append((path.name, digest))
+    rows = []
+    for folder, entries in folders.items():
+        name, digest = entries[0]
+        shown = str(folder / name)
+        if len(entries) > 1:
+            listed = [f"{digest}  {name}\n" for name, digest in sorted(entries)]
+            digest = text_checksum("".join(listed))
+            shown = f"{folder} ({len(entries)} files)"
+        rows.append(f"  {digest}  {shown}")
+    return rows

@@ -343,7 +343,8 @@ def _guarded(plan: Plan, cls: Any, base: Any) -> Any:
                 count = len(tasks)
             if not count:
                 path = next(iter(self.files.values()), plan.on)
-                raise DataError(path, "", EMPTY, "fetch it again")
+                remedy = "" if self.replaced_by else "fetch it again"
+                raise DataError(path, "", EMPTY, remedy)
             if not isinstance(tasks, DrawnTasks):
                 return tasks
 

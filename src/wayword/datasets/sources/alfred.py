@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -20,13 +20,15 @@ from typing import Any, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import (
     NUMBER,
     cached_json,
+    check_kind,
     collects_bad_records,
     find,
     find_any,
+    find_own,
     one_record,
     parse_at,
     read_bytes,
@@ -103,10 +105,9 @@ class Trajectories:
         split: str,
         file: str = "",
     ) -> None:
-        own = Path(file)
         # A user's own file replaces the split's.
         if file:
-            self.path = find(own.parent, own.name)
+            self.path = find_own(Path(file))
         else:
             name = FILES.format(split=split)
             released = folder / RELEASED / split
@@ -135,26 +136,25 @@ class Trajectories:
         # By line number, as errors and the index name lines.
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
 
-    def index(self) -> Iterator[AlfredEntry]:
-        """Yield the entry of each line, in file order.
+    @property
+    def lines(self) -> Iterable[int]:
+        """Numbers of the lines that hold a record."""
+        return self._lines.keys()
 
-        Bad lines raise ``DataError``, or are left out where the caller collects them.
-        """
-        for line in self._lines:
-            where = f"line {line}"
-            # A broken line is skipped or raised, as the caller has chosen.
-            with one_record(self.path, where):
-                raw = self._record(line)
-                read = partial(read_field, self.path, where, raw)
-                scene = read("scene", dict)
-                yield AlfredEntry(
-                    line,
-                    read("task_id", str),
-                    read("task_type", str),
-                    read_field(self.path, where, scene, "floor_plan", str),
-                    len(self._annotations(where, raw)),
-                    read("pddl_params", dict),
-                )
+    def entry(self, line: int) -> AlfredEntry:
+        """Return the index entry of a line. Raises ``DataError``."""
+        where = f"line {line}"
+        raw = self._record(line)
+        read = partial(read_field, self.path, where, raw)
+        scene = read("scene", dict)
+        return AlfredEntry(
+            line,
+            read("task_id", str),
+            read("task_type", str),
+            read_field(self.path, where, scene, "floor_plan", str),
+            len(self._annotations(where, raw)),
+            read("pddl_params", dict),
+        )
 
     def _annotations(self, where: str, raw: Any) -> list[Any]:
         """Return the annotations of a record. Raises ``DataError``."""
@@ -175,11 +175,13 @@ class Trajectories:
         read = partial(read_field, path, where)
         scene = read(raw, "scene", dict)
         action = read(scene, "init_action", dict)
-        horizon = float(action.get("horizon", 0.0))
+        at = f"{where}, init_action"
+        pose = {"horizon": 0.0, **action}
         # Unity's y axis points up, so the floor is x and z.
-        x = float(read(action, "x", NUMBER))
-        y = float(read(action, "z", NUMBER))
-        turn = float(read(action, "rotation", NUMBER))
+        x, y, turn, horizon = (
+            float(read_field(path, at, pose, name, NUMBER))
+            for name in ("x", "z", "rotation", "horizon")
+        )
 
         # Poses name objects by label and a number of Unity's, which is not needed.
         poses = []
@@ -196,6 +198,10 @@ class Trajectories:
             at = f"{where}, annotation {n}"
             steps = read_field(path, at, each, "high_descs", list)
             goal = read_field(path, at, each, "task_desc", str)
+            if not goal.strip():
+                raise DataError(path, f"{at}, field 'task_desc'", "is empty")
+            for number, step in enumerate(steps):
+                check_kind(path, f"{at}, high_descs {number}", step, str)
             # Annotators left stray blanks and line breaks.
             texts = [single_line(text) for text in (goal, *steps)]
             annotations.append(tuple(texts))
@@ -412,6 +418,13 @@ PARAMETERS = {
     "lamp": "toggle_target",
 }
 """Role of an object in a task -> the parameter with its label."""
+SMALL = ("object", "movable")
+"""Roles of small objects, whose poses are in the trajectory; the others are furniture."""
+SLICED = ("true", "false")
+"""Values of ``object_sliced``; some published files write them as text."""
+MOST_MOVED = 3.0
+"""Distance (metres) by which a start may be moved to the nearest cell: published ones, of an older
+build of the rooms, are moved by up to 2.1 m."""
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(chores.KINDS, ("object", "receptacle")),
     chores.LOOK_IN_LIGHT: ("object", "lamp"),
@@ -501,13 +514,16 @@ class Alfred:
         self._body = body
         self._instructions = instructions
         self._read = Trajectories(folder, split, file)
+        self._is_own = bool(file)
+        self._rooms = ithor.names(folder)
         # The index takes a reading of the full file, so it is cached.
         sources = (self._read.path, *ithor.files(folder, ()).values())
         # Collecting bad records needs all of them read now.
         if collects_bad_records():
             survey = self._survey()
         else:
-            survey = cached_json("alfred-1", sources, self._survey)
+            kept = "alfred-own-2" if file else "alfred-2"
+            survey = cached_json(kept, sources, self._survey)
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         # An empty kind takes all.
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
@@ -524,11 +540,24 @@ class Alfred:
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     def _survey(self) -> list[tuple[Any, ...]]:
-        """Return the fields of each index entry, then the reason to exclude it."""
+        """Return the fields of each index entry, then the reason to exclude it.
+
+        Bad lines raise ``DataError``, or are left out where the caller collects them.
+        """
+        path = self._read.path
         rows = []
-        for entry in self._read.index():
-            values = [getattr(entry, field.name) for field in fields(entry)]
-            rows.append((*values, self._omission(entry)))
+        first_lines: dict[str, int] = {}
+        for line in self._read.lines:
+            with one_record(path, f"line {line}"):
+                entry = self._read.entry(line)
+                omission = self._omission(entry)
+                # Last, as it would hide the record's other faults.
+                first = first_lines.setdefault(entry.task_id, line)
+                if first != line:
+                    problem = f"has the same task_id as line {first}: {entry.task_id!r}"
+                    raise DataError(path, f"line {line}", problem)
+                values = [getattr(entry, field.name) for field in fields(entry)]
+                rows.append((*values, omission))
         return rows
 
     @property
@@ -598,22 +627,57 @@ class Alfred:
         )
 
     def _omission(self, entry: AlfredEntry) -> str:
-        """Return the reason to exclude a task, such as ``no_object``; empty to keep it."""
+        """Return the reason to exclude a task, such as ``no_object``; empty to keep it.
+
+        Raises ``DataError`` for a task that is invalid, and for each of a user's own that could
+        not be played: no one else knows that it is missing.
+        """
+        where = f"line {entry.line}"
+
+        def error(field: str, problem: str, remedy: str = "") -> DataError:
+            """Return the error of a field of the record."""
+            return DataError(
+                self._read.path, f"{where}, field {field!r}", problem, remedy
+            )
+
         if entry.kind not in NEEDS:
             problem = f"must be a task type of ALFRED, got {entry.kind!r}"
-            raise DataError(
-                self._read.path,
-                f"line {entry.line}, field 'task_type'",
-                problem,
-            )
+            raise error("task_type", problem, suggest(entry.kind, NEEDS))
+        if entry.scene not in self._rooms:
+            problem = f"is not a room of iTHOR: {entry.scene!r}"
+            raise error("floor_plan", problem, suggest(entry.scene, self._rooms))
+        sliced = entry.params.get("object_sliced", False)
+        if str(sliced).lower() not in SLICED:
+            raise error("object_sliced", f"must be true or false, got {sliced!r}")
         # Nothing to give to an agent.
         if not entry.annotations:
+            if self._is_own:
+                raise error("anns", "is empty")
             return "no_annotation"
         trajectory = self._read.read(entry)
+        x, y, _ = trajectory.start
+        _, away = ithor.start(self.folder, entry.scene, x, y)
+        if not away <= MOST_MOVED:  # as of NaN
+            problem = (
+                f"starts at x={x:g}, z={y:g}, {away:,.1f} m from the nearest place of "
+                f"{entry.scene} to stand; must be at most {MOST_MOVED:g} m"
+            )
+            raise DataError(self._read.path, f"{where}, init_action", problem)
         # Every role must be filled, or the goal is impossible.
         for role, ids in self._ids(entry, trajectory).items():
-            if not ids:
+            if ids:
+                continue
+            if not self._is_own:
                 return f"no_{role}"
+            label = entry.params.get(PARAMETERS[role])
+            labels = {pose.label for pose in trajectory.poses}
+            source = "object_poses"
+            if role not in SMALL:
+                published = ithor.records(self.folder, entry.scene)
+                labels = {each.label for each in published if not each.pickupable}
+                source = entry.scene
+            problem = f"is not the label of an object of {source}: {label!r}"
+            raise error(PARAMETERS[role], problem, suggest(str(label), labels))
         return ""
 
     def _ids(
@@ -627,7 +691,7 @@ class Alfred:
         for role in NEEDS[entry.kind]:
             label = entry.params.get(PARAMETERS[role]) or ""
             # Small objects are matched by label, furniture through the plan.
-            if role in ("object", "movable"):
+            if role in SMALL:
                 ids[role] = tuple(
                     name for name in small_ids if name.partition("|")[0] == label
                 )

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, suggest
-from wayword.core.files import read_text
+from wayword.core.files import one_record, read_text
 from wayword.core.game import PlanningFailed
 from wayword.core.visible import single_line
 from wayword.datasets.household import Household
@@ -171,12 +171,10 @@ def read_tasks(path: Path) -> list[TaskFile]:
     for file in files:
         for task in _read_file(file):
             name = task.case.task.episode.id
-            if tasks.setdefault(name, task) is not task:
-                raise DataError(
-                    task.path,
-                    "field 'name'",
-                    f"{name!r} is the name of two tasks",
-                )
+            with one_record(task.path, f"task {name!r}"):
+                if tasks.setdefault(name, task) is not task:
+                    problem = f"{name!r} is the name of two tasks"
+                    raise DataError(task.path, "field 'name'", problem)
     return list(tasks.values())
 
 
@@ -205,10 +203,17 @@ def _read_file(path: Path) -> list[TaskFile]:
     texts = texts or parts[:1]
     if len(texts) == 1:
         return [_read_task(path, texts[0], path.stem)]
-    return [
-        _read_task(path, text, f"{path.stem}-{number}")
-        for number, text in enumerate(texts, 1)
-    ]
+    tasks = []
+    for number, text in enumerate(texts, 1):
+        where = f"task {number}"
+        with one_record(path, where):
+            try:
+                tasks.append(_read_task(path, text, f"{path.stem}-{number}"))
+            except DataError as error:
+                # Its fields are those of one task of several.
+                where = ", ".join(filter(None, (where, error.where)))
+                raise DataError(path, where, error.problem, error.remedy) from None
+    return tasks
 
 
 def _read_task(path: Path, text: str, name: str) -> TaskFile:
@@ -363,6 +368,7 @@ class FileTasks(homes.SourcedTasks):
         """
         tasks = read_tasks(self.file)
         for task in tasks:
+            name = task.case.task.episode.id
             mark = task.accepted if isinstance(task.accepted, Mapping) else {}
             problem = ""
             if not task.accepted:
@@ -373,9 +379,10 @@ class FileTasks(homes.SourcedTasks):
                 problem = "was accepted by another version of Wayword, which builds another home"
             if problem:
                 remedy = f"check it with `wayword task new {self.file}`"
-                raise DataError(task.path, "", problem, remedy)
-        # As set in the files
-        vars(self)["max_steps"] = max(task.max_steps for task in tasks)
+                with one_record(task.path, f"task {name!r}"):
+                    raise DataError(task.path, f"task {name!r}", problem, remedy)
+        # As set in the files; none is left if all of them are bad.
+        vars(self)["max_steps"] = max([1, *(task.max_steps for task in tasks)])
         return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:

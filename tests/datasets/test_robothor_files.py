@@ -83,9 +83,7 @@ def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
     broken = episode(0, 0.5, 0.5)
     broken["initial_position"] = [0.5, 0.9, 0.5]
     write(folder, "debug", [broken])
-    with pytest.raises(
-        DataError, match="record 0, field 'initial_position': has the wrong type"
-    ):
+    with pytest.raises(DataError, match="record 0, field 'initial_position': must be"):
         Robothor("debug", folder).tasks[0]
     with pytest.raises(UsageError, match="field_of_view"):
         RobothorSettings(field_of_view=400)

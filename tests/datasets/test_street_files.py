@@ -155,16 +155,16 @@ BAD = [
     ),
     (
         map2seq(7, ["p4"], navigation_text=None),
-        "field 'navigation_text': has the wrong type: None",
+        "field 'navigation_text': must be a text, got None",
     ),
     (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is not valid in JSON"),
     (
         map2seq(7, ["p4"], start_heading="north"),
-        "field 'start_heading': has the wrong type",
+        "field 'start_heading': must be a number",
     ),
     (map2seq(1, ["p4"]), "line 2, field 'id': is a duplicate: 1"),
     ({"route_panoids": ["p4"]}, "line 2, field 'id': is missing"),
-    ("[]", "line 2: is not an object"),
+    ("[]", "line 2: must be an object, got []"),
     ("{", "line 2: is not valid JSON"),
 ]
 

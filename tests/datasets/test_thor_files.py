@@ -112,7 +112,7 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({"objectType": 7}, "field 'objectType': has the wrong type: 7"),
+        ({"objectType": 7}, "field 'objectType': must be a text, got 7"),
         (
             {"temperature": "Warm"},
             "field 'temperature': must be RoomTemp, Hot or Cold, got 'Warm'",
@@ -120,9 +120,9 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
         ({"position": {"x": 0, "z": 0}}, "position, field 'y': is missing"),
         (
             {"position": {"x": 0, "y": "high", "z": 0}},
-            "field 'y': has the wrong type: 'high'",
+            "field 'y': must be a number, got 'high'",
         ),
-        ({"aabb": None}, "field 'aabb': has the wrong type: None"),
+        ({"aabb": None}, "field 'aabb': must be an object, got None"),
         ({"rotation": {}}, "field 'y': is missing"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_broken_object_is_named(broken: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({"agent_rotation": "north"}, "field 'agent_rotation': has the wrong type"),
+        ({"agent_rotation": "north"}, "field 'agent_rotation': must be"),
         (
             {"openable_data": [{"name": "Drawer_1"}]},
             "field 'start_openness': is missing",
@@ -145,7 +145,7 @@ def test_a_broken_object_is_named(broken: dict[str, Any], message: str) -> None:
             {"target_poses": [{"name": "Mug_1a"}]},
             "target_poses, field 'rotation': is missing",
         ),
-        ({"starting_poses": None}, "field 'starting_poses': has the wrong type"),
+        ({"starting_poses": None}, "field 'starting_poses': must be"),
     ],
 )
 def test_a_broken_episode_is_named(

@@ -160,9 +160,9 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("{", "line 1: is not valid JSON"),
-        ("[1]", "line 1: is not an object"),
+        ("[1]", "line 1: must be an object, got 1"),
         ("{}", "line 1, field 'panorama': is missing"),
-        ('{"panorama": 3}', "line 1, field 'panorama': has the wrong type: 3"),
+        ('{"panorama": 3}', "line 1, field 'panorama': must be a text, got 3"),
         ('{"panorama": "x", "heading": "north", "scores": {}}', "field 'heading'"),
         ('{"panorama": "x", "heading": NaN, "scores": {}}', "NaN is not valid in JSON"),
         ('{"panorama": "x", "heading": 0, "scores": {"a": "b"}}', "field 'scores.a'"),
@@ -172,7 +172,7 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
         ),
         (
             '{"landmark": "a", "mean": true, "deviation": 1}',
-            "field 'mean': must be a finite number",
+            "field 'mean': must be a number, got True",
         ),
         ('{"landmark": "a", "mean": 1}', "field 'deviation': is missing"),
         (

@@ -376,7 +376,7 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
     file.write_text(
         '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"'
     )
-    assert f"{file}: is not valid JSON" in complaint(*requests)
+    assert f"{file}: record 0: is not valid JSON" in complaint(*requests)
     file.write_text(
         '[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"}]'
     )
@@ -384,7 +384,7 @@ def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> N
     file.write_text(
         '[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]'
     )
-    assert "record 0, field 'path': has the wrong type" in complaint(*requests)
+    assert "record 0, field 'path': must be a list" in complaint(*requests)
     # The content decides, not the name: these are the first bytes of gzip.
     file.write_bytes(b"\x1f\x8b\x00broken")
     assert f"{file}: is incomplete" in complaint(*requests)

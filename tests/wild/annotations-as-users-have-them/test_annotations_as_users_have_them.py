@@ -138,7 +138,8 @@ TRAJECTORY = {
 def test_a_trajectory_of_alfred_has_any_layout(content: str, tmp_path: Path) -> None:
     path = tmp_path / "traj_data.json"
     path.write_text(content)
-    (entry,) = Trajectories(tmp_path, "valid_seen", str(path)).index()
+    reader = Trajectories(tmp_path, "valid_seen", str(path))
+    (entry,) = map(reader.entry, reader.lines)
     assert (entry.line, entry.task_id) == (1, "trial_1")
 
 

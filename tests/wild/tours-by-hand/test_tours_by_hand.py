@@ -49,15 +49,15 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "one id": (episodes({}, {"id": 1}), "episode 1, field 'id': '1' is also the id of"),
     "a heading of null": (
         episodes({"heading": None}),
-        "field 'heading': has the wrong type",
+        "field 'heading': must be a number",
     ),
     "a heading in words": (
         episodes({"heading": "north"}),
-        "field 'heading': has the wrong",
+        "field 'heading': must be a number",
     ),
     "a height of null": (
         {"places": {"b": {"z": None}}},
-        "field 'z': has the wrong type",
+        "field 'z': must be a number",
     ),
 }
 

@@ -138,7 +138,7 @@ def data_check(
     data: Data = None,
     set_: list[str] | None = None,
 ) -> None:
-    """Check every record of a split, and print the checksums of its files, one per folder.
+    """Check every record of a split, and print the checksums of its files.
 
     Lists all bad records, each with file, record and field. The exit code is 1 if there are any.
 

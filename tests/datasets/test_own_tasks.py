@@ -15,8 +15,8 @@ from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.sources import example
 from wayword.datasets.sources.own import accept, read_tasks
 from wayword.envs import make
-from wayword.runs.catalog import data_check
 from wayword.runs import Plan
+from wayword.runs.catalog import data_check
 from wayword.runs.identity import source_checksum
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run

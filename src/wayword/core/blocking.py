@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+from wayword.core import interrupts
 from wayword.core.blame import running_place
 from wayword.core.visible import visible
 
@@ -50,6 +51,7 @@ def blocking(work: Coroutine[Any, Any, Result]) -> Result:
         try:
             return future.result()
         except KeyboardInterrupt:
+            interrupts.request()
             watched.stop()
             raise
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from wayword.core import interrupts
 from wayword.core.action import decision_problem
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.blame import CodeError, describe, place_of
@@ -403,9 +404,10 @@ async def run(
             await asyncio.sleep(0)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, concurrency)):
-                group.create_task(work())
+        with interrupts.listening():
+            async with asyncio.TaskGroup() as group:
+                for _ in range(max(1, concurrency)):
+                    group.create_task(work())
     except BaseExceptionGroup as errors:
         raise first_error(errors) from None
     return outcome

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from helpers.rosbridge_server import Robot, serving, started, until
+from wayword.core import interrupts
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
@@ -220,6 +221,29 @@ def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) 
         after = ops[ops.index("send_action_goal") + 1 :]
         assert after == ["cancel_action_goal", "call_service", "call_service"]
         ended(world)
+
+
+@pytest.mark.parametrize("connects", [True, False], ids=["deciding", "connecting"])
+def test_ctrl_c_counts_while_no_motion_waits(connects: bool) -> None:
+    """Between two motions only the run listens, and asyncio cancels at the episode's end."""
+    robot = robot_at()
+
+    async def run() -> None:
+        with interrupts.listening():
+            world = driven(url) if connects else ObjectNavWorld(base)
+            signal.raise_signal(signal.SIGINT)
+            if connects:
+                step(world)
+            else:
+                world.reset(EPISODE)
+
+    with serving(robot) as url:
+        base = RosBase(RosSettings(url="ws://127.0.0.1:9", patience=60.0))
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(run())
+    ops = [reply["op"] for reply in robot.log]
+    assert "send_action_goal" not in ops
+    assert ops[-2:] == (["call_service", "call_service"] if connects else [])
 
 
 def test_a_silent_topic_ends_the_episode_in_one_line() -> None:

@@ -17,17 +17,15 @@ import asyncio
 import math
 import os
 import re
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from types import FrameType
 from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from wayword.core import interrupts
 from wayword.core.action import Action
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
@@ -300,10 +298,11 @@ class RosBase:
         Raises ``RobotError`` if the robot cannot be reached, or if its pose or a state that the
         settings name does not come within ``answer`` seconds.
         """
-        self.connect()
         s = self.settings
         # Each state must have come once, at any time, before the first motion.
+        self.link.clear_interrupt()
         with self._cancel_on_interrupt():
+            self.connect()
             self._with_retries(self.cancel)
             states = filter(None, (s.battery, s.emergency_stop, s.costmap))
             any_time = dict.fromkeys(states, -math.inf)
@@ -334,7 +333,6 @@ class RosBase:
         # The counts are those of an episode.
         self._metres = 0.0
         self._counts = dict.fromkeys(self._counts, 0)
-        link.clear_interrupt()
         link.open()
         self._reported_breaks = link.reconnections
 
@@ -372,7 +370,7 @@ class RosBase:
     def capture(self) -> View:
         """Wait until the body is still, and return a view from one moment."""
         with self._cancel_on_interrupt():
-            time.sleep(self.settings.settle)
+            self.link.pause(self.settings.settle)
             return self._with_retries(self._read_view)
 
     def rotate(self, degrees: float) -> MotionResult:
@@ -458,11 +456,13 @@ class RosBase:
     def _cancel_on_interrupt(self) -> Iterator[None]:
         """Cancel all goals at Ctrl-C, and at a problem of the robot, which ends the episode."""
         try:
-            with calling_on_ctrl_c(self.link.interrupt):
+            with interrupts.listening(self.link.interrupt):
                 yield
         except (InterruptedError, KeyboardInterrupt):
             self.link.clear_interrupt()
-            self._cancel_quietly()
+            # A second Ctrl-C ends this wait too, after all cancellations were sent.
+            with suppress(InterruptedError):
+                self._cancel_quietly()
             if self._halted:
                 self.link.close()
                 raise RobotError(
@@ -569,9 +569,9 @@ class RosBase:
 
     def cancel(self) -> None:
         """Cancel all goals of both actions. Raises ``LinkLost`` and ``TimeoutError``."""
-        for action in (self.settings.navigate, self.settings.spin):
-            service = f"{action}/_action/cancel_goal"
-            self.link.call(service, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
+        actions = (self.settings.navigate, self.settings.spin)
+        services = [f"{action}/_action/cancel_goal" for action in actions]
+        self.link.call_all(services, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
 
     def _cancel_quietly(self) -> None:
         """Cancel goals; if the bridge breaks or is silent, the next request raises the error."""
@@ -716,30 +716,6 @@ class RosBase:
             return scan_depth(message, s.depth, s.eye, s.reach, *mounting, s.no_return)
         camera = (s.field_of_view, s.reach, s.tilt, s.depth_unit)
         return image_depth(message, s.depth, *camera)
-
-
-@contextmanager
-def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Make Ctrl-C call ``interrupt`` first: an event loop would react only after the motion, but a
-    robot must stop immediately."""
-    handler = signal.getsignal(signal.SIGINT)
-    # Only the main thread may set handlers, and SIG_IGN cannot be called.
-    if threading.current_thread() is not threading.main_thread() or not callable(
-        handler
-    ):
-        yield
-        return
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        """Interrupt the motion, then do what the signal did before."""
-        interrupt()
-        handler(number, frame)
-
-    signal.signal(signal.SIGINT, on_signal)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 class SharedRobotWorld(ObjectNavWorld):

@@ -16,7 +16,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -151,7 +152,7 @@ class Link:
                 raise RobotError(
                     f"{problem}; start rosbridge_server or correct the address"
                 )
-            time.sleep(wait)
+            self.pause(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         self.reconnections += self._opened
         self._opened = True
@@ -207,6 +208,19 @@ class Link:
                 else:
                     error = ""
                 raise TimeoutError(silent + error)
+
+    def pause(
+        self,
+        timeout: float | None,
+        until: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Wait for some seconds, or until a condition. Raises ``InterruptedError``."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: until() or self._interruption is not None, timeout
+            )
+            if self._interruption is not None:
+                raise InterruptedError(self._interruption)
 
     def goal(
         self,
@@ -269,10 +283,23 @@ class Link:
         timeout: float,
     ) -> JsonObject:
         """Call a service. Raises ``LinkLost`` and ``TimeoutError``."""
-        with self._request() as request_id:
-            self._send({"op": "call_service", "id": request_id, "service": service,
-                        "type": kind, "args": args})  # fmt: skip
-            return self._answer(request_id, service, timeout)
+        return self.call_all([service], kind, args, timeout)[0]
+
+    def call_all(
+        self,
+        services: Sequence[str],
+        kind: str,
+        args: JsonObject,
+        timeout: float,
+    ) -> list[JsonObject]:
+        """Call services of a type. All calls are sent before the first answer is awaited: none is
+        left out if a second Ctrl-C ends the wait. Raises ``LinkLost`` and ``TimeoutError``."""
+        with ExitStack() as requests:
+            calls = [(requests.enter_context(self._request()), s) for s in services]
+            for request_id, service in calls:
+                self._send({"op": "call_service", "id": request_id, "service": service,
+                            "type": kind, "args": args})  # fmt: skip
+            return [self._answer(*each, timeout) for each in calls]
 
     @contextmanager
     def _request(self) -> Iterator[str]:
@@ -305,14 +332,34 @@ class Link:
         """
         client, errors = _websockets()
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
+        connecting: Future[ClientConnection] = Future()
+
+        def connect() -> None:
+            """Connect, and wake the thread that waits for it."""
+            try:
+                opened = client.connect(
+                    self.url, additional_headers=headers, open_timeout=timeout, close_timeout=1.0,
+                    max_size=MAX_MESSAGE_BYTES, proxy=None, ping_interval=PING_SECONDS,
+                    ping_timeout=PONG_SECONDS,
+                )  # fmt: skip
+            except Exception as error:  # noqa: BLE001 - raised in the waiting thread
+                connecting.set_exception(error)
+            else:
+                # It outlives this function, so `with` cannot be used: `_read` closes it.
+                connecting.set_result(opened.__enter__())
+            with self._changed:
+                self._changed.notify_all()
+
+        # In a thread of its own, since nothing else interrupts a connection attempt.
+        name = "wayword-robot"
+        threading.Thread(target=connect, name=name, daemon=True).start()
         try:
-            connecting = client.connect(
-                self.url, additional_headers=headers, open_timeout=timeout, close_timeout=1.0,
-                max_size=MAX_MESSAGE_BYTES, proxy=None, ping_interval=PING_SECONDS,
-                ping_timeout=PONG_SECONDS,
-            )  # fmt: skip
-            # The connection outlives this function, so `with` cannot be used: `_read` closes it.
-            connection = connecting.__enter__()
+            self.pause(None, connecting.done)
+        except BaseException:
+            connecting.add_done_callback(_close_unused)
+            raise
+        try:
+            connection = connecting.result()
         except (OSError, errors.WebSocketException, TimeoutError) as error:
             return f"{type(error).__name__}: {error}".splitlines()[0]
         # Answers of an earlier connection belong to no request of this one.
@@ -322,7 +369,6 @@ class Link:
             self._answers.clear()
             self._fragments.clear()
             self.server_errors.clear()
-        name = "wayword-robot"
         args = (connection,)
         threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
         try:
@@ -455,6 +501,12 @@ class Link:
             connection.send(json.dumps(message))
         except errors.WebSocketException as error:
             raise LinkLost from error
+
+
+def _close_unused(connecting: Future[ClientConnection]) -> None:
+    """Close a connection that nobody waits for any more."""
+    if connecting.exception() is None:
+        connecting.result().close()
 
 
 def check_url(url: str, plain: bool) -> None:

@@ -1,0 +1,72 @@
+"""Ctrl-C in code that blocks an event loop, which by itself would react only afterwards.
+
+with listening():                        # around a run
+    ...
+    with listening(robot.interrupt):     # around a wait: called at Ctrl-C,
+        wait()                           # or at once if it came earlier in the run
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+_listeners: list[Callable[[], None]] = []
+_requested = threading.Event()
+
+
+def request() -> None:
+    """Call every listener, and those that follow until the outermost ``listening`` has ended."""
+    _requested.set()
+    for listener in tuple(_listeners):
+        listener()
+
+
+@dataclass(frozen=True)
+class _Handler:
+    """Notify the listeners, then do what the signal did before."""
+
+    previous: Callable[[int, FrameType | None], object]
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        request()
+        self.previous(number, frame)
+
+
+@contextmanager
+def listening(listener: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Call ``listener`` at Ctrl-C, from the signal's handler; at once if a stop is requested."""
+    _listeners.append(listener)
+    try:
+        with _handling():
+            if _requested.is_set():
+                listener()
+            yield
+    finally:
+        _listeners.remove(listener)
+        if not _listeners:
+            _requested.clear()
+
+
+@contextmanager
+def _handling() -> Iterator[None]:
+    """Notify listeners of SIGINT. In another thread than the main one, ``request`` has to be
+    called."""
+    handler = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    # Only the main thread may set handlers, and SIG_IGN cannot be called.
+    if not in_main or not callable(handler) or isinstance(handler, _Handler):
+        yield
+        return
+    own = _Handler(handler)
+    signal.signal(signal.SIGINT, own)
+    try:
+        yield
+    finally:
+        # A handler that was set meanwhile is kept.
+        if signal.getsignal(signal.SIGINT) is own:
+            signal.signal(signal.SIGINT, handler)

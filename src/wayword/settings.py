@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from functools import cache, wraps
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,9 +19,8 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from annotated_types import Ge
 
-from wayword.core.blame import place_of
 from wayword.core.episode import JsonObject
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, door, suggest
 
 Count = Annotated[int, Ge(1)]
 """A whole number above 0."""
@@ -50,13 +49,6 @@ _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     """Return an instance of ``settings`` for a part, the ``owner``; strings are converted to the
     field's type. Raises ``UsageError`` for unknown keys and invalid values."""
-    if not isinstance(settings, type):
-        raise UsageError(
-            f"{owner}: Settings must be a class with @dataclass(frozen=True), got {settings!r:.60}"
-        )
-    if not is_dataclass(settings):
-        problem = "must be a dataclass; add @dataclass(frozen=True)"
-        raise UsageError(f"{place_of(settings)}: {settings.__qualname__} {problem}")
     names = [field.name for field in fields(settings)]
     for key in values:
         if key not in names:
@@ -102,6 +94,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     title = function.__name__
 
+    @door
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
         try:
@@ -160,6 +153,7 @@ def python_call(function: Callable[P, R]) -> Callable[P, R]:
     """Return a :func:`checked_call` whose errors name arguments, not options of a command."""
     checked = checked_call(function)
 
+    @door
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
         with errors_in_python():

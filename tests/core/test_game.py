@@ -77,9 +77,7 @@ def test_what_is_no_decision_about_an_action_says_so(answer: Any) -> None:
 def test_a_world_without_feedback_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     game = started()
     monkeypatch.setattr(game.world, "step", lambda actor, action: None)
-    with pytest.raises(
-        TypeError, match=r"a world's step must return Feedback\(…\), got None"
-    ):
+    with pytest.raises(TypeError, match=r"step must return Feedback\(…\), got None"):
         game.act("agent", Decision(B))
 
 

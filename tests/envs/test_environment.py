@@ -345,7 +345,8 @@ def test_only_a_clone_is_restored(saved: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"seed": "a"}, {"seed": 1.5}, {"episode": 5.5}, {"episode": [1]}]
+    "wrong",
+    [{"seed": "a"}, {"seed": 1.5}, {"seed": -1}, {"episode": 5.5}, {"episode": [1]}],
 )
 def test_what_is_no_seed_and_no_episode_is_stated(wrong: dict[str, Any]) -> None:
     (name,) = wrong
@@ -603,3 +604,31 @@ def test_a_closed_environment_takes_no_step_until_its_next_reset() -> None:
         env.step("stop")
     env.reset()
     env.step("stop")
+
+
+@pytest.mark.parametrize("actions", ["text", "menu"])
+@pytest.mark.parametrize("wrong", [None, ["stop"], 1.5, True, b"stop"])
+def test_an_action_of_another_type_is_an_error_and_costs_no_turn(
+    actions: str, wrong: Any
+) -> None:
+    env = small("houses", actions=actions)
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match="an action must be a text") as raised:
+        env.step(wrong)
+    assert env.game.taken == {"agent": 0}
+    assert len(raised.traceback) == 2, "the caller's frame and the door's"
+
+
+def test_a_number_is_an_action_of_a_menu_alone() -> None:
+    env = small("houses")
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match=r"numbers need actions='menu'\), got 0"):
+        env.step(0)
+    env = small("houses", actions="menu")
+    env.reset(seed=0)
+    assert not env.step(np.int64(0))[4]["rejected"]
+
+
+def test_a_dataset_is_named_first() -> None:
+    with pytest.raises(UsageError, match=r"takes a dataset's name first.*got 'houses'"):
+        make(dataset="houses")  # type: ignore[arg-type]

@@ -274,3 +274,11 @@ def test_the_default_dataset_is_for_training() -> None:
     _, infos = envs.reset()
     assert all(each.startswith("train-") for each in infos["episode_id"])
     envs.close()
+
+
+def test_arguments_of_the_doors_have_their_names_and_types() -> None:
+    name = "wayword.envs.gymnasium:Wayword-v0"
+    with pytest.raises(UsageError, match="no option 'name'; did you mean 'dataset'"):
+        gymnasium.make(name, name="houses")
+    with pytest.raises(UsageError, match="parallel must be true or false, got 'yes'"):
+        gymnasium.make_vec(name, num_envs=2, parallel="yes")

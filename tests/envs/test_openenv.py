@@ -266,3 +266,22 @@ def test_every_page_but_health_needs_the_token() -> None:
 def test_others_reach_it_with_a_token_only() -> None:
     with pytest.raises(UsageError, match="WAYWORD_ENV_TOKEN"):
         serve("two_phase", "0.0.0.0", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "hint"),
+    [
+        ("/reset", {"sed": 0}, "a reset has no 'sed'; did you mean 'seed'?"),
+        (
+            "/step",
+            {"action": {"txt": "stop"}},
+            "a step's action has no 'txt'; did you mean 'text'?",
+        ),
+    ],
+)
+def test_a_misspelled_key_is_named(path: str, body: dict[str, Any], hint: str) -> None:
+    client = client_of("two_phase")
+    client.post("/reset", json={})
+    reply = client.post(path, json=body)
+    assert reply.status_code >= 400
+    assert hint in reply.text

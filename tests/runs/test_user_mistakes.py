@@ -159,7 +159,7 @@ WORLDS = {
     ),
     "no step": Mistake("    def step(", "    def stop(", "abstract method step (D/line.py:"),
     "a step without feedback": Mistake(
-        "        return Feedback()\n", "", "line.py:@step: a world's step must return Feedback(…)"
+        "        return Feedback()\n", "", "line.py:@step: step must return Feedback(…)"
     ),
     "a step that raises": Mistake(
         "self.stopped = action == STOP", "self.stopped = self.no",
@@ -202,6 +202,18 @@ WORLDS = {
     "no judge": Mistake(
         "def succeeded(", "def judged(",
         "note: no success metric: Lines defines no succeeded(task, trajectory)",
+    ),
+    "a done that returns nothing": Mistake(
+        "return self.stopped", "self.stopped",
+        "line.py:@done: done must return True or False, got None",
+    ),
+    "a limit in words": Mistake(
+        "    family = F", "    max_steps = '20'\n\n    family = F",
+        "line.py:@Lines: Lines.max_steps must be a whole number, got '20'",
+    ),
+    "a state that is no JSON": Mistake(
+        'return {"place": self.place}', 'return {"place": self.place, "seen": {1}}',
+        "line.py:@state: state must hold JSON values: Object of type set is not JSON",
     ),
     "a state that is no mapping": Mistake(
         'return {"place": self.place}', "return self.place",
@@ -310,7 +322,22 @@ AGENTS = {
     ),
     "settings in a dict": Mistake(
         "    needs_model", "    Settings = {'x': 3}\n\n    needs_model",
-        "Settings must be a class with @dataclass(frozen=True), got {'x': 3}",
+        "mine.py:@Mine: Mine.Settings must be a dataclass; add @dataclass(frozen=True), got {'x'",
+    ),
+    "settings of any dict": Mistake(
+        "    needs_model", "    Settings = dict\n\n    needs_model",
+        "mine.py:@Mine: Mine.Settings must be a dataclass; add @dataclass(frozen=True), got <cla",
+    ),
+    "a family for a set of families": Mistake(
+        "    needs_model", "    families = 'line'\n\n    needs_model",
+        "mine.py:@Mine: Mine.families must be a set of names, got 'line'",
+    ),
+    "a thought that is a number": Mistake(
+        "Decision(STOP)", "Decision(STOP, 3)", "mine.py:@act: thought must be text, got 3"
+    ),
+    "stop as a text": Mistake(
+        "Decision(STOP)", "Decision('stop')",
+        "fallback_for=None); write Decision(STOP)",
     ),
     "an exit": Mistake(
         "self.left -= 1", "raise SystemExit(3)", "SystemExit: 3 (D/mine.py:@left)"

@@ -95,7 +95,7 @@ BROKEN_WORLDS = {
     ),
     "a step without feedback": (
         "return Feedback()", "return None",
-        "w.py:@step: a world's step must return Feedback(…), got None",
+        "w.py:@step: step must return Feedback(…), got None",
     ),
     "a state that is no mapping": (
         'return {"room": self.room, "has_lamp": self.has_lamp, "said": self.said}', "return 3",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -122,13 +122,29 @@ class Decision:
     fallback_for: Rejection | None = None
 
 
+LONGEST_SAID = 2_000
+"""Characters of a rejected answer that are recorded."""
+
+
 def decision_problem(answer: object) -> str:
     """Return why an agent's answer is neither a decision nor a rejection; empty if it is one."""
+    # Recorded as texts, and read as such by tables and pages.
+    for field in ("thought", "said", "reason"):
+        text = getattr(answer, field, "")
+        if not isinstance(text, str):
+            return f"{field} must be text, got {text!r:.80}"
     if isinstance(answer, Rejection):
         return ""
     action = getattr(answer, "action", None)
     if not isinstance(action, Action):
-        return f"act must return Decision(Action(…)) or a Rejection, got {answer!r:.80}"
+        problem = "act must return Decision(Action(…)) or a Rejection"
+        remedy = ""
+        name = action or answer
+        if isinstance(name, str):
+            remedy = f"; write Decision(Action({name!r:.40}))"
+            if name == STOP.name:
+                remedy = "; write Decision(STOP)"
+        return f"{problem}, got {answer!r:.80}{remedy}"
     # A text is a sequence, too: each of its letters would be an argument.
     arguments: Any = action.arguments
     is_tuple = isinstance(arguments, tuple)
@@ -139,10 +155,13 @@ def decision_problem(answer: object) -> str:
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
     """Return the decision, or a rejection if its action is not in the action space."""
-    if isinstance(decision, Rejection):
-        return decision
     if problem := decision_problem(decision):
         raise TypeError(problem)
+    if isinstance(decision, Rejection):
+        # The call has the full answer.
+        if len(decision.said) > LONGEST_SAID:
+            return replace(decision, said=decision.said[:LONGEST_SAID])
+        return decision
     if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"

@@ -12,6 +12,8 @@ from __future__ import annotations
 import inspect
 import sysconfig
 import traceback
+from collections.abc import Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,6 +25,15 @@ _PACKAGE = str(Path(__file__).parents[1])
 # Folders of code that no user wrote; the import machinery has files such as <frozen importlib>, and
 # dataclasses have methods in <string>.
 _FOREIGN = (_PACKAGE, sysconfig.get_path("stdlib"), "<frozen", "<string>")
+
+
+_ATTRIBUTES: Sequence[tuple[type, tuple[type, ...], str]] = (
+    (bool, (bool,), "True or False"),
+    (int, (int,), "a whole number"),
+    (frozenset, (frozenset, set), "a set of names"),
+    (tuple, (tuple, list), "a tuple"),
+)
+"""Type of a base class's attribute -> the types that a user's class may give it, in words."""
 
 
 class CodeError(WaywordError, TypeError):
@@ -37,6 +48,15 @@ def place_of(part: Any) -> str:
     except (OSError, TypeError):
         return str(getattr(part, "__qualname__", part))
     return f"{file}:{line}"
+
+
+def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
+    """Return what a user's method returned. Raises ``CodeError`` unless it is of these types."""
+    if not isinstance(value, kinds):
+        raise CodeError(
+            f"{place_of(method)}: {method.__name__} must return {expected}, got {value!r:.80}"
+        )
+    return value
 
 
 def describe(error: BaseException) -> str:
@@ -95,14 +115,28 @@ def _is_users(filename: str) -> bool:
 
 
 def check_class(cls: type, base: type) -> None:
-    """Raise ``UsageError`` for a class with abstract methods, or whose methods do not take the
-    arguments that the base class's take."""
+    """Raise ``UsageError`` for a class with abstract methods, whose methods do not take the
+    arguments that the base class's take, or with an attribute of another type than its."""
     if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
         raise UsageError(
             f"{place_of(cls)}: {cls.__name__} does not define {', '.join(lacking)}"
         )
+    settings = getattr(cls, "Settings", None)
+    if settings is not None and not (
+        isinstance(settings, type) and is_dataclass(settings)
+    ):
+        raise UsageError(
+            f"{place_of(cls)}: {cls.__name__}.Settings must be a dataclass; add "
+            f"@dataclass(frozen=True), got {settings!r:.60}"
+        )
     for name, method in vars(base).items():
         own = inspect.getattr_static(cls, name)
+        for kind, accepted, expected in _ATTRIBUTES:
+            is_given = own is not method and not hasattr(type(own), "__get__")
+            if type(method) is kind and is_given and type(own) not in accepted:
+                raise UsageError(
+                    f"{place_of(cls)}: {cls.__name__}.{name} must be {expected}, got {own!r:.60}"
+                )
         is_public = name == "__init__" or not name.startswith("_")
         if not is_public or not inspect.isfunction(method) or own is method:
             continue

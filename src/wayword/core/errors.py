@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from wayword.core.visible import single_line
 
@@ -44,6 +45,24 @@ class DataError(WaywordError):
         self.remedy = remedy
         line = ": ".join(filter(None, (str(path), where, problem)))
         super().__init__(f"{line}; {remedy}" if remedy else line)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def door(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function whose errors of usage have no frames of this package below it: the
+    message says all that a user needs. What an error was raised from is kept."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            return function(*args, **options)
+        except WaywordError as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    return call
 
 
 Lost = Literal["", "error", "cut off", "time limit"]

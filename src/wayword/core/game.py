@@ -15,15 +15,20 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Self
 
+import numpy as np
+
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
-from wayword.core.blame import CodeError, check_class, place_of
+from wayword.core.blame import CodeError, check_class, place_of, returned
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
+
+_TRUTH = (bool, np.bool_)
 
 
 class Game:
@@ -57,31 +62,35 @@ class Game:
         """Return the actor's observation, computed once per turn."""
         # Once per turn: an observation may draw or look around.
         if actor not in self._observations:
-            seen: Any = self.world.observe(actor)  # of a user's world, anything
-            if not isinstance(seen, Observation):
-                where = place_of(type(self.world).observe)
-                expected = (
-                    "observe must return an instance of a subclass of Observation"
-                )
-                raise CodeError(f"{where}: {expected}, got {seen!r:.80}")
-            self._observations[actor] = seen
+            self._observations[actor] = returned(
+                type(self.world).observe,
+                self.world.observe(actor),
+                Observation,
+                "an instance of a subclass of Observation",
+            )
         return self._observations[actor]
 
     def space(self, actor: str) -> ActionSpace:
         """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
             # A finished actor has no action, and its world need not list any.
-            if self.world.done(actor):
+            if self.done(actor):
                 self._spaces[actor] = ActionSpace(())
             else:
                 self._spaces[actor] = _checked(self.world, actor)
         return self._spaces[actor]
 
+    def done(self, actor: str) -> bool:
+        """True if the actor has stopped."""
+        done = self.world.done(actor)
+        # None, of a method without `return`, would be an actor that never stops.
+        return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
+
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
         # A limit of None is no limit.
         has_turns = self.max_steps is None or self.taken[actor] < self.max_steps
-        return has_turns and not self.world.done(actor)
+        return has_turns and not self.done(actor)
 
     @property
     def ended(self) -> Ending | None:
@@ -89,7 +98,7 @@ class Game:
         if any(map(self.active, self.taken)):
             return None
         # Stopped by choice only if every actor has: else some ran out of turns.
-        return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
+        return "stopped" if all(map(self.done, self.taken)) else "step_limit"
 
     def turns(self) -> Iterator[str]:
         """Yield the actor whose turn it is until the episode ends.
@@ -130,13 +139,12 @@ class Game:
                 {"kind": decision.kind, "reason": decision.reason},
             )
         else:
-            feedback = self.world.step(actor, decision.action)
-            # A user's world may return something else; say so where it happens.
-            if not isinstance(feedback, Feedback):
-                raise CodeError(
-                    f"{place_of(type(self.world).step)}: a world's step must return Feedback(…), "
-                    f"got {feedback!r}"
-                )
+            feedback = returned(
+                type(self.world).step,
+                self.world.step(actor, decision.action),
+                Feedback,
+                "Feedback(…)",
+            )
         # Every actor's view may have changed, also those of the others.
         self.taken[actor] += 1
         self._observations.clear()
@@ -157,7 +165,7 @@ class Game:
             while True:
                 result = self.carry_out(actor, Decision(action, thought_of(plan)))
                 yield result
-                if self.world.done(actor):
+                if self.done(actor):
                     return
                 # A slipped action changed nothing, so the plan still stands at it.
                 if result[1].status != SLIPPED:  # else the action is repeated
@@ -185,10 +193,13 @@ class Game:
     def finished(self) -> Trajectory:
         """Return the trajectory with its ending and the world's final state."""
         self.trajectory.ended = self.ended or "step_limit"
-        state: Any = self.world.state()  # of a user's world, anything
-        if not isinstance(state, Mapping):
-            where = place_of(type(self.world).state)
-            raise CodeError(f"{where}: state must return a dict, got {state!r:.80}")
+        method = type(self.world).state
+        state = returned(method, self.world.state(), Mapping, "a dict")
+        # Once per episode, which the package's own worlds need not pay for.
+        if not _is_shipped(type(self.world)) and (problem := json_problem(state)):
+            raise CodeError(
+                f"{place_of(method)}: state must hold JSON values: {problem}"
+            )
         self.trajectory.state = state
         return self.trajectory
 
@@ -203,6 +214,15 @@ class Game:
         other._observations = {}
         other._spaces = {}
         return other
+
+
+def json_problem(state: Mapping[str, Any]) -> str:
+    """Return why a state cannot be written as JSON; empty if it can."""
+    try:
+        json.dumps(dict(state))
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 @cache  # called once per episode

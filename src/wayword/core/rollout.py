@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from wayword.core import interrupts
 from wayword.core.action import decision_problem
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
-from wayword.core.blame import CodeError, describe, place_of
+from wayword.core.blame import CodeError, describe, place_of, returned
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import (
@@ -260,10 +260,8 @@ class _EpisodeRun:
 def new_world(dataset: Dataset, episode: Episode) -> World:
     """Return the world of an episode. Raises ``CodeError`` if a user's dataset gives another
     object."""
-    world: Any = dataset.world(episode)
-    if not isinstance(world, World):
-        where = place_of(type(dataset).world)
-        raise CodeError(f"{where}: world must return a World, got {world!r:.80}")
+    method = type(dataset).world
+    world: World = returned(method, dataset.world(episode), World, "a World")
     return world
 
 

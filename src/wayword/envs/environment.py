@@ -28,7 +28,7 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, door, suggest
 from wayword.core.model import Image, Message
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, finish, seat
@@ -119,7 +119,10 @@ class EnvironmentOptions:
         )
 
 
-def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Environment:
+@door
+def make(
+    name: str = "", *, dataset: Dataset | None = None, **options: Any
+) -> Environment:
     """Open an environment: ``make("household:generated_train", reward="progress")``.
 
     ``name`` is a dataset and split as ``wayword run --on`` takes it, ``settings`` its settings,
@@ -145,6 +148,9 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
 
     Raises ``UsageError`` for an unknown name or option.
     """
+    if not isinstance(name, str) or not name:
+        form = "make takes a dataset's name first, as in make('houses')"
+        raise UsageError(f"{form}, got {name or dataset!r:.60}")
     supported = [
         key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"
     ]
@@ -247,6 +253,7 @@ class Environment:
         self.game  # noqa: B018 - raises before the first reset
         return self._view
 
+    @door
     def reset(
         self,
         seed: int | None = None,
@@ -271,7 +278,7 @@ class Environment:
             # Options of this reset win over those of the level.
             settings = {**self.options.curriculum[self.level], **settings}
         if seed is not None:
-            self._rng = random.Random(as_integer("seed", seed, "a whole number"))
+            self._rng = random.Random(checked_seed(seed))
         is_new = settings or self.options.new_scenes or self.options.curriculum
         if episode is None and is_new:
             return self._draw_new(settings)
@@ -341,6 +348,7 @@ class Environment:
         self._next = number
         self._stride = count
 
+    @door
     def step(self, answer: str | int) -> StepResult:
         """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
         agent's prompts as the view, an answer may lead to another question without a turn. Raises
@@ -352,6 +360,7 @@ class Environment:
         actor = self.actor
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
+        answer = self._checked_answer(answer)
         self.answers.append(answer)
         # An answer may lead to a question instead of a turn: then no step is measured.
         first_new = len(game.trajectory.steps)
@@ -369,6 +378,20 @@ class Environment:
                 self.level += 1
                 self._recent.clear()
         return view.observe(), sum(terms.values()), terminated, truncated, info
+
+    def _checked_answer(self, answer: Any) -> str | int:
+        """Return an answer as a text, or as an integer for a menu. Raises ``UsageError`` for
+        another type: it is a fault of the program, not of its policy, and costs no turn."""
+        if isinstance(answer, str):
+            return answer
+        expected = "a text (numbers need actions='menu')"
+        if self.options.actions == "menu":
+            expected = "a text or a number of the menu"
+        # Booleans are integers in Python.
+        is_number = isinstance(answer, SupportsIndex) and not isinstance(answer, bool)
+        if is_number and self.options.actions == "menu":
+            return as_integer("an action", answer, expected)
+        raise UsageError(f"an action must be {expected}, got {answer!r:.80}")
 
     def frame(self) -> Frame:
         """Draw what the actor sees ahead. Raises ``UsageError`` if the dataset has no pictures."""
@@ -651,6 +674,15 @@ def checked_options(options: object) -> dict[str, Any]:
             f"options must be a mapping, such as {{'episode': ID}}, got {options!r:.80}"
         )
     return dict(options)
+
+
+def checked_seed(seed: SupportsIndex) -> int:
+    """Return a seed as an int. Raises ``UsageError`` for one that Gymnasium would refuse."""
+    expected = "a whole number from 0"
+    number = as_integer("seed", seed, expected)
+    if number < 0:
+        raise UsageError(f"seed must be {expected}, got {number}")
+    return number
 
 
 def as_integer(name: str, value: SupportsIndex, expected: str) -> int:

@@ -13,6 +13,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
 from wayword.core.metric import is_solved
+from wayword.core.rollout import new_world
 from wayword.core.sight import Eyes, EyesSettings, Frame, view_ahead
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import SLIPPED, World
@@ -49,7 +50,7 @@ class TaskGame(Game):
     """A game of a dataset's task, with its standing and the expert's next action."""
 
     def __init__(self, dataset: Dataset, task: Task, max_steps: int | None) -> None:
-        super().__init__(dataset.world(task.episode), task.episode, max_steps)
+        super().__init__(new_world(dataset, task.episode), task.episode, max_steps)
         self.dataset = dataset
         self.task = task
         self._experts: dict[str, _Expert] = {}
@@ -79,7 +80,7 @@ class TaskGame(Game):
 
     def over(self, actor: str) -> bool:
         """True if the episode has ended, or the actor has stopped."""
-        return self.ended is not None or self.world.done(actor)
+        return self.ended is not None or self.done(actor)
 
     def legal_actions(self, actor: str) -> list[str]:
         """Return the actor's listed actions; empty if it has no turn left."""

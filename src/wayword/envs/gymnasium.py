@@ -43,9 +43,10 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, missing
 from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
-from wayword.envs.environment import Environment, as_integer, make
+from wayword.envs.environment import Environment, checked_seed, make
 from wayword.envs.game import Info
 from wayword.envs.rendering import RENDER_MODES, checked_mode, render_modes, rendered
+from wayword.settings import checked_call
 
 try:
     import gymnasium
@@ -142,9 +143,9 @@ def as_text(observation: Json) -> str:
     return json.dumps(observation, ensure_ascii=False)
 
 
-def plain_answer(action: Any) -> int | str:
+def plain_answer(action: Any) -> Any:
     """An action as a number or a text. Policies send arrays and tensors of one element, and whole
-    numbers as floats."""
+    numbers as floats. Other types are returned as they are."""
     with suppress(AttributeError, ValueError, TypeError, RuntimeError):
         action = action.item()
     # Wrappers hand over a batch of one text, or bytes.
@@ -154,7 +155,7 @@ def plain_answer(action: Any) -> int | str:
         action = action.decode(errors="replace")
     if isinstance(action, float) and action.is_integer():
         action = int(action)
-    return int(action) if isinstance(action, int) else str(action)
+    return action
 
 
 def _text_of(content: Json) -> str:
@@ -201,6 +202,10 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         shared: Dataset | None = None,
         **options: Any,
     ) -> None:
+        if "name" in options:
+            raise UsageError(
+                "environments have no option 'name'; did you mean 'dataset'?"
+            )
         self.inner: Environment = make(dataset, dataset=shared, **options)
         self.render_mode = checked_mode(render_mode, self.inner.dataset)
         # Gymnasium's checker draws each mode that the environment lists.
@@ -236,7 +241,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         if seed is not None:  # numpy's integers, which Gymnasium refuses
-            seed = as_integer("seed", seed, "a whole number")
+            seed = checked_seed(seed)
         super().reset(seed=seed)
         return self._shown(*self.inner.reset(seed, options=options))
 
@@ -326,6 +331,7 @@ class AsyncBatch(gymnasium.vector.AsyncVectorEnv):
         super().step_async(actions)
 
 
+@checked_call
 def vector(
     num_envs: int,
     dataset: str = "houses:train",

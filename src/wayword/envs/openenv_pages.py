@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.loopback import BadRequest, read_object
 from wayword.core.model import image_parts
 from wayword.envs.access import Access
@@ -49,8 +49,22 @@ def _first_of(data: JsonObject, *keys: str) -> Json:
     return next((data[key] for key in keys if data.get(key) is not None), None)
 
 
+RESET_KEYS = ("seed", "episode_id", "episode", "index", "split", "include", "options")
+ACTION_KEYS = ("text", "index", "metadata")
+"""Keys of messages; ``metadata`` is in OpenEnv's base class of actions."""
+
+
+def _check_keys(kind: str, data: JsonObject, known: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a key that a message does not have: a misspelled seed would go
+    unseen."""
+    for key in data:
+        if key not in known:
+            raise UsageError(f"a {kind} has no {key!r}; {suggest(key, known)}")
+
+
 def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
     """Begin an episode by ``seed``, ``episode_id`` or ``index``; ``options`` make a new scene."""
+    _check_keys("reset", data, RESET_KEYS)
     # All keys are optional, so each is checked where it is given.
     keys = ("include", "seed", "options")
     include, seed, options = (data.get(key) for key in keys)
@@ -71,6 +85,7 @@ def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
 
 def step(env: Environment, action: JsonObject) -> dict[str, Json]:
     """Play ``text``, or entry ``index`` of a menu."""
+    _check_keys("step's action", action, ACTION_KEYS)
     answer = _first_of(action, "text", "index")
     if not isinstance(answer, str | int):
         raise UsageError(

@@ -21,7 +21,7 @@ from wayword.core.agent import Agent
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
 from wayword.core.episode import JsonObject
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, door, suggest
 from wayword.core.model import Model
 from wayword.core.visible import visible
 from wayword.models.parts.opening import use_model
@@ -63,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     trusted: Sequence[Path]
 
 
+@door
 def run(
     agent: str | Path | type[Agent] | Agent | Plan,
     on: str | Path | type[Dataset] | Dataset = "houses",

@@ -100,7 +100,10 @@ def test_filters_thoughts_and_refusals(runs: list[Path], tmp_path: Path) -> None
     assert {row["run"] for row in sft} == {"solver", "stops", "sings"}
     assert sft[0]["messages"][-1]["reasoning_content"] == "It is cold in there."
     assert not any(row["label"] for row in rows(tmp_path / "all", "kto"))
-    assert export_calls(runs, tmp_path / "role", {"role": "planner"}).decisions == 0
+    none = export_calls(runs, tmp_path / "role", {"role": "planner"})
+    assert none.decisions == 0
+    assert none.empty_files == ["sft.jsonl", "kto.jsonl", "dpo.jsonl"]
+    assert "sft.jsonl is empty: no outcome was good" in "\n".join(none.notices)
     with pytest.raises(UsageError, match="have no metric 'step'; did you mean 'steps'"):
         export_calls(runs, tmp_path / "metric", {"by": "step"})
     with pytest.raises(RecordingError, match="is not empty"):

@@ -260,14 +260,14 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         (("run",), "missing argument 'agent'; see wayword run --help"),
         (
             ("run", "random", "--limit", "ten"),
-            "invalid value for '--limit': is not a valid integer",
+            "invalid value for '--limit': 'ten' is not a valid integer",
         ),
         (
             ("run", "random", "--lmit", "3"),
             "no such option: --lmit (Possible options: --first, --limit, --with)",
         ),
         (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
-        (("runz",), "no such command 'runz'"),
+        (("runz",), "no such command 'runz'; did you mean 'run'? See wayword --help"),
         (("view", "x", "--with", "none.py"), "'none.py' does not exist"),
         (
             ("run", "velma", "--model", "scripted:first"),

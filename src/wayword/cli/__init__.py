@@ -156,8 +156,16 @@ def _usage(error: Any) -> str:
     # Pydantic's words are for programmers; ours are for users.
     text = error.format_message().rstrip(".").replace("Value error, ", "")
     text = re.sub(r"Input should be a valid (\w+)(, .*)?", r"is not a valid \1", text)
+    # A converter's error has the value, which Typer's message of it has not.
+    if hasattr(error.__cause__, "errors"):
+        given = error.__cause__.errors()[0]["input"]
+        text = text.replace(": is not", f": {given!r:.60} is not")
     command = error.ctx.command_path if error.ctx else "wayword"
-    return f"{text[:1].lower()}{text[1:]}; see {command} --help"
+    remedy = f"; see {command} --help"
+    if text.endswith("?"):
+        text = text.replace(". Did you", "; did you")
+        remedy = f" See {command} --help"
+    return f"{text[:1].lower()}{text[1:]}{remedy}"
 
 
 def _end(stopped: list[int]) -> NoReturn:

@@ -40,7 +40,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.visible import escaped
 from wayword.models.parts.calling import tool_field, wire_message
 from wayword.runs.config import success_of
-from wayword.runs.export import Card, OnEpisode, records, require_new
+from wayword.runs.export import EMPTY_FILES, Card, OnEpisode, records, require_new
 from wayword.runs.pictures import (
     PictureFolder,
     Redrawing,
@@ -161,6 +161,7 @@ def export_calls(
                 card.episodes += 1
     _write_pairs(out, answers.values())
     card.pictures = folder.count
+    card.empty_files = [name for name in EMPTY_FILES if not (out / name).stat().st_size]
     # What LLaMA-Factory needs to know of the three files.
     info: dict[str, Mapping[str, Any]] = {}
     for name, columns in COLUMNS.items():

@@ -82,6 +82,15 @@ class Export:
     trusted: Sequence[Path] = ()
 
 
+EMPTY_FILES = {
+    "sft.jsonl": "no outcome was good; --all includes every outcome",
+    "kto.jsonl": "the runs have no calls of these roles and actors",
+    "dpo.jsonl": "no prompt has two answers with different outcomes; export several runs of the "
+    "same episodes",
+}
+"""Files of an export of calls, and why they may have no rows."""
+
+
 @dataclass
 class Card:
     """Summary of an export: its content, and what was left out and why."""
@@ -100,6 +109,7 @@ class Card:
     unlisted: int = 0
     omitted: dict[str, int] = field(default_factory=dict)
     missing_fields: list[str] = field(default_factory=list)
+    empty_files: list[str] = field(default_factory=list)
     wayword: str = field(default_factory=lambda: version("wayword"))
 
     def omit(self, cause: str) -> None:
@@ -150,6 +160,7 @@ class Card:
             for split in self.splits
             if "train" not in split.rpartition(":")[2]
         ]
+        lines += [f"{name} is empty: {EMPTY_FILES[name]}" for name in self.empty_files]
         if self.missing_fields:
             fields = ", ".join(self.missing_fields)
             lines.append(

@@ -267,7 +267,8 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
             "no such option: --lmit (Possible options: --first, --limit, --with)",
         ),
         (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
-        (("runz",), "no such command 'runz'; did you mean 'run'? See wayword --help"),
+        (("runz",), "no such command 'runz'"),
+        (("rnu",), "no such command 'rnu'; did you mean 'run'? See wayword --help"),
         (("view", "x", "--with", "none.py"), "'none.py' does not exist"),
         (
             ("run", "velma", "--model", "scripted:first"),

@@ -15,6 +15,7 @@ from helpers.small_scan import PLACES, SCAN, write_pack, write_picture, write_sc
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.r2r import R2R, R4R, R2RSettings, RxR, RxRSettings
 from wayword.runs import catalog
+from wayword.runs.active import NO_REFERENCE
 from wayword.runs.fetching.fetch import CHECKSUM
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -240,6 +241,18 @@ def test_a_file_that_is_no_list_of_records_is_one_line(
     assert first.startswith(f"{own}: {problem}")
     assert last.endswith(total)
     assert "fetch it again" not in first or "check it" in first
+
+
+def test_a_run_without_a_reference_says_that_it_has_no_success(
+    data: Path, tmp_path: Path
+) -> None:
+    record = {"path_id": 7, "instructions": ["Go."], "scan": SCAN, "heading": 0.0}
+    split = data / "r2r" / "annotations" / "R2R_test.json"
+    split.write_text(json.dumps([{**record, "path": ["s"]}]))
+    for on, is_noted in (("r2r:test", True), ("r2r:val_seen", False)):
+        plan = Plan("random", on, data=data, limit=1, out=tmp_path / on[4:])
+        noted = [line for line in run(plan).notices if NO_REFERENCE in line]
+        assert bool(noted) == is_noted
 
 
 def test_a_setting_without_its_group_is_refused(data: Path) -> None:

@@ -51,6 +51,24 @@ def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
     assert r"95\% confidence interval" in text
 
 
+@pytest.mark.parametrize(
+    ("others", "caption"),
+    [
+        ([], "r2r:val\\_seen (40 episodes)"),
+        ([{"of": 1021}], "r2r:val\\_seen (40 of 40 to 1,021 episodes)"),
+        (
+            [{"dataset": "reverie:val_seen", "of": 1384}],
+            "r2r:val\\_seen (40 episodes) and reverie:val\\_seen (40 of 1,384 episodes)",
+        ),
+    ],
+)
+def test_the_caption_counts_the_episodes_of_each_split(
+    others: list[dict[str, object]], caption: str
+) -> None:
+    rows = [row("a"), *(replace(row("b"), **each) for each in others)]  # type: ignore[arg-type]
+    assert f"\\caption{{Results on {caption}.}}" in paper_table(rows, "r2r")
+
+
 def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
     plain = paper_table([row("a"), row("b")], "r2r")
     assert "Bold" not in plain

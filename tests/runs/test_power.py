@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from wayword.core.errors import UsageError
 from wayword.metrics.intervals import ALPHA, estimates
+from wayword.runs import Plan, run
 from wayword.runs.power import FEWEST, assumed_error, episodes_for, report, shown_by
 
 CORRELATION = 0.5
@@ -80,6 +83,20 @@ ASSUMED_ROWS = {
         ("0.70", "30 episodes", "8.1"),
     ],
 }
+
+
+def test_the_split_is_that_of_the_runs(tmp_path: Path) -> None:
+    for name, on in (("a", "towns"), ("b", "towns"), ("c", "houses")):
+        run(Plan("random", on, limit=1, max_steps=2, out=tmp_path / name))
+    one, two, other = (tmp_path / name for name in "abc")
+    assert report("", 5, [one, two], None).startswith("towns:")
+    with pytest.raises(UsageError, match="the runs are on houses:test and towns:"):
+        report("", 5, [one, other], None)
+    with pytest.raises(UsageError, match=r"a is on towns:.*, not on houses:test"):
+        report("houses", 5, [one, two], None)
+    # A folder of runs may have runs on other splits.
+    assert report("houses", 5, [tmp_path], None).startswith("houses:test")
+    assert report("", 5, [tmp_path], None).startswith("houses:test")
 
 
 @pytest.mark.parametrize("points", ASSUMED_ROWS)

@@ -63,6 +63,28 @@ def test_a_run_that_is_named_twice_is_no_second_seed(runs: Path) -> None:
     assert [row.get("runs", 1) for row in rows] == [3, 1]
 
 
+def test_a_run_of_a_sweep_is_named_after_its_agent(tmp_path: Path) -> None:
+    plan = Plan("random", "houses", "", TREE, limit=1, max_steps=2)
+    for choices, name in (
+        ("seed=0", "random (seed=0)"),
+        ("seed=1", "random (seed=1)"),
+        ("on=houses_test", "random"),
+        ("on=houses,history=2", "random (history=2)"),
+        ("mine", "mine"),
+    ):
+        seed = int(choices == "seed=1")
+        run(replace(plan, seed=seed, out=tmp_path / "sweep" / choices))
+        (row,) = json.loads(table([tmp_path / "sweep" / choices], "json"))["rows"]
+        assert row["run"] == name
+    seeds = [tmp_path / "sweep" / f"seed={seed}" for seed in range(2)]
+    text = table(seeds, "latex", preset="babyai")
+    assert r"random (seed=0) & " in text
+    assert "seed=0) (seed" not in text
+    for form in ("markdown", "rich"):
+        # The settings below or next to a name would repeat it.
+        assert "seed=0" not in table(seeds, form).replace("random (seed=0)", "")
+
+
 def test_a_row_for_each_scene_or_length(runs: Path) -> None:
     tasks = {
         task.episode.id: task
@@ -86,6 +108,8 @@ def test_a_row_for_each_scene_or_length(runs: Path) -> None:
                 sum(values) / len(values)
             )
             assert row["of"] == row["n"]
+            # The sessions' time is that of all parts together.
+            assert row["totals"].get("wall_seconds") is None
     pooled = json.loads(table([runs / "seeds"], "json", pool=True, by="scene"))["rows"]
     assert [row["runs"] for row in pooled] == [3] * len(pooled)
     with pytest.raises(UsageError, match="--by color: choose scene or length"):

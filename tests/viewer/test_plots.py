@@ -94,6 +94,9 @@ def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
     names = [tick.get_text() for tick in axes_of(drawn).get_yticklabels()]
     assert names == ["Chance", "Ours"], "the first rival is at the top"
     assert "difference to Base" in axes_of(drawn).get_xlabel()
+    low, high = axes_of(drawn).get_xlim()
+    assert low == -high, "0 is in the middle"
+    assert high >= 5.0
 
 
 def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
@@ -105,6 +108,10 @@ def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
     shares = np.asarray(bars.lines[0].get_xdata()) * unsolved / 100
     assert shares == pytest.approx(np.round(shares))
     assert shares.min() >= 1, "causes that no episode shows are left out"
+    both = plot([runs / "oracle", runs / "random"], "causes", labels=["Best", "Rand"])
+    assert list(series(both)) == ["Rand"]
+    (notice,) = both.notices
+    assert notice.endswith("oracle: left out, because every episode was solved")
 
 
 def test_a_map_marks_the_mistake_of_a_failed_walk(runs: Path) -> None:

@@ -354,7 +354,7 @@ def power(
         list[Path] | None,
         Argument(help="Runs to compare, or folders of runs; default: runs/."),
     ] = None,
-    on: str = "houses",
+    on: str = "",
     difference: float = 5.0,
     data: Data = None,
 ) -> None:
@@ -365,10 +365,10 @@ def power(
     \b
     Examples:
       wayword power --on houses --difference 5
-      wayword power runs/navgpt runs/mapgpt --on r2r:val_unseen --difference 3
+      wayword power runs/navgpt runs/mapgpt --difference 3
 
     Args:
-        on: Dataset and split, such as r2r:val_unseen.
+        on: Dataset and split, such as r2r:val_unseen; default: that of the runs, else houses.
         difference: The difference to show, in points of success.
     """
     from wayword.runs.power import report

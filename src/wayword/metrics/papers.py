@@ -26,7 +26,14 @@ from wayword.metrics.summary import (
     published_variants,
     splits_of,
 )
-from wayword.metrics.table import UNITS, cell, is_best, labels, latex_number, latex_text
+from wayword.metrics.table import (
+    UNITS,
+    cell,
+    extra_labels,
+    is_best,
+    latex_number,
+    latex_text,
+)
 from wayword.metrics.table import metrics_of as metrics_of_rows
 
 PRESETS: Mapping[str, Sequence[str]] = {
@@ -60,7 +67,9 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         # A split without answers for one metric is no other benchmark.
         if 2 * len(lacking) > len(wanted):
             problem = f"{row.name} has no {', '.join(lacking)}"
-            raise UsageError(f"--preset {preset}: {problem}; give runs on its datasets")
+            raise UsageError(
+                f"--preset {preset}: {problem}; give runs that have at least half of its metrics"
+            )
     # A paper's SPL may be of another definition: ours is then shown in the same one.
     variants = published_variants(wanted, published)
     wanted = [variants.get(key, key) for key in wanted]
@@ -72,7 +81,7 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
     has_splits = any(
         len({row.dataset for row in group}) > 1 for group in (rows, published)
     )
-    texts = [*labels(rows), *("" for _ in published)]
+    texts = [*extra_labels(rows), *("" for _ in published)]
     head = ["Method", *["Model"] * has_models, *["Split"] * has_splits]
     left = len(head)
     heads = [latex_text(name) for name in head]
@@ -125,11 +134,18 @@ def _subscripted(row: Row, metric: Metric) -> str:
 
 
 def _caption(rows: Sequence[Row], published: Sequence[Row]) -> str:
-    """Return the caption of a table: splits, episodes and intervals."""
-    number = _range([row.distinct or row.n for row in rows])
-    if any((row.distinct or row.n) < row.of for row in rows):
-        number += f" of {max(row.of for row in rows):,}"
-    caption = f"Results on {splits_of(rows)} ({number} episodes)"
+    """Return the caption of a table: each split with its episodes."""
+    splits: dict[str, list[Row]] = {}
+    for row in rows:
+        splits.setdefault(splits_of([row]), []).append(row)
+    parts = []
+    for split, group in splits.items():
+        number = _range([row.distinct or row.n for row in group])
+        if any((row.distinct or row.n) < row.of for row in group):
+            # Parts of a run differ in size.
+            number += f" of {_range([row.of for row in group])}"
+        parts.append(f"{split} ({number} episodes)")
+    caption = f"Results on {' and '.join(parts)}"
     if published:
         caption += f"; published results on {splits_of(published)}"
     return f"{caption}."

@@ -91,7 +91,7 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     # A run's name stands first; the lines below it say only what the name does not.
     names = []
     counts = []
-    for row, text in zip(rows, labels(rows), strict=True):
+    for row, text in zip(rows, extra_labels(rows), strict=True):
         dataset = f"{row.dataset} {row.checksum[:8]}".strip()
         parts = (row.name, _agent(row), text, row.model, dataset)
         names.append("\n".join(filter(None, parts)))
@@ -378,6 +378,15 @@ def labels(rows: Sequence[Row]) -> list[str]:
     return differing
 
 
+def extra_labels(rows: Sequence[Row]) -> list[str]:
+    """Return ``labels`` of the rows without what a row's own name says, as in ``navgpt
+    (seed=0)``."""
+    texts = []
+    for row, text in zip(rows, labels(rows), strict=True):
+        texts.append("" if f"({text})" in row.name else text)
+    return texts
+
+
 def _printed(
     rows: Sequence[Row],
     is_latex: bool,
@@ -390,7 +399,7 @@ def _printed(
     """
     metrics = shown_metrics(rows)
     lines = []
-    texts = labels(rows)
+    texts = extra_labels(rows)
     names_agents = any(map(_agent, rows))  # unless the runs' names contain them
     for row, text in zip(rows, texts, strict=True):
         line = [row.name]

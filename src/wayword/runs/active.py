@@ -348,6 +348,8 @@ class ActiveRun:
     done: int = 0
     played: int = 0
     steps: int = 0
+    judged: set[bool] = field(default_factory=set)
+    """Has True if an episode of this session has a success metric, False if one has none."""
     noted: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     """Number of rejected answers by kind and reason."""
@@ -404,6 +406,7 @@ class ActiveRun:
             self.reasons[line.reason] = line.episode_id
             return
         self.done += 1
+        self.judged.add(self.dataset.family.success in line.scores)
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
@@ -417,7 +420,11 @@ class ActiveRun:
         left = [f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()]
         if left:
             notices.append(f"left out of the split: {', '.join(left)}")
-        notices += [f"note: {line}" for line in caveats(self.dataset, self.agent)]
+        notes = caveats(self.dataset, self.agent)
+        # Splits for challenges publish only the starts.
+        if self.judged == {False} and not scoring.missing_success(self.dataset):
+            notes.append(NO_REFERENCE)
+        notices += [f"note: {line}" for line in notes]
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]
         notices += [f"episode {name} failed: {reason}" for reason, name in reasons]
@@ -440,5 +447,6 @@ class ActiveRun:
         return [*notices, *noted, *self.notices]
 
 
+NO_REFERENCE = "no success metric: the episodes have no reference to judge by"
 # Reasons of failures that are listed: one fault often has many.
 _MAX_REASONS = 5

@@ -106,6 +106,7 @@ def _labeled(whole: ScoredRun, labels: Mapping[str, str]) -> list[ScoredRun]:
                 failed=failed,
                 of=counts[label],
                 name=f"{whole.name}, {label}",
+                part=label,
             )
             parts.append(part)
     return sorted(parts, key=_by_numbers)

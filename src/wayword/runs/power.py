@@ -105,15 +105,32 @@ def pairs_of(runs: Sequence[Path], split: str, success: str) -> list[RunPairVari
 
 
 def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) -> str:
-    """Return the episodes that a difference (in points of the success metric) needs. Raises
-    ``UsageError`` for a difference that is not above 0 and below 100."""
+    """Return the episodes that a difference (in points of the success metric) needs.
+
+    ``on`` is the split; empty for that of the runs. Raises ``UsageError`` for a difference that is
+    not above 0 and below 100, and for a run on another split.
+    """
     if not 0 < difference < 100:
         raise UsageError(
             f"--difference must be between 0 and 100 points, got {difference:g}"
         )
-    plan = Plan("power", on, data=data)
+    named = {
+        path: str(RunFolder.read(path).config["identity"]["dataset"])
+        for path in runs
+        if is_run(path)
+    }
+    splits = sorted(set(named.values()))
+    if not on and len(splits) > 1:
+        raise UsageError(
+            f"the runs are on {' and '.join(splits)}; choose one with --on"
+        )
+    plan = Plan("power", on or "".join(splits) or "houses", data=data)
     dataset = open_dataset(plan)
     split = split_name(plan, dataset)
+    # A folder of runs may have some of other splits; a run that is named is meant.
+    for path, other in named.items():
+        if other != split:
+            raise UsageError(f"{path} is on {other}, not on {split}; leave out --on")
     success = dataset.family.success
     size = len(dataset.tasks)
     folders = [path for path in runs if is_run(path)]

@@ -37,7 +37,7 @@ class ScoredRun:
 
     ``of`` is the number of episodes in its split, ``owners`` maps ids to clusters,
     whose episodes share a ``unit`` and are not independent of each other. ``name`` is
-    the row's.
+    the row's; ``part`` is its last words if it is a part (``--by``).
     """
 
     run: RecordedRun
@@ -48,6 +48,7 @@ class ScoredRun:
     name: str
     unit: str
     owners: Mapping[str, Hashable]
+    part: str = ""
 
 
 SEEDS = ("seed", "detector_seed")
@@ -64,8 +65,7 @@ def seed_groups(runs: Sequence[ScoredRun]) -> list[list[ScoredRun]]:
         identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
         settings = identity["settings"]
         identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
-        part = each.name.removeprefix(each.run.path.name)
-        key = json.dumps([identity, part], sort_keys=True, default=str)
+        key = json.dumps([identity, each.part], sort_keys=True, default=str)
         groups.setdefault(key, []).append(each)
     return list(groups.values())
 
@@ -181,10 +181,22 @@ def scored_run(
             scored,
             failed=sorted(failed),
             of=of,
-            name=run.path.name,
+            name=_name_of(run),
             unit=unit,
             owners=owners,
         )
+
+
+def _name_of(run: RecordedRun) -> str:
+    """Return the name of a run: its folder's, or ``navgpt (seed=0)`` for ``seed=0`` of a sweep,
+    whose folders name neither agent nor sweep. Tables have columns for datasets and models."""
+    folder = run.path.name
+    choices = folder.split(",")
+    if not all("=" in choice for choice in choices):
+        return folder
+    shown = [each for each in choices if not each.startswith(("on=", "model="))]
+    agent = cast_of(run.config["identity"])
+    return f"{agent} ({','.join(shown)})" if shown else agent
 
 
 def row_of(runs: Sequence[ScoredRun]) -> Row:
@@ -216,11 +228,13 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
         wall_seconds = None
         if len(runs) == 1:
             name = first.name
-            if logged and sum(each.finished for each in logged) >= len(scored):
+            # The sessions of a part are those of the whole run.
+            is_logged = logged and not first.part
+            if is_logged and sum(each.finished for each in logged) >= len(scored):
                 wall_seconds = sum(each.seconds for each in logged)
         played = frozenset(chain(names, failed))
         sample = _sample(first, len(played))
-        if _is_part(first):
+        if first.part:
             played = frozenset()  # parts of a run have other episodes by intent
         row = summarize(
             name,
@@ -247,7 +261,7 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
         dollars = sum(each.run.dollars for each in runs)
-        if dollars > (row.totals.get("cost") or 0.0) + 0.0001:
+        if not first.part and dollars > (row.totals.get("cost") or 0.0) + 0.0001:
             row = replace(row, totals={**row.totals, "billed": dollars})
         return row
 
@@ -274,17 +288,12 @@ def _sample(run: ScoredRun, played: int) -> str:
     Empty for all of it, for named episodes and for a part by ``--by``: these need no
     caveat.
     """
-    is_sample = played < run.of and not _is_part(run)
+    is_sample = played < run.of and not run.part
     if not is_sample or CHOSEN in run.config["caveats"]:
         return ""
     if run.config["identity"].get("shuffle") is None:
         return "first"
     return "random"
-
-
-def _is_part(run: ScoredRun) -> bool:
-    """True for a part of a run by ``--by``, which has a name of its own."""
-    return run.name != run.run.path.name
 
 
 def _settings(identity: JsonObject, pooled: bool) -> dict[str, str]:

@@ -211,9 +211,8 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
 
 def seeds(count: int) -> str:
     """A sweep over the run seeds 0 to ``count`` - 1."""
-    # One seed is no sample.
-    if count < 2:
-        raise UsageError(f"--seeds must be at least 2, got {count}")
+    if count < 1:
+        raise UsageError(f"--seeds must be at least 1, got {count}")
     _check_count("--seeds", count)
     return f"{SEED}={','.join(map(str, range(count)))}"
 

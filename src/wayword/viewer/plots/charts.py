@@ -329,15 +329,20 @@ def draw_causes(request: FigureRequest) -> Drawing:
     """Draw the share of unsolved episodes that show each cause, with intervals: a mark a run.
 
     Shares are percentages of a run's unsolved episodes; causes that no run shows are left out.
-    Raises ``UsageError`` for a run without unsolved episodes.
+    A run without unsolved episodes is left out with a notice. Raises ``UsageError`` if none is
+    left.
     """
     shares: list[dict[str, Interval]] = []
     given = []
+    numbers = []  # of the runs that are drawn, for labels of all
+    notices = []
     for path in scored_runs.run_folders(request.runs):
         rows = Rows(RunFolder.read(path)).refresh()
         unsolved = rows.unsolved()
+        given.append(f"{path.name} (n = {len(unsolved)})")
         if not unsolved:
-            raise UsageError(f"{path}: every episode was solved; there are no causes")
+            notices.append(f"{path}: left out, because every episode was solved")
+            continue
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)
         causes = causes_by_episode(rows, sources)
         _, owners = scored_runs.run_owners(
@@ -349,8 +354,11 @@ def draw_causes(request: FigureRequest) -> Drawing:
             shows = np.array([float(cause in causes[name]) for name in unsolved])
             share[cause] = rate_interval(shows, own).times(100.0)
         shares.append(share)
-        given.append(f"{path.name} (n = {len(unsolved)})")
-    names = request.names(given)
+        numbers.append(len(given) - 1)
+    if not shares:
+        raise UsageError("every episode was solved, in all runs; there are no causes")
+    all_names = request.names(given)
+    names = [all_names[number] for number in numbers]
 
     def occurs(cause: str) -> bool:
         return any(share[cause].mean > 0 for share in shares)
@@ -377,10 +385,13 @@ def draw_causes(request: FigureRequest) -> Drawing:
         "Causes of failure, by heuristics on the recorded steps; an episode may have several. "
         "n: unsolved episodes. Error bars: 95% intervals."
     )
-    return Drawing(figure, caption)
+    return Drawing(figure, caption, tuple(notices))
 
 
 # Paired differences.
+
+NARROWEST = {"rate": 5.0, "ratio": 5.0, "metres": 1.0, "hops": 1.0}
+"""Kind of a metric -> the least reach (points, metres, hops) of the axis of differences."""
 
 
 def draw_pairs(request: FigureRequest) -> Drawing:
@@ -422,6 +433,10 @@ def draw_pairs(request: FigureRequest) -> Drawing:
             annotation_clip=False,
         )
     axes.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    # Both sides of 0, and so wide that a difference of nothing does not fill the figure.
+    reach = max(map(abs, axes.get_xlim()))
+    reach = max(reach, NARROWEST.get(metric.kind, 0.0))
+    axes.set_xlim(-reach, reach)
     axes.set_yticks(range(len(lines)), names[:0:-1])
     axes.set_ylim(-0.7, len(lines) - 0.3)
     axes.tick_params(axis="y", length=0)

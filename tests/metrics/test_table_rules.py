@@ -127,7 +127,7 @@ def test_a_paper_table_is_of_runs_that_have_at_least_half_of_its_metrics(
     scores = dict.fromkeys(keys[: len(keys) - lacking], 0.5) | {"steps": 2.0}
     row = summarize("r", [scores] * 4, family="indoor", of=4, dataset="r2r:x")
     if 2 * lacking > len(keys):
-        with pytest.raises(UsageError, match="give runs on its datasets"):
+        with pytest.raises(UsageError, match="give runs that have at least half"):
             paper_table([row], "r2r")
     else:
         assert "tabular" in paper_table([row], "r2r")

@@ -110,8 +110,8 @@ def test_a_sweep_has_a_limited_number_of_runs(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UsageError, match="--sweep: a sweep must have at most 4 runs"):
         variants(plan, ["steps=1,2,3", "seed=0,1"])
     assert [v.plan.seed for v in variants(plan, [seeds(3)])] == [0, 1, 2]
-    with pytest.raises(UsageError, match="--seeds must be at least 2, got 1"):
-        seeds(1)
+    with pytest.raises(UsageError, match="--seeds must be at least 1, got 0"):
+        seeds(0)
     with pytest.raises(UsageError, match="--seeds: a sweep must have at most 4"):
         seeds(5)
 

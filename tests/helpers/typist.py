@@ -9,16 +9,16 @@ from wayword.agents.person import Person, Style
 
 @dataclass
 class Script(Person):
-    """Types the given lines, then leaves; keeps all it was told."""
+    """Types the given lines, then leaves; keeps all texts that it gets."""
 
     lines: list[str]
-    told: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     def write(self, text: str, style: Style = "") -> None:
-        self.told.append(text)
+        self.texts.append(text)
 
     def ask(self, question: str) -> str:
-        self.told.append(question)
+        self.texts.append(question)
         if not self.lines:
             raise EOFError
         return self.lines.pop(0)
@@ -28,4 +28,4 @@ class Script(Person):
 
     @property
     def text(self) -> str:
-        return "\n".join(self.told)
+        return "\n".join(self.texts)

@@ -398,7 +398,7 @@ def test_where_no_one_is_there_a_run_ends_at_once(tmp_path: Path) -> None:
 def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     typed = Script(["map", "1", "map", "undo", "quit"])
     play(game_plan(Plan("human", "houses", out=tmp_path / "a", episode="1")), typed)
-    first, second = (each for each in typed.told if "numbers: choices" in each)
+    first, second = (each for each in typed.texts if "numbers: choices" in each)
     assert first.count("@") == second.count("@") == 2, "the place, and the legend"
     assert "1" in first.rpartition("\n")[0]
     assert "o" not in first.rpartition("\n")[0]
@@ -414,8 +414,8 @@ def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     assert "there is a map only in" in other.text
     assert "map draws" not in other.text, "nothing is offered that there is not"
     at = next(
-        n for n, line in enumerate(other.told) if "there is a map only in" in line
+        n for n, line in enumerate(other.texts) if "there is a map only in" in line
     )
-    listed, task = (line for line in other.told[at + 1 :] if line != "> ")
+    listed, task = (line for line in other.texts[at + 1 :] if line != "> ")
     assert "turn_left" in listed
-    assert task in other.told[:at], "the task, again"
+    assert task in other.texts[:at], "the task, again"

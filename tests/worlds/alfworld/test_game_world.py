@@ -27,7 +27,7 @@ class Broken:
         return {"error": "KeyError: 'val1'"}
 
 
-def begun(start: Any = Fridge) -> GameWorld:
+def started_world(start: Any = Fridge) -> GameWorld:
     """A game at its start."""
     world = GameWorld(GAME, start)
     world.reset(Episode("pick-Apple/trial_1", "Take the apple.", "home", {}))
@@ -56,7 +56,7 @@ def test_a_command_of_the_engine_is_an_action(command: str, action: str) -> None
 
 
 def test_the_menu_has_the_commands_of_the_engine_and_a_stop() -> None:
-    world = begun()
+    world = started_world()
     assert [str(each) for each in world.action_space(ACTOR).listed] == [
         "go_to[fridge 1]",
         "inventory",
@@ -65,7 +65,7 @@ def test_the_menu_has_the_commands_of_the_engine_and_a_stop() -> None:
 
 
 def test_a_game_ends_when_the_engine_says_that_it_is_won() -> None:
-    world = begun()
+    world = started_world()
     world.step(ACTOR, Action("go_to", ("fridge 1",)))
     assert not world.done(ACTOR)
     world.step(ACTOR, Action("take", ("apple 1", "fridge 1")))
@@ -74,7 +74,7 @@ def test_a_game_ends_when_the_engine_says_that_it_is_won() -> None:
 
 
 def test_a_stop_ends_a_game_that_is_not_won() -> None:
-    world = begun()
+    world = started_world()
     world.step(ACTOR, STOP)
     assert world.done(ACTOR)
     assert not world.state()["won"]
@@ -82,7 +82,7 @@ def test_a_stop_ends_a_game_that_is_not_won() -> None:
 
 def test_an_action_that_the_engine_does_not_list_is_refused() -> None:
     with pytest.raises(ValueError, match="not on the menu"):
-        begun().step(ACTOR, Action("take", ("apple 1", "fridge 1")))
+        started_world().step(ACTOR, Action("take", ("apple 1", "fridge 1")))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_action_that_the_engine_does_not_list_is_refused() -> None:
 def test_a_copy_goes_on_from_the_same_point_with_an_engine_of_its_own(
     copied: Any,
 ) -> None:
-    world = begun()
+    world = started_world()
     world.step(ACTOR, Action("go_to", ("fridge 1",)))
     other = copied(world)
     assert other.observe(ACTOR) == world.observe(ACTOR)
@@ -105,4 +105,4 @@ def test_a_copy_goes_on_from_the_same_point_with_an_engine_of_its_own(
 
 def test_a_game_that_cannot_be_loaded_is_one_line_with_its_episode() -> None:
     with pytest.raises(DataError, match=r"pick-Apple/trial_1.*val1"):
-        begun(Broken)
+        started_world(Broken)

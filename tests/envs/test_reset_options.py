@@ -29,7 +29,7 @@ def test_wrong_options_are_one_error(options: Any) -> None:
 def test_the_other_interfaces_refuse_them_too(options: Any) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     env = gymnasium.make(
-        "wayword:Wayword-v0", dataset="houses", disable_env_checker=True
+        "wayword.envs.gymnasium:Wayword-v0", dataset="houses", disable_env_checker=True
     )
     with pytest.raises(UsageError):
         env.unwrapped.reset(options=options)

@@ -148,7 +148,7 @@ def make(
 
     Raises ``UsageError`` for an unknown name or option.
     """
-    if not isinstance(name, str) or not name:
+    if not name:
         form = "make takes a dataset's name first, as in make('houses')"
         raise UsageError(f"{form}, got {name or dataset!r:.60}")
     supported = [

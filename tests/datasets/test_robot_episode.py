@@ -151,7 +151,7 @@ def test_episodes_are_typed_and_no_one_judges_them() -> None:
     scored = scorer("objectnav").score(RobotTasks(settings=RobotSettings(target="x")), [
         (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
     ])  # fmt: skip
-    assert scored == [{}]
+    assert scored == [{"blocked": 0.0, "lost": 0.0, "metres": 3.0, "found": 0.0}]
 
 
 def test_a_base_file_that_does_not_exist_is_named(tmp_path: Path) -> None:

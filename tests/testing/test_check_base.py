@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import os
+import signal
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +17,21 @@ import pytest
 
 from helpers.imprecise_base import ImpreciseBase
 from helpers.rosbridge_server import Robot, serving, started
+from wayword.core import interrupts
+from wayword.core.blame import CodeError
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
-from wayword.worlds.objectnav.base import MotionResult, rotate
+from wayword.worlds.objectnav.base import MotionResult, goto, rotate
+from wayword.worlds.objectnav.guarded import GuardedBase
 from wayword.worlds.objectnav.observation import View
-from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.worlds.objectnav.robot import (
+    MOST_IDLE,
+    RosBase,
+    RosSettings,
+    SharedRobotWorld,
+)
 from wayword.worlds.objectnav.rosbridge import RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
@@ -69,6 +83,33 @@ class SaysNothing(Here):
         super().rotate(degrees)
 
 
+class Wrong(Here):
+    """Returns ``value`` from ``method``."""
+
+    method = ""
+    value: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        setattr(self, self.method, lambda *arguments: self.value)
+
+
+def returning(method: str, value: Any) -> type[Wrong]:
+    return type("Wrong", (Wrong,), {"method": method, "value": value})
+
+
+NAN = {"x": math.nan, "y": 0.0, "heading": 0.0}
+VALUES = {
+    "status": (returning("rotate", MotionResult("done")), "unknown status 'done'"),
+    "metres": (returning("rotate", MotionResult("ok", math.nan)), "nan metres"),
+    "tuple": (returning("pose", (1.0, 2.0, 3.0)), "must return a dict with x, y"),
+    "nan": (returning("pose", NAN), "finite number 'x', got nan"),
+    "array": (returning("pose", {**NAN, "x": 0, "at": {1}}), "must hold JSON values"),
+    "report": (returning("report", None), "must return a dict with metres"),
+    "view": (returning("capture", {}), "must return a View, got {}"),
+}
+
+
 def test_simulated_and_imprecise_bases_keep_it() -> None:
     check_base(Here())
     check_base(ImpreciseBase(Here(), short=0.2, turning=4.0))
@@ -86,13 +127,78 @@ def test_a_robot_behind_rosbridge_keeps_it() -> None:
         (TakesRadians, r"rotate\(40\): the heading"),
         (TakesNorthFirst, "x is metres east, y north"),
         (SeesMirrored, "look mirrored"),
-        (CountsFromX, r"headings must be in \[0, 360\), got -90"),
-        (SaysNothing, "returns a MotionResult, not NoneType"),
+        (CountsFromX, r"pose\(\) must have a heading in \[0, 360\), got -90"),
+        (SaysNothing, r"rotate\(40\) must return a MotionResult, got None"),
+        *((cls, f".*{text}") for cls, text in VALUES.values()),
     ],
 )
 def test_each_broken_promise_is_named(broken: type[Here], promise: str) -> None:
     with pytest.raises(AssertionError, match=promise):
         check_base(broken())
+
+
+@pytest.mark.parametrize(("broken", "promise"), VALUES.values(), ids=VALUES)
+def test_a_run_checks_what_a_base_returns(broken: type[Wrong], promise: str) -> None:
+    world = SharedRobotWorld(GuardedBase(broken(), 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+
+    def play() -> None:
+        world.observe("agent")
+        world.step("agent", rotate(30.0))
+        world.state()
+
+    with pytest.raises(CodeError, match=f"{broken.method} .*{promise}"):
+        play()
+
+
+class Stuck(Here):
+    def rotate(self, degrees: float) -> MotionResult:
+        return MotionResult()
+
+
+def test_a_robot_that_reports_ok_without_moving_is_noticed() -> None:
+    world = SharedRobotWorld(Stuck(), [])
+    world.reset(Episode("1", "", "robot", {}))
+    for _ in range(MOST_IDLE - 1):
+        world.step("agent", rotate(30.0))
+    with pytest.raises(RobotError, match="its pose has not changed"):
+        world.step("agent", rotate(30.0))
+
+
+class Hangs(Here):
+    is_stopped = False
+
+    def go_to(self, x: float, y: float) -> MotionResult:
+        while not self.is_stopped:
+            time.sleep(0.01)
+        return MotionResult()
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def test_a_method_that_hangs_has_a_limit_and_is_stopped() -> None:
+    base = Hangs()
+    world = SharedRobotWorld(GuardedBase(base, 0.3), [])
+    world.reset(Episode("1", "", "robot", {}))
+    with pytest.raises(CodeError, match=r"has not returned for 0.3 s"):
+        world.step("agent", goto(1.0, 1.0))
+    assert base.is_stopped
+
+
+def test_ctrl_c_stops_a_base_whose_method_hangs() -> None:
+    base = Hangs()
+
+    async def run() -> None:
+        with interrupts.listening():
+            world = SharedRobotWorld(GuardedBase(base, None), [])
+            world.reset(Episode("1", "", "robot", {}))
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            world.step("agent", goto(1.0, 1.0))
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(run())
+    assert base.is_stopped
 
 
 CART = """
@@ -135,7 +241,7 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     ):
         one.step("agent", rotate(30.0))
     assert two.step("agent", rotate(30.0)).ok
-    assert dataset._custom_base.port == "COM3"  # type: ignore[attr-defined]
+    assert dataset._custom_base.base.port == "COM3"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -307,8 +307,8 @@ def mcp(
 
 def robot(
     fake: bool = False,
-    port: int = 9090,
-    home: int = 0,
+    port: int | None = None,
+    home: int | None = None,
     fault: list[str] | None = None,
     set_: list[str] | None = None,
 ) -> None:
@@ -326,8 +326,8 @@ def robot(
 
     Args:
         fake: Serve a simulated robot until Ctrl-C.
-        port: With --fake: port on 127.0.0.1; 0 picks a free one.
-        home: With --fake: number of the home, from 0.
+        port: With --fake: port on 127.0.0.1, default: 9090; 0 picks a free one.
+        home: With --fake: number of the home, from 0, the default.
         fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore, stall, cancel, stop
           (emergency stop) or battery. May be repeated.
         set_: A setting of the robot: dataset.url=ws://127.0.0.1:9090.
@@ -337,8 +337,9 @@ def robot(
 
     if fake and set_:
         raise UsageError("--set is for a real robot; remove it, or --fake")
-    if fault and not fake:
-        raise UsageError("--fault is for the simulated robot; add --fake")
+    for name, value in {"fault": fault, "port": port, "home": home}.items():
+        if value is not None and not fake:
+            raise UsageError(f"--{name} is for the simulated robot; add --fake")
     settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
         # A robot may be starting up: a refused connection is tried again for a while.
@@ -351,7 +352,9 @@ def robot(
             names = " and ".join(f"dataset.{name}" for name in probe.wrong)
             raise WaywordError(f"correct {names}: nothing that can be used came")
         return
-    with robots.simulated(home, port, fault or (), show.echo) as simulated:
+    with robots.simulated(
+        home or 0, 9090 if port is None else port, fault or (), show.echo
+    ) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")
         show.echo(f"In its home: {', '.join(simulated.names)}")
         show.echo(f"In another terminal:\n  {simulated.command}")

@@ -67,8 +67,8 @@ def table(
         pool: One row for runs that differ only in their seeds.
         by: One row per scene, or per length of the reference.
         wide: Show every column, however wide.
-        preset: Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, alfred,
-          babyai; with --format latex a whole table.
+        preset: Columns of a benchmark's papers: r2r, rxr, reverie, touchdown, objectnav, robot,
+          alfred, babyai; with --format latex a whole table.
         published: Add the rows of a published table: navgpt/table-1; `wayword reproduce` lists
           them.
         label: Name of a row; repeat for each row, in their order.

@@ -94,12 +94,12 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
     return own
 
 
-def running_place(frame: FrameType | None) -> str:
-    """Return ``file:line: method`` of a user's code that an event loop runs, from the innermost
-    frame of its thread; empty if it runs none."""
+def running_place(frame: FrameType | None, caller: str = "asyncio.events") -> str:
+    """Return ``file:line: method`` of a user's code that an event loop (or another module,
+    ``caller``) runs, from the innermost frame of its thread; empty if it runs none."""
     place = ""
     method = ""
-    while frame is not None and frame.f_globals.get("__name__") != "asyncio.events":
+    while frame is not None and frame.f_globals.get("__name__") != caller:
         code = frame.f_code
         if _is_users(code.co_filename):
             # The innermost line is the one that takes long, in the outermost method.

@@ -8,20 +8,24 @@ with listening():                        # around a run
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import NoReturn
 
 _listeners: list[Callable[[], None]] = []
-_requested = threading.Event()
+# No lock: a handler that interrupts its own thread would wait for it forever.
+_requested = False
 
 
 def request() -> None:
     """Call every listener, and those that follow until the outermost ``listening`` has ended."""
-    _requested.set()
+    global _requested
+    _requested = True
     for listener in tuple(_listeners):
         listener()
 
@@ -40,16 +44,26 @@ class _Handler:
 @contextmanager
 def listening(listener: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Call ``listener`` at Ctrl-C, from the signal's handler; at once if a stop is requested."""
+    global _requested
     _listeners.append(listener)
     try:
         with _handling():
-            if _requested.is_set():
+            if _requested:
                 listener()
             yield
     finally:
         _listeners.remove(listener)
         if not _listeners:
-            _requested.clear()
+            _requested = False
+
+
+def end() -> NoReturn:
+    """Raise what ends the work: a loop has seen the signal too, and cancels the task."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise KeyboardInterrupt from None
+    raise asyncio.CancelledError from None
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from wayword.core.visible import single_line
 from wayword.settings import FileName, make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
+from wayword.worlds.objectnav.guarded import GuardedBase
 from wayword.worlds.objectnav.robot import (
     TOKEN_VARIABLE,
     RosBase,
@@ -81,6 +82,9 @@ class RobotTasks(SolvableSearches):
             )
         # With a base of its own, no setting of the connection would be read.
         for one in fields(RosSettings):
+            # The limit of a motion holds for each base.
+            if one.name == "motion":
+                continue
             if settings.base and getattr(settings, one.name) != one.default:
                 raise UsageError(
                     f"robot: {one.name} has no effect with base={settings.base}; write "
@@ -138,7 +142,9 @@ class RobotTasks(SolvableSearches):
             name for name in methods if not callable(getattr(base, name, None))
         ]:
             raise UsageError(f"base {name} lacks methods: {', '.join(absent)}")
-        return base
+        # Behind rosbridge, each goal has the limit, of which a motion may need several.
+        limit = None if isinstance(base, RosBase) else self.settings.motion
+        return GuardedBase(base, limit)
 
     def _task(self, number: int, target: str) -> Task:
         """Return the task of a target, numbered from 1."""

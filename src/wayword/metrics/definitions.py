@@ -365,6 +365,20 @@ OBJECTNAV = (
         "lower",
         "steps of 0.25 m and turns of 30 degrees",
     ),
+    Metric(
+        "found",
+        "Found",
+        "rate",
+        None,
+        "the agent's detector found the target, right or wrong (searches with a robot)",
+    ),
+    Metric("metres", "Metres", "metres", None, "metres that a robot traveled"),
+    Metric(
+        "blocked", "Blocked", "count", "lower", "a robot's motions that were blocked"
+    ),
+    Metric(
+        "lost", "Lost", "count", "lower", "a robot's motions that lost the connection"
+    ),
 )
 
 HOUSEHOLD = (

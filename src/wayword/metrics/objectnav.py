@@ -34,6 +34,8 @@ from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
 from wayword.metrics.accounting import psr
+from wayword.metrics.detector_reports import last_report
+from wayword.metrics.recorded import finite
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -89,15 +91,16 @@ class ObjectNavScorer(EpisodeScorer):
 
         ``success_*`` and ``spl_*`` need the target in view at the stop: ``visible`` from anywhere,
         ``challenge`` within ``reference.within`` metres, ``grounded`` without giving up.
-        ``success_released`` is by distance alone. SPL needs a published shortest path. Empty
-        without an object to find.
+        ``success_released`` is by distance alone. SPL needs a published shortest path. Without a
+        known target nothing is judged; of a robot, :func:`reported` is all there is.
         """
         # The last trial, and only its notes.
         trajectory = replace(trajectory, earlier=[])
         reference = task.reference
         state = trajectory.state or {}
         if not isinstance(reference, ObjectNavReference):
-            return {}
+            is_robot = getattr(dataset, "live", False)
+            return reported(task, trajectory) | psr(trajectory) if is_robot else {}
         traveled = float(state.get("metres", 0.0))
         # Targets in view, and the path to them.
         scores: dict[str, float] = {}
@@ -153,6 +156,22 @@ class ObjectNavScorer(EpisodeScorer):
             math.inf,
         )
         return Standing(success, int(success), 1, away, straight=True)
+
+
+def reported(task: Task, trajectory: Trajectory) -> dict[str, float]:
+    """Return what a robot reports of a search: nobody knows where the target is."""
+    motions = [step.feedback.status for step in trajectory.steps]
+    scores = {
+        "blocked": float(motions.count("blocked")),
+        "lost": float(motions.count("lost")),
+    }
+    metres = finite((trajectory.state or {}).get("metres"))
+    if metres is not None:
+        scores["metres"] = metres
+    if task.episode.extra.get("target"):
+        report = last_report(trajectory)
+        scores["found"] = float(report is not None and report.confirmed)
+    return scores
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:

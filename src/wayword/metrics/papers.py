@@ -42,6 +42,7 @@ PRESETS: Mapping[str, Sequence[str]] = {
     "reverie": ("sr", "osr", "spl", "rgs", "rgspl"),
     "touchdown": ("tc", "spd", "ndtw"),
     "objectnav": ("success_grounded", "spl_grounded"),
+    "robot": ("found", "metres", "blocked", "lost"),
     "alfred": ("sr", "goal_sr", "plw_sr", "plw_goal_sr"),
     "babyai": ("sr", "plw_sr"),
 }

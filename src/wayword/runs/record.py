@@ -12,7 +12,7 @@ import shutil
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -42,7 +42,8 @@ class EpisodeRecord:
 
     episode_id: str
     scores: Mapping[str, float]
-    trajectory: Trajectory
+    # Pictures and depth of every step are no text to print.
+    trajectory: Trajectory = field(repr=False)
     instruction: str = ""
     scene: str = ""
     gold_length: int | None = None
@@ -543,11 +544,11 @@ def _common_config(
         return configs_[0]
     # Every field of both identities, since either may have one more.
     for other, path in zip(configs_[1:], shards[1:], strict=True):
-        for field in dict.fromkeys((*first, *other["identity"])):
-            expected = first.get(field)
-            actual = other["identity"].get(field)
-            if field != _SHARD and actual != expected:
-                difference = f"{field!r} is {actual!r}, and in {shards[0]} {expected!r}"
+        for key in dict.fromkeys((*first, *other["identity"])):
+            expected = first.get(key)
+            actual = other["identity"].get(key)
+            if key != _SHARD and actual != expected:
+                difference = f"{key!r} is {actual!r}, and in {shards[0]} {expected!r}"
                 raise UsageError(f"{path}: not a shard of the same run: {difference}")
     return {**configs_[0], "identity": {**first, _SHARD: ""}}
 

@@ -130,8 +130,8 @@ class RunResult:
         )
 
     def failures(self) -> list[EpisodeRecord]:
-        """Episodes without success, including failed ones."""
-        return Episodes(each for each in self.episodes if not self._is_success(each))
+        """Episodes without success, including failed ones; none that no metric judges."""
+        return Episodes(each for each in self.episodes if self._is_failure(each))
 
     @python_call
     def table(
@@ -250,16 +250,20 @@ class RunResult:
                 "gold_length": record.gold_length,
                 "success": self._is_success(record),
                 "ended": record.trajectory.ended,
-                "cause": "" if self._is_success(record) else self._cause(record),
+                "cause": self._cause(record) if self._is_failure(record) else "",
                 **record.scores,
             }
             for record in self.episodes
         ]
         return frames.DataFrame(rows)
 
-    def _is_success(self, record: EpisodeRecord) -> bool:
-        """True if an episode succeeded."""
+    def _is_success(self, record: EpisodeRecord) -> bool | None:
+        """True if an episode succeeded; None if no metric judges it, as with a robot."""
         return is_solved(record.scores.get(success_of(self.recorded.config)))
+
+    def _is_failure(self, record: EpisodeRecord) -> bool:
+        """True for an episode without success, or one that an error ended."""
+        return self._is_success(record) is False or record.trajectory.ended == "failed"
 
     def _cause(self, record: EpisodeRecord) -> str:
         """Return the first cause of an episode's failure."""

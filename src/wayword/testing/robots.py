@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
 
 from wayword.core.episode import Episode
 from wayword.core.geometry import relative, unit
-from wayword.worlds.objectnav.base import Base, MotionResult
+from wayword.worlds.objectnav.base import (
+    Base,
+    MotionResult,
+    motion_problem,
+    pose_problem,
+    report_problem,
+    view_problem,
+)
 from wayword.worlds.objectnav.observation import View, clear_ahead
 
-STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")
 TURNED = 20.0
 """Maximum error of a turn, degrees."""
 ARRIVED = 0.35
@@ -65,9 +70,7 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
             assert off <= ARRIVED, (
                 f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
             )
-        assert "metres" in json.loads(json.dumps(dict(base.report()))), (
-            "report() has 'metres'"
-        )
+        _check("report()", report_problem(base.report()))
     finally:
         base.stop()
 
@@ -79,10 +82,8 @@ def _check_view(base: Base) -> View:
     rows that look down.
     """
     view = base.capture()
+    _check("capture()", view_problem(view))
     pose = _pose(base)
-    assert isinstance(view, View), (
-        f"capture() must return a View, got {type(view).__name__}"
-    )
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     turned = abs(relative(view.heading, pose["heading"]))
     assert off <= SAME_PLACE[0], (
@@ -91,40 +92,24 @@ def _check_view(base: Base) -> View:
     assert turned <= SAME_PLACE[1], (
         f"capture() and pose() agree; they are {turned:.0f} deg apart"
     )
-    depth = view.depth
-    shape = len(depth.elevations), len(depth.bearings)
-    assert depth.metres().shape == shape, "a depth image has a row for each elevation"
-    assert list(depth.bearings) == sorted(depth.bearings), (
-        "depth columns go from left to right"
-    )
-    assert min(depth.elevations) < 0, (
-        "some rows look down: without them no floor is ever seen"
-    )
     return view
 
 
 def _pose(base: Base) -> dict[str, float]:
     """Return the pose of a base: finite metres, and degrees in [0, 360)."""
-    pose = dict(base.pose())
-    for name in ("x", "y", "heading"):
-        value = pose.get(name)
-        finite = isinstance(value, int | float) and math.isfinite(value)
-        assert finite, f"pose() must have a finite number {name!r}, got {value!r}"
-    assert 0 <= pose["heading"] < 360, (
-        f"headings must be in [0, 360), got {pose['heading']}"
-    )
-    json.dumps(pose)
-    return pose
+    pose = base.pose()
+    _check("pose()", pose_problem(pose))
+    return dict(pose)
+
+
+def _check(what: str, problem: str) -> None:
+    """Assert that there is no problem."""
+    assert not problem, f"{what} {problem}"
 
 
 def _check_moved(moved: MotionResult, what: str) -> None:
     """Assert that a motion has a known result, and succeeded."""
-    assert isinstance(moved, MotionResult), (
-        f"{what} returns a MotionResult, not {type(moved).__name__}"
-    )
-    assert moved.status in STATUSES, (
-        f"{what}: unknown status {moved.status!r}; must be one of {STATUSES}"
-    )
+    _check(what, motion_problem(moved))
     assert moved.status == "ok", (
         f"{what} was {moved.status} ({moved.reason}); give the robot more room"
     )

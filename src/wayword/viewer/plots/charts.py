@@ -341,7 +341,9 @@ def draw_causes(request: FigureRequest) -> Drawing:
         unsolved = rows.unsolved()
         given.append(f"{path.name} (n = {len(unsolved)})")
         if not unsolved:
-            notices.append(f"{path}: left out, because every episode was solved")
+            judged = bool(rows.outcomes())
+            why = "every episode was solved" if judged else "no metric judges it"
+            notices.append(f"{path}: left out, because {why}")
             continue
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)
         causes = causes_by_episode(rows, sources)

@@ -125,8 +125,8 @@ def draw_map(request: FigureRequest) -> Drawing:
     axes.set_ylim(south, north)
     _draw_ground(axes, drawn, shapes, inch)
     _draw_goal(axes, drawn, shapes)
-    for number, (name, walk, solved) in enumerate(walks):
-        _draw_walk(axes, name, walk, solved, number, inch)
+    for number, (name, walk, outcome) in enumerate(walks):
+        _draw_walk(axes, name, walk, outcome, number, inch)
     labels = _Labels(axes, box, inch, _lines_of(walks, drawn))
     for _, walk, _ in walks:
         for stop in (walk[0], walk[-1]):
@@ -187,8 +187,9 @@ def _telling_episode(runs: Sequence[RecordedRun]) -> str:
     return shared[0]
 
 
-Walk = tuple[str, Sequence[Waypoint], bool]
-"""Name, waypoints, and True if the episode was solved."""
+Walk = tuple[str, Sequence[Waypoint], str]
+"""Name, waypoints, and the outcome."""
+FAILED = "failed"
 
 
 def _walks(
@@ -207,11 +208,23 @@ def _walks(
         drawn = maps.map_of(record.trajectory, sources) if number else first
         if not isinstance(drawn, Map):
             raise UsageError(f"{name}: episode {record.episode_id!r} has no map")
-        solved = is_solved(record.scores.get(sources.success))
+        outcome = _outcome(record, sources.success)
         for actor, walk in drawn.walks.items():
             title = name if len(drawn.walks) == 1 else f"{name}, {actor}"
-            walks.append((title, walk, solved))
+            walks.append((title, walk, outcome))
     return walks
+
+
+def _outcome(record: EpisodeRecord, success: str) -> str:
+    """Return the outcome of an episode in a word or two; a search that no metric judges has that of
+    its detector."""
+    solved = is_solved(record.scores.get(success))
+    if record.trajectory.ended == "failed" or solved is False:
+        return FAILED
+    if solved:
+        return "solved"
+    found = is_solved(record.scores.get("found"))
+    return {True: "found", False: "not found", None: "not judged"}[found]
 
 
 def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
@@ -488,6 +501,10 @@ def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
     for shape in shapes:
         words.update(shape.kind.split())
     if {"goal-object", "meant"} & words:
+        # A robot's target is only reported, as the page's legend says.
+        label = dict(drawn.legend).get("object goal-object", "")
+        if "detector" not in label:
+            label = "goal object"
         axes.plot(
             [],
             [],
@@ -496,7 +513,7 @@ def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
             color=_GOAL,
             markeredgecolor=INK,
             markeredgewidth=0.6,
-            label="goal object",
+            label=label,
         )
     if "destination" in words:
         axes.plot(
@@ -515,13 +532,13 @@ def _draw_walk(
     axes: Axes,
     name: str,
     walk: Sequence[Waypoint],
-    solved: bool,
+    outcome: str,
     number: int,
     inch: float,
 ) -> None:
     """Draw a walk: an open circle at its start, arrows along it, and a mark at its end.
 
-    The mark is that of series ``number``, or a cross if the episode was not solved.
+    The mark is that of series ``number``, or a cross if the episode failed.
     ``inch`` is the number of inches of a metre on paper.
     """
     color, dashes, marker = look(number)
@@ -579,7 +596,7 @@ def _draw_walk(
         "markersize": 5.5,
         "markeredgewidth": 0.0,
     }
-    if not solved:
+    if outcome == FAILED:
         end = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.8}
     axes.plot(
         *points[-1],
@@ -589,7 +606,6 @@ def _draw_walk(
         **end,
     )
     # For the legend alone: its sign has the line and the mark of the end.
-    outcome = "solved" if solved else "failed"
     axes.plot(
         [],
         [],

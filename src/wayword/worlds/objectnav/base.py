@@ -7,16 +7,19 @@ turns any base into a world.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import Shown, View
+
+STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,81 @@ class MotionResult:
     status: str = "ok"
     metres: float = 0.0
     reason: str = ""
+
+
+# Rules that ``check_base`` and each run check. Each returns the problem, which follows the method's
+# name; empty without one.
+
+
+def motion_problem(moved: Any) -> str:
+    """Return what is wrong with the result of a motion."""
+    if not isinstance(moved, MotionResult):
+        return f"must return a MotionResult, got {moved!r:.60}"
+    if moved.status not in STATUSES:
+        known = ", ".join(STATUSES)
+        return f"returned the unknown status {moved.status!r}; must be one of {known}"
+    if not _is_finite(moved.metres):
+        return f"returned {moved.metres!r} metres; must be a finite number"
+    reason: Any = moved.reason
+    if not isinstance(reason, str):
+        return f"returned the reason {reason!r:.60}; must be text"
+    return ""
+
+
+def pose_problem(pose: Any) -> str:
+    """Return what is wrong with a pose: finite metres, and degrees in [0, 360)."""
+    if not isinstance(pose, Mapping):
+        return f"must return a dict with x, y, heading, got {pose!r:.60}"
+    for name in ("x", "y", "heading"):
+        if not _is_finite(pose.get(name)):
+            return f"must have a finite number {name!r}, got {pose.get(name)!r:.60}"
+    if not 0 <= pose["heading"] < 360:
+        return f"must have a heading in [0, 360), got {pose['heading']}"
+    return _json_problem(pose)
+
+
+def report_problem(report: Any) -> str:
+    """Return what is wrong with a report: metres traveled, and other JSON values."""
+    if not isinstance(report, Mapping):
+        return f"must return a dict with metres, got {report!r:.60}"
+    if not _is_finite(report.get("metres")):
+        return f"must have a finite number 'metres', got {report.get('metres')!r:.60}"
+    return _json_problem(report)
+
+
+def view_problem(view: Any) -> str:
+    """Return what is wrong with a view: its place, and rows and columns of its depth."""
+    if not isinstance(view, View):
+        return f"must return a View, got {view!r:.60}"
+    place = {"x": view.x, "y": view.y, "heading": view.heading}
+    if problem := pose_problem(place):
+        return problem
+    image: Any = view.image
+    if not isinstance(image, bytes):
+        return f"must have an encoded picture (bytes) as image, got {image!r:.60}"
+    depth = view.depth
+    if depth.metres().shape != (len(depth.elevations), len(depth.bearings)):
+        return "must have a depth image with a row for each elevation, a column for each bearing"
+    if list(depth.bearings) != sorted(depth.bearings):
+        return "must have depth columns from left to right"
+    if min(depth.elevations) >= 0:
+        return "must have depth rows that look down: without them no floor is ever seen"
+    return ""
+
+
+def _is_finite(value: Any) -> bool:
+    """True for a finite number that JSON can hold."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def _json_problem(values: Mapping[str, Any]) -> str:
+    """Return why values cannot be recorded."""
+    try:
+        json.dumps(dict(values), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return f"must hold JSON values: {error}"
+    return ""
 
 
 def parse_start(episode: Episode) -> tuple[float, float, float, float]:

@@ -13,7 +13,6 @@ first, and no motion is repeated: the agent observes the pose and decides.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import re
@@ -33,7 +32,7 @@ from wayword.core.geometry import bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav import observation
-from wayword.worlds.objectnav.base import Base, MotionResult
+from wayword.worlds.objectnav.base import Base, MotionResult, parse_numbers
 from wayword.worlds.objectnav.observation import DepthImage, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
@@ -468,11 +467,7 @@ class RosBase:
                 raise RobotError(
                     f"the search ended, all goals cancelled: {self._halted}"
                 ) from None
-            try:  # in an event loop, asyncio has already seen the Ctrl-C and cancels the task
-                asyncio.get_running_loop()
-            except RuntimeError:
-                raise KeyboardInterrupt from None
-            raise asyncio.CancelledError from None
+            interrupts.end()
 
     def _do_motion(
         self,
@@ -718,6 +713,23 @@ class RosBase:
         return image_depth(message, s.depth, *camera)
 
 
+# A robot that reports success without any motion is stuck, or its pose is. Smaller motions may be
+# within its tolerance.
+MOST_IDLE = 5
+LARGE_METRES, LARGE_DEGREES = 0.5, 20.0
+STILL_METRES, STILL_DEGREES = 0.02, 1.0
+
+
+def _is_large(action: Action, pose: JsonObject) -> bool:
+    """True for a motion that has to change the pose."""
+    numbers = parse_numbers(action) or ()
+    if action.name == "rotate":
+        return abs(relative(numbers[0], 0.0)) >= LARGE_DEGREES
+    return action.name == "goto" and (
+        math.dist(numbers, (pose["x"], pose["y"])) >= LARGE_METRES
+    )
+
+
 class SharedRobotWorld(ObjectNavWorld):
     """A search with a robot that all episodes share.
 
@@ -728,10 +740,12 @@ class SharedRobotWorld(ObjectNavWorld):
     def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
         super().__init__(base)
         self._drivers = drivers
+        self._idle = 0  # motions in a row that changed nothing
 
     def reset(self, episode: Episode) -> None:
         """Start an episode and take over the robot."""
         self._drivers[:] = [self]
+        self._idle = 0
         super().reset(episode)
 
     def observe(self, actor: str) -> View:
@@ -740,9 +754,26 @@ class SharedRobotWorld(ObjectNavWorld):
         return super().observe(actor)
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Carry out a motion. Raises ``RobotError`` if another episode took over."""
+        """Carry out a motion. Raises ``RobotError`` if another episode took over, or if the robot
+        reports success but never moves."""
         self._check_driver()
-        return super().step(actor, action)
+        before = self.base.pose()
+        feedback = super().step(actor, action)
+        if not feedback.ok or not _is_large(action, before):
+            return feedback
+        after = self.base.pose()
+        turned = abs(relative(after["heading"], before["heading"]))
+        moved = math.dist((after["x"], after["y"]), (before["x"], before["y"]))
+        self._idle = (
+            0 if moved > STILL_METRES or turned > STILL_DEGREES else self._idle + 1
+        )
+        if self._idle == MOST_IDLE:
+            self.base.stop()
+            raise RobotError(
+                f"the robot reported ok for {MOST_IDLE} motions, but its pose has not changed; "
+                "does it move, and is its pose up to date?"
+            )
+        return feedback
 
     def _check_driver(self) -> None:
         """Raise ``RobotError`` if another episode took over the robot."""

@@ -1,0 +1,149 @@
+"""A user's base, whose methods have a time limit and must keep the rules of a base.
+
+Each method runs in one thread of its own. A method that hangs, or that runs at Ctrl-C, is left
+there: ``stop`` is called next to it, and the episode ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+from wayword.core import interrupts
+from wayword.core.blame import CodeError, place_of, running_place
+from wayword.core.episode import Episode, JsonObject
+from wayword.worlds.objectnav.base import (
+    Base,
+    MotionResult,
+    motion_problem,
+    pose_problem,
+    report_problem,
+    view_problem,
+)
+from wayword.worlds.objectnav.observation import View
+
+Call = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+STOPPING = 0.8
+"""Seconds that a running method, and then ``stop``, may take after Ctrl-C."""
+
+
+class GuardedBase:
+    """A base that calls another one. ``limit`` is the time limit of each method in seconds, None
+    for a base with limits of its own."""
+
+    def __init__(self, base: Base, limit: float | None) -> None:
+        self.base = base
+        self._limit = limit
+        self._calls: SimpleQueue[Call] = SimpleQueue()
+        self._running: Future[Any] | None = None
+        # Reentrant, since a signal's handler takes it as well.
+        self._changed = threading.Condition()
+        self._interrupted = False
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def start(self, episode: Episode) -> None:
+        """Start the base."""
+        self._call("start", episode)
+
+    def capture(self) -> View:
+        """Return the base's view. Raises ``CodeError`` for another value."""
+        view: View = self._checked("capture", view_problem)
+        return view
+
+    def rotate(self, degrees: float) -> MotionResult:
+        """Turn the base. Raises ``CodeError`` for another result."""
+        moved: MotionResult = self._checked("rotate", motion_problem, degrees)
+        return moved
+
+    def go_to(self, x: float, y: float) -> MotionResult:
+        """Let the base go. Raises ``CodeError`` for another result."""
+        moved: MotionResult = self._checked("go_to", motion_problem, x, y)
+        return moved
+
+    def pose(self) -> JsonObject:
+        """Return the base's pose. Raises ``CodeError`` for another value."""
+        return dict(self._checked("pose", pose_problem))
+
+    def report(self) -> JsonObject:
+        """Return the base's report. Raises ``CodeError`` for another value."""
+        return dict(self._checked("report", report_problem))
+
+    def stop(self) -> None:
+        """Stop the base."""
+        self._call("stop")
+
+    def _checked(
+        self, name: str, problem_of: Callable[[Any], str], *args: object
+    ) -> Any:
+        """Call a method, and return its value if it keeps the rules."""
+        value = self._call(name, *args)
+        if problem := problem_of(value):
+            where = place_of(getattr(type(self.base), name, name))
+            raise CodeError(f"{where}: {name} {problem}")
+        return value
+
+    def _call(self, name: str, *args: object) -> Any:
+        """Call a method in the base's thread, and wait for it."""
+        if self._running is not None and not self._running.done():
+            raise CodeError(f"{self._place()} has still not returned")
+        call: Future[Any] = Future()
+        self._running = call
+        self._interrupted = False
+        with interrupts.listening(self._interrupt):
+            with self._changed:
+                if not self._interrupted:
+                    self._calls.put((call, getattr(self.base, name), args))
+                    self._changed.wait_for(
+                        lambda: call.done() or self._interrupted, self._limit
+                    )
+            if self._interrupted:
+                # A robot behind rosbridge listens itself, and cancels its goals now.
+                wait([call], STOPPING if self._running is call else 0)
+                self._stop_beside()
+                interrupts.end()
+        if not call.done():
+            problem = f"has not returned for {self._limit:g} s"
+            place = self._place() or f"{place_of(type(self.base))}: {name}"
+            self._stop_beside()
+            raise CodeError(f"{place} {problem}, the limit of dataset.motion")
+        return call.result()
+
+    def _interrupt(self) -> None:
+        """Wake the thread that waits for a method."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
+
+    def _place(self) -> str:
+        """Return the user's line that the base's thread runs, and the method."""
+        frames = sys._current_frames()
+        return running_place(frames.get(self._thread.ident or 0), __name__)
+
+    def _stop_beside(self) -> None:
+        """Stop the base while another method may run, and do not wait long for it."""
+
+        def stop() -> None:
+            """Stop the base; an error of it would hide why it was stopped."""
+            with suppress(Exception):
+                self.base.stop()
+
+        stopping = threading.Thread(target=stop, daemon=True)
+        stopping.start()
+        stopping.join(STOPPING)
+
+    def _work(self) -> None:
+        """Run the calls, one after the other."""
+        while True:
+            call, method, args = self._calls.get()
+            try:
+                call.set_result(method(*args))
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+                call.set_exception(error)
+            with self._changed:
+                self._changed.notify_all()

@@ -146,7 +146,13 @@ def _success(episode: EpisodeFacts) -> Fact | None:
     # From the most specific statement to the plainest.
     if episode.gold and last is not None:
         cut = episode.trajectory.ended == "step_limit"
-        kind = "solved_cut" if cut else "solved_stop"
+        kind = (
+            "solved_cut"
+            if cut
+            else "solved_forced"
+            if walk.forced(episode)
+            else "solved_stop"
+        )
         place = place_of(last.pose)
         goal = episode.gold[-1]
         if place == goal:
@@ -217,8 +223,7 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     lead, tells_end = _lead(evidence, why, course, step, end)
     more = notes
     if course is not None and 0 < why.departed <= step and why.did is not None:
-        kind = "turned_away" if why.did["kind"] == "away" else "departed"
-        more = [Fact(kind, step=why.departed, did=why.did), *more]
+        more = [Fact("departed", step=why.departed, did=why.did), *more]
     # Until when it could be mended.
     left: dict[str, Any] = {}
     if lost.needed:  # else the expert's number of steps is not known

@@ -57,6 +57,11 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     ),
     "wrong_answer": ("wrong answer", "answered, but not with the right answer"),
     "wrong_object": ("wrong object", "picked up or chose the wrong object"),
+    "dead_end": ("dead end", "went on at a dead end, which ended the episode"),
+    "wrong_place": (
+        "stopped in the wrong place",
+        "stopped off the path, after a walk at least as long as the path",
+    ),
     "stopped_early": ("stopped early", "stopped before reaching the goal"),
     "gave_up": ("gave up", "stopped after three failed actions in a row"),
     "looped": ("looped", "took the same action in the same pose three times or more"),
@@ -136,7 +141,7 @@ def find_causes(
         found["wrong_object"] = picked
     explained = found.keys() & _EXPLAINS_A_STOP
     if stopped and not explained and not chose:
-        found["stopped_early"] = last
+        found[_kind_of_stop(written, steps, reference)] = last
     found |= _habits(written, steps)
     if written.get("ended") == "step_limit":
         found["ran_out"] = last
@@ -152,7 +157,29 @@ _EXPLAINS_A_STOP = frozenset(
         "wrong_answer",
     }
 )
-"""Causes of an episode that stopped, next to which "stopped early" would say nothing."""
+"""Causes of an episode that stopped, next to which where it stopped would say nothing."""
+
+
+def _kind_of_stop(written: Written, steps: Sequence[Written], reference: Any) -> str:
+    """Return the cause of a stop that nothing else explains. It was early if the goal lay ahead on
+    the path, or if the walk was shorter than the path."""
+    if (
+        steps
+        and as_mapping(steps[-1].get("feedback") or {}).get("status") == "dead_end"
+    ):
+        return "dead_end"
+    if not isinstance(reference, PathReference):
+        return "stopped_early"
+    places = _places(written, steps)
+    moves = sum(a != b for a, b in pairwise(places))
+    is_early = places[-1] in reference.path or moves < len(reference.path) - 1
+    return "stopped_early" if is_early else "wrong_place"
+
+
+def _places(written: Written, steps: Sequence[Written]) -> list[str]:
+    """Return the places of a walk: its start, then after each step."""
+    start: Any = next(iter(as_mapping(written.get("start") or {}).values()), {})
+    return [place_of(pose) for pose in (start, *(step.get("pose") for step in steps))]
 
 
 def _search_causes(
@@ -234,14 +261,13 @@ def _step_past_goal(
 
     0 if only the scores tell that it was reached; None if it was not.
     """
+    near: Sequence[bool] = ()
     if dataset is not None and task and isinstance(task.reference, PathReference):
-        starts = as_mapping(written.get("start") or {})
-        start: Any = next(iter(starts.values()), {})
-        places = [place_of(pose) for pose in (start, *(s.get("pose") for s in steps))]
-        if near := reached(dataset, task, places):
-            if not any(near):
-                return None
-            return min(len(near) - near[::-1].index(True), len(steps))
+        near = reached(dataset, task, _places(written, steps))
+    if near:
+        if not any(near):
+            return None
+        return min(len(near) - near[::-1].index(True), len(steps))
     return 0 if scores.get("osr", 0.0) > 0.5 else None
 
 

@@ -31,14 +31,15 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     last = evidence.last
     lost = evidence.lost
     stopped = evidence.trajectory.ended == "stopped"
-    if stopped:  # the stop itself leaves no path
-        departed = walk.departure(last - 1)
-    else:
-        departed = walk.departure(last)
+    away = walk.departure(
+        last - 1 if stopped else last
+    )  # the stop itself leads nowhere
     # The step at which the walk went wrong; a stop elsewhere is its end alone.
-    wrong = departed
-    if not departed and lost is not None and not (stopped and lost.step == last):
+    wrong = away
+    if not away and lost is not None and not (stopped and lost.step == last):
         wrong = lost.step
+    # Where it turned away from the goal off the path, it had gone wrong when it left the path.
+    departed = walk.off_path(wrong) or away
     more = []
     # The cause is the step that left the goal, one after the last from which a stop would have
     # succeeded. Without a dataset, 0: only the scores tell that the goal was reached.
@@ -50,16 +51,16 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     # The departure leads. The caller says when it was too late, or where the walk stopped. Where
     # the limit is to blame, no step leads.
     leads = departed > 0 and (lost is None or lost.step > 0)
-    off_path = walk.off_path(wrong)
-    if off_path:
-        more.append(Fact("off_path", step=off_path))
     if departed and not leads:
-        kind = "turned_away" if off_path else "departed"
-        more.append(Fact(kind, step=departed, did=walk.did(departed)))
+        more.append(Fact("departed", step=departed, did=walk.did(departed)))
+    if away > departed and (lost is None or away != lost.step):
+        more.append(Fact("turned_away", step=away, did=walk.did(away)))
+    if not departed and (strayed := walk.strayed()):
+        more.append(strayed)
     # The instruction is quoted for the place where the walk went wrong, else for its end.
     place = walk.places[-1]
-    if wrong:
-        place = walk.places[wrong - 1]
+    if departed or wrong:
+        place = walk.places[(departed or wrong) - 1]
     if text := clause(evidence, gold, place):
         more.append(Fact("clause", text=text))
 
@@ -67,8 +68,6 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     did = None
     if leads:
         did = walk.did(departed)
-        if off_path:
-            did = Fact("away", did=did)
     elif lost and lost.step:
         did = walk.did(lost.step)
     if stopped:
@@ -134,12 +133,23 @@ class _GraphWalk:
                 return 0 if after == departed - 1 else after + 1
         return 0
 
+    def strayed(self) -> Fact | None:
+        """Return the last way off the path from which the walk came back; None if there is none."""
+        on_path = [place in self._gold for place in self.places]
+        if all(on_path) or not (on_path[0] and on_path[-1]):
+            return None
+        last_off = len(on_path) - 1 - on_path[::-1].index(False)
+        return Fact("strayed", step=self.off_path(last_off + 1), back=last_off + 1)
+
     def stop(self) -> Fact:
-        """Return where a walk stopped, and how far from its goal."""
-        place = self.places[-1]
+        """Return where a walk stopped, or was stopped by its world, and how far from its goal."""
+        kind, action = "stopped_at", forced(self._evidence)
+        if action:
+            kind = "forced_at"
         return Fact(
-            "stopped_at",
-            place=place,
+            kind,
+            action=action,
+            place=self.places[-1],
             away=self._evidence.progress.left,
             goal=self._gold[-1],
             level=self._level(),
@@ -225,6 +235,12 @@ class _GraphWalk:
         if start not in points or end not in points:
             return None
         return bearing(points[start], points[end])
+
+
+def forced(evidence: EpisodeFacts) -> str:
+    """Return the action that the world replaced by a stop, at a dead end; empty if none was."""
+    final = evidence.trajectory.steps[-1]
+    return evidence.acted(evidence.last) if final.feedback.status == "dead_end" else ""
 
 
 def _side(turn: float) -> str:

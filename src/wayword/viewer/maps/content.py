@@ -190,14 +190,7 @@ class Map:
     @property
     def mistake_words(self) -> str:
         """What the ring of the mistake means."""
-        if not self.departed:
-            return "the mistake"
-        earlier = [stop for stop in self.stops if stop.step < self.mistake]
-        before = max(earlier, key=lambda stop: stop.step, default=None)
-        # Every walk begins on its path.
-        if before is None or before.place in {place for place, _ in self.gold}:
-            return "left the path"
-        return "turned away"
+        return "left the path" if self.departed else "the mistake"
 
     @property
     def last(self) -> int:

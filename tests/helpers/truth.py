@@ -164,7 +164,20 @@ def _cause(trajectory: Trajectory, dataset: Dataset, task: Task) -> Answer:
         cause = "wrong_object" if named else ""
     if cause:
         return cause, 0
-    return ("stopped_early" if stopped else _habit(trajectory)), 0
+    return (_stop(trajectory, task) if stopped else _habit(trajectory)), 0
+
+
+def _stop(trajectory: Trajectory, task: Task) -> str:
+    """How a walk ended: by a dead end, off its path when it might have arrived, or early."""
+    if trajectory.steps[-1].feedback.status == "dead_end":
+        return "dead_end"
+    path = getattr(task.reference, "path", None)
+    (actor, *_) = trajectory.start
+    places = [_spot(pose) for pose in trajectory.visited(actor)]
+    moves = len([1 for a, b in pairwise(places) if a != b])
+    if path and places[-1] not in path and moves + 1 >= len(path):
+        return "wrong_place"
+    return "stopped_early"
 
 
 def _search(trajectory: Trajectory, task: Task) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Extra
+from wayword.core.episode import Episode, Extra, PathReference
 from wayword.metrics.mistakes.causes import find_causes, reports_target
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
@@ -326,6 +326,32 @@ def test_a_stop_was_early_unless_a_choice_or_another_cause_explains_it(
     found = causes(steps, ended)
     assert found.get("wrong_object") == (3 if stopped and chose else None)
     assert found.get("stopped_early") == (3 if stopped and not chose else None)
+
+
+@pytest.mark.parametrize(
+    ("walk", "cause"),
+    [
+        ("ab", "stopped_early"),  # the goal lies ahead
+        ("abxab", "stopped_early"),
+        ("ax", "stopped_early"),  # shorter than the path
+        ("aaaax", "stopped_early"),
+        ("axx", "stopped_early"),
+        ("axyx", "wrong_place"),
+        ("axyxy", "wrong_place"),
+    ],
+)
+def test_a_stop_off_the_path_after_a_walk_as_long_as_it_was_at_the_wrong_place(
+    walk: str, cause: str
+) -> None:
+    poses = [{"viewpoint": place} for place in walk]
+    steps = [{**step("goto"), "pose": pose} for pose in poses[1:]]
+    steps.append({**step("stop"), "pose": poses[-1]})
+    written = {"start": {"a": poses[0]}, "steps": steps, "ended": "stopped"}
+    task = Task(Episode("1", "Go.", "", {}), PathReference("1", ("a", "b", "c", "d")))
+    named = {"stopped_early", "wrong_place", "dead_end"}
+    assert named & find_causes(written, {"sr": 0.0}, "", task).keys() == {cause}
+    steps[-1] = {**steps[-1], "feedback": {"status": "dead_end"}}
+    assert named & find_causes(written, {"sr": 0.0}, "", task).keys() == {"dead_end"}
 
 
 @pytest.mark.parametrize(("osr", "passed"), [(0.0, False), (0.5, False), (0.51, True)])

@@ -106,7 +106,11 @@ def test_the_first_step_worse_than_the_experts_left_it_unless_it_is_the_stop(
     assert queries == [by_distance] * bool(by_distance)
     step = max(by_distance, answer)
     is_stop = step > len(places) - 1
-    assert found == (step if by_distance and not is_stop else 0)
+    expected = step if by_distance and not is_stop else 0
+    on_path = [n for n, place in enumerate(places[:expected]) if place in LINE]
+    if on_path and expected:  # off the path, it had gone wrong when it left it
+        expected = on_path[-1] + 1
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -162,18 +166,17 @@ def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> N
     assert ("an expert needed 3 steps" in found.text) == (lost < 4)
 
 
-def test_a_walk_that_turned_away_off_the_path_says_since_when_it_was_off() -> None:
+def test_a_walk_that_turned_away_off_the_path_says_first_where_it_left_it() -> None:
     text = mistake(facts("abxxx", "stopped", worse=lambda first: 4)).text
-    assert "It was off the path from step 2 on." in text
-    assert text.startswith("Step 4: ")
-    assert "away from the goal" in text
-    assert "off the path" not in mistake(facts("abxxx", "stopped")).text
+    assert text.startswith("Step 2: went from b to x; the path goes to c. ")
+    assert "It turned away from the goal at step 4" in text
+    assert "turned away" not in mistake(facts("abxxx", "stopped")).text
 
 
 def test_a_step_after_the_loss_is_no_departure() -> None:
     found = mistake(facts("abxxx", lost=Lost(3, 3, 1, 4), worse=lambda first: 4))
-    assert (found.step, found.departed) == (3, 0)
-    assert "off the path from step 2 on" in found.text
+    assert (found.step, found.departed, found.leads) == (3, 2, 2)
+    assert "After step 3 it was too late" in found.text
     assert "step 4" not in found.text
 
 
@@ -277,3 +280,55 @@ def test_the_instruction_is_quoted_for_the_place_where_the_walk_went_wrong(
         )
         quoted = [f for f in mistake(evidence).fact["more"] if f["kind"] == "clause"]
         assert [fact["text"] for fact in quoted] == [part], place
+
+
+# Ends that the world forced, ways back, and floors.
+
+
+def at_end(evidence: EpisodeFacts, feedback: Feedback) -> EpisodeFacts:
+    """The same episode, whose last action had this feedback."""
+    *steps, final = evidence.trajectory.steps
+    final = replace(final, decision=Decision(Action("forward")), feedback=feedback)
+    walked = replace(evidence.trajectory, steps=[*steps, final])
+    return replace(evidence, trajectory=walked)
+
+
+def test_a_dead_end_that_ended_a_walk_is_no_stop() -> None:
+    stopped = facts("ab", "stopped")
+    forced = at_end(stopped, Feedback("dead_end", {"executed": "stop"}))
+    assert mistake(forced).text == (
+        "Step 2: went forward into a dead end at b, which ended the episode 2.0 m from the goal d."
+    )
+    assert mistake(stopped).text == "Step 2: stopped at b, 2.0 m from the goal d."
+
+
+@pytest.mark.parametrize(
+    ("places", "way"), [("abxxb", "3 and was back on it after step 5"), ("abx", ""), ("ab", "")]
+)  # fmt: skip
+def test_a_way_off_the_path_and_back_has_a_sentence(places: str, way: str) -> None:
+    evidence = facts(["a", *places], "stopped", worse=lambda first: 99)
+    _, _, rest = mistake(evidence).text.partition("It left the path at step ")
+    assert rest == (f"{way}." if way else "")
+
+
+@pytest.mark.parametrize(
+    ("height", "level"),
+    [(3.0, ", which is 3.0 m higher up"), (-3.0, ", which is 3.0 m lower down"), (1.4, "")],
+)  # fmt: skip
+def test_a_goal_on_another_floor_is_higher_up_or_lower_down(
+    height: float, level: str
+) -> None:
+    evidence = facts("ab", "stopped")
+    graph = SimpleNamespace(
+        positions=np.array([[0.0, 0.0, 1.0], [4.0, 0.0, 1.0 + height]]),
+        index={"b": 0, "d": 1},
+    )
+    dataset: Any = SimpleNamespace(
+        graph=lambda scene: graph,
+        family=SimpleNamespace(place="viewpoint"),
+        success=None,
+    )
+    assert evidence.task is not None
+    task = replace(evidence.task, episode=replace(evidence.task.episode, scene="house"))
+    text = mistake(replace(evidence, dataset=dataset, task=task)).text
+    assert text == f"Step 2: stopped at b, 2.0 m from the goal d{level}."

@@ -371,3 +371,22 @@ def test_a_stay_is_a_range_and_a_solved_walk_has_short_numbers(
     drawn = Map({"a": stops}, solved=solved)
     markers = walks._Stops(drawn, stops, lambda point: point, [], has_dart=False)
     assert markers._number(steps) == number
+
+
+@pytest.mark.parametrize(
+    ("stops", "numbers", "dots"),
+    [
+        (8, [0, 1, 2, 3, 4, 5, 6, 7], True),
+        (120, [*range(0, 101, 10), 101, 110, 119], False),
+    ],
+)
+def test_a_long_walk_has_few_numbers_and_no_dots(
+    stops: int, numbers: list[int], dots: bool
+) -> None:
+    """Those of the start, the end and the stop of the mistake stay."""
+    walk = [Waypoint(n, f"p{n}", (5.0 * n, 0.0), None) for n in range(stops)]
+    mistake = 102 if stops > 102 else 0
+    drawn = Map({"a": walk}, failed=True, mistake=mistake, departed=True)
+    markers = walks._Stops(drawn, walk, lambda point: point, [], has_dart=False)
+    assert sorted(markers._chosen) == numbers
+    assert markers._is_long != dots

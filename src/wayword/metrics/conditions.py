@@ -161,7 +161,7 @@ def views(
     if total == 1:
         verb = "saw" if viewed else "never saw"
         return f"{verb} the {sought[0].kind}{where}", met, enough
-    words = f"saw {viewed} of {total} places to look at{where}"
+    words = f"saw {viewed} of {total} objects to look at{where}"
     if missed:
         kinds_missed = [
             f"{kind} ({n})" if n > 1 else kind for kind, n in missed.items()

@@ -28,6 +28,7 @@ from wayword.metrics.mistakes.behavior import failures, find_course
 from wayword.metrics.mistakes.causes import meaning_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
 from wayword.metrics.mistakes.wording import IT, Fact, sentences
+from wayword.metrics.objectnav import RELEASED
 from wayword.metrics.progress import count
 from wayword.metrics.recorded import place_of
 from wayword.metrics.scoring import reached
@@ -171,6 +172,13 @@ def _success(episode: EpisodeFacts) -> Fact | None:
     return None
 
 
+_OTHER_RULES = {
+    "success_challenge": "RoboTHOR's rule (in view within {within:g} m)",
+    "success_released": "the rule of LGX's code (within {released:g} m)",
+}
+"""Scores of published rules for a search, which may differ from a run's own."""
+
+
 def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
     """Return when a solved episode first reached its goal, and by what."""
     reference = episode.reference
@@ -189,10 +197,17 @@ def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
             facts.append(Fact("on_path"))
         return facts
     if isinstance(reference, ObjectNavReference):
+        stricter = [
+            rule.format(within=reference.within, released=RELEASED)
+            for name, rule in _OTHER_RULES.items()
+            if episode.scores.get(name) == 0.0
+        ]
+        facts = [Fact("other_rules", rules=stricter)] if stricter else []
         for number, before in enumerate(trajectory.steps[:-1], 1):
             seen = objectnav.target_at(before.observation, reference.targets)
             if seen is not None:
-                return [Fact("in_view", target=seen["target"], step=number)]
+                return [*facts, Fact("in_view", target=seen["target"], step=number)]
+        return facts
     if (step := episode.progress.held_from) and step < last:
         goals = household.all_goals(len(episode.conditions))
         actor = episode.name(step)

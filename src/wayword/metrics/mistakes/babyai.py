@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from heapq import heappop, heappush
 from typing import Any
 
 from wayword.metrics.mistakes.behavior import failures, walk_of
@@ -9,6 +11,7 @@ from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, listed, point_of
+from wayword.worlds.babyai.level import door_state
 
 Square = tuple[int, int]
 
@@ -27,8 +30,14 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     if not squares or len(meant) > 1:
         return None  # a task of several parts
     (name,) = meant
-    away = min(abs(x - end[0]) + abs(y - end[1]) for x, y in squares)
-    where = f"{count(round(away), 'square')} from"
+    found = _way(level, (int(end[0]), int(end[1])), squares)
+    if found is None:
+        return None
+    away, doors = found
+    key = ""
+    if doors and getattr(level.carried, "color", "") not in doors:
+        key = "its key" if len(doors) == 1 else "their keys"
+    where = f"{count(away, 'square')} from"
     undone = ""
     if away == 1:  # near enough for what was to be done there
         where = "next to"
@@ -50,9 +59,37 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     return Explanation(
         Fact(
             "short_of", end=evidence.end(), where=where, target=name, undone=undone,
-            view=view, walk=walk, failures=failed,
+            doors=doors, key=key, view=view, walk=walk, failures=failed,
         )
     )  # fmt: skip
+
+
+def _way(
+    level: Any, start: Square, ends: Collection[Square]
+) -> tuple[int, list[str]] | None:
+    """Return the length of the shortest way around walls, and the colours of locked doors on it;
+    None if no way leads there. It has as few locked doors, then as few objects in the way as
+    possible."""
+    queue: list[tuple[int, int, int, Square, list[str]]] = [(0, 0, 0, start, [])]
+    done: set[Square] = set()
+    while queue:
+        _, objects, length, square, doors = heappop(queue)
+        if square in ends:
+            return length, doors
+        if square in done:
+            continue
+        done.add(square)
+        x, y = square
+        for near in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+            item = level.at(*near)
+            kind = getattr(item, "type", "")
+            if kind == "wall":
+                continue
+            state = door_state(item) if kind == "door" else ""
+            locked = [*doors, item.color] if state == "locked" else doors
+            blocks = objects + (kind not in ("", "door"))
+            heappush(queue, (len(locked), blocks, length + 1, near, locked))
+    return None
 
 
 def _objects(state: Any) -> dict[Square, str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 
 from wayword.core.action import Decision
+from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import join_words, single_line, spaced
 from wayword.metrics.conditions import Sought, answer_given, shown
@@ -16,6 +17,7 @@ from wayword.metrics.mistakes.behavior import behavior, failing, has_spoken, roo
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_words
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import SPOKEN, as_mapping, listed, objects_in, room_of
+from wayword.worlds.household.goals import kinds
 
 _SAID = 120  # characters of a message that it quotes
 _AGAIN = 2  # times from which a failed action or an equal message is told
@@ -272,7 +274,7 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     if at_end:
         start = {} if is_full else {"with": "with"}
         done = "taken" if about.small else "used"
-        none = "none" if len(names) > 1 else "not"
+        none = "not" if len(names) == 1 else _none_of(len(names))
         in_view = [spaced(name) for name in names]
         end = Fact("left_alone", names=in_view, none=none, done=done, **start, **shared)
     else:
@@ -338,6 +340,31 @@ def _last_use(evidence: EpisodeFacts) -> Fact | None:
     return None
 
 
+def _none_of(number: int) -> str:
+    """Return the word for none of so many."""
+    return "neither" if number == 2 else "none"
+
+
+_MOST_PLACES = 3  # that a reader takes in within a sentence
+
+
+def _holders(about: Sought, state: JsonObject) -> list[Fact]:
+    """Return what unseen objects were in or on; empty without such a place, or with too many."""
+    objects = as_mapping(state.get("objects"))
+    holders = [str(as_mapping(objects.get(each)).get("in") or "") for each in about.ids]
+    names = [*dict.fromkeys(kinds([holder]) for holder in holders if holder)]
+    if not all(holders) or not 0 < len(names) <= _MOST_PLACES:
+        return []
+    return [Fact("held_by", were=_were(about).capitalize(), names=names)]
+
+
+def _were(about: Sought) -> str:
+    """Return the subject of a phrase on objects: ``both were``."""
+    return {2: "both were"}.get(
+        len(about.ids), "they were" if about.ids[1:] else "it was"
+    )
+
+
 def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     """Explain unmet conditions whose objects never came into view.
 
@@ -364,16 +391,26 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
             counted = {"met": met, "total": total}
         end = Fact(
             "no_goal_in_view",
+            none=_none_of(len(objects)),
             objects=len(objects),
             fact=next(iter(facts), None),
             **counted,
             **shared,
         )
         return Explanation(end, facts[1:])
-    facts = [fact for fact in facts if fact["kind"] != "never_saw"]  # said by the end
+    # The end says it, and a room that had them is no reason.
+    facts = [
+        fact for fact in facts
+        if fact["kind"] != "never_saw"
+        and not (fact["kind"] == "stayed" and fact["room"] == about.room)
+    ]  # fmt: skip
     room = about.room
     if any(fact["kind"] == "in_the_room" for fact in facts):
         room = ""  # a fact names it
     fact = next(iter(facts), None)
-    end = Fact("none_in_view", object=about.kind, room=room, fact=fact, **shared)
-    return Explanation(end, facts[1:])
+    were = _were(about) if room else ""
+    end = Fact(
+        "none_in_view", object=about.kind, were=were, room=room, fact=fact, **shared
+    )
+    held = _holders(about, evidence.trajectory.state)
+    return Explanation(end, [*held, *facts[1:]])

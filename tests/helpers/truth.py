@@ -434,7 +434,7 @@ def _counts(text: str, page: Any, trajectory: Trajectory) -> list[str]:
         if match := re.match(r"(\d+) of (\d+) ", words):
             if (int(match[1]), int(match[2])) != (met, parts):
                 found.append(f"{met} of {parts} hold: {words}")
-        elif match := re.match(r"saw (\d+) of (\d+) places", words):
+        elif match := re.match(r"saw (\d+) of (\d+) objects", words):
             missed = sum(int(each) for each in re.findall(r"missed (\d+):", words))
             kinds = words.partition("missed ")[2].partition(": ")[2]
             listed = [

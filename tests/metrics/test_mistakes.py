@@ -336,7 +336,9 @@ def test_one_of_two_that_look_the_same_is_not_declared_in_view(others: int) -> N
     items = [
         {"x": 3 + 2 * n, "y": 0, "colour": "red", "kind": "ball"} for n in range(2)
     ]
-    level = SimpleNamespace(target_squares=lambda: [(3, 0)])
+    level = SimpleNamespace(
+        at=lambda x, y: None, carried=None, target_squares=lambda: [(3, 0)]
+    )
     world = SimpleNamespace(level=level, state=lambda: {"things": items[: others + 1]})
     text = mistake_of(walked, Reference("1"), world=world).text
     in_view = "" if others else ", in view"

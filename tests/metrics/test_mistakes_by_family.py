@@ -15,8 +15,15 @@ from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.conditions import Condition, Sought, conditions
-from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
+from wayword.metrics.mistakes import (
+    EpisodeFacts,
+    Lost,
+    Mistake,
+    describe_success,
+    find_mistake,
+)
 from wayword.metrics.mistakes.behavior import behavior, failures, never_faced
+from wayword.metrics.mistakes.wording import sentences
 from wayword.metrics.progress import GoalProgress
 from wayword.worlds.household.goals import HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -260,7 +267,9 @@ def test_next_to_an_object_is_one_square_away_and_a_walk_on_the_spot_is_explaine
     steps = [Step("agent", {}, Decision(STOP), OK, pose) for pose in poses[1:]]
     target = (moves + away, 0)
     item = {"x": target[0], "y": 0, "colour": "red", "kind": "ball"}
-    level = SimpleNamespace(target_squares=lambda: [target])
+    level = SimpleNamespace(
+        at=lambda x, y: None, carried=None, target_squares=lambda: [target]
+    )
     world = SimpleNamespace(level=level, state=lambda: {"things": [item]})
     text = mistake(steps, Reference("1"), start={"agent": poses[0]}, world=world).text
     where = f"{away} squares from"
@@ -478,3 +487,51 @@ def test_the_room_counts_only_after_the_first_phase(place: str, phase: int) -> N
     state = {"phase": phase, "place": place}
     met = [done for _, done, _ in conditions(TwoPhaseReference("1", "kitchen"), state)]
     assert met == [int(phase == 2), int(phase == 2 and place == "kitchen")]
+
+
+@pytest.mark.parametrize(
+    ("door", "carried", "where"),
+    [
+        ("locked", None, "6 squares from the red ball, behind the locked grey door without a key"),
+        ("locked", "grey", "6 squares from the red ball, behind the locked grey door"),
+        ("closed", None, "6 squares from the red ball"),
+        ("wall", None, "8 squares from the red ball"),
+    ],
+)  # fmt: skip
+def test_a_grid_is_walked_around_walls_and_a_locked_door_is_named(
+    door: str, carried: str | None, where: str
+) -> None:
+    """A wall between start and ball, with a gap that is far away and closed if there is a door."""
+    wall = SimpleNamespace(type="wall")
+    items = dict.fromkeys(((1, y) for y in range(-1, 3)), wall)
+    items |= dict.fromkeys(((x, y) for x in range(-1, 4) for y in (-1, 5)), wall)
+    items |= dict.fromkeys(((x, y) for x in (-1, 4) for y in range(-1, 6)), wall)
+    if door != "wall":
+        state = {"is_locked": door == "locked", "is_open": False}
+        items |= {(1, 2): SimpleNamespace(type="door", color="grey", **state)}
+        items |= dict.fromkeys(((1, y) for y in (3, 4)), wall)
+    level = SimpleNamespace(
+        at=lambda x, y: items.get((x, y)), target_squares=lambda: [(2, 0)],
+        carried=carried and SimpleNamespace(color=carried),
+    )  # fmt: skip
+    ball = {"x": 2, "y": 0, "colour": "red", "kind": "ball"}
+    world = SimpleNamespace(level=level, state=lambda: {"things": [ball]})
+    steps = [Step("agent", {}, Decision(STOP), OK, {"x": 0, "y": 0})]
+    start = {"agent": {"x": 0, "y": 1}}
+    text = mistake(steps, Reference("1"), start=start, world=world).text
+    assert text == f"Step 1: stopped {where.replace('a key', 'its key')}."
+
+
+@pytest.mark.parametrize("challenge", [0.0, 1.0])
+def test_a_search_solved_by_its_own_rule_names_the_published_ones_that_it_fails(
+    challenge: float,
+) -> None:
+    shown = {"shown": [{"id": "clock", "words": "alarm clock", "away": 3.8}]}
+    steps = [Step("agent", shown, Decision(STOP), OK, {"x": 0, "y": 0})]
+    walked = Trajectory("1", {"agent": {"x": 0, "y": 0}}, steps, ended="stopped")
+    reference = ObjectNavReference("1", frozenset({"clock"}))
+    task = Task(Episode("1", "Find an alarm clock.", "", {}), reference)
+    scores = {"success_challenge": challenge, "success_released": 1.0}
+    _, rest = sentences(describe_success(EpisodeFacts(walked, scores, task=task)))
+    rule = "It would be no success by RoboTHOR's rule (in view within 1 m)."
+    assert rest == ("" if challenge else rule)

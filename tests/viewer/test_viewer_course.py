@@ -197,7 +197,7 @@ def test_the_place_that_was_not_looked_at_is_named() -> None:
         trajectory=Trajectory("1", {"a": {}}, [step], ended="stopped"),
     )
     shown = Document.shown_conditions.fget(document)  # type: ignore[attr-defined]
-    assert shown == [("saw 1 of 2 places to look at in the hall, missed 1: bed", 1, 2)]
+    assert shown == [("saw 1 of 2 objects to look at in the hall, missed 1: bed", 1, 2)]
 
 
 def test_signs_say_at_which_step_they_show() -> None:

@@ -348,14 +348,14 @@ def _none_of(number: int) -> str:
 _MOST_PLACES = 3  # that a reader takes in within a sentence
 
 
-def _holders(about: Sought, state: JsonObject) -> list[Fact]:
+def _holders(about: Sought, room: str, state: JsonObject) -> list[Fact]:
     """Return what unseen objects were in or on; empty without such a place, or with too many."""
     objects = as_mapping(state.get("objects"))
     holders = [str(as_mapping(objects.get(each)).get("in") or "") for each in about.ids]
     names = [*dict.fromkeys(kinds([holder]) for holder in holders if holder)]
     if not all(holders) or not 0 < len(names) <= _MOST_PLACES:
         return []
-    return [Fact("held_by", were=_were(about).capitalize(), names=names)]
+    return [Fact("held_by", were=_were(about), names=names, room=room)]
 
 
 def _were(about: Sought) -> str:
@@ -408,9 +408,10 @@ def _never_in_view(evidence: EpisodeFacts) -> Explanation:
     if any(fact["kind"] == "in_the_room" for fact in facts):
         room = ""  # a fact names it
     fact = next(iter(facts), None)
-    were = _were(about) if room else ""
+    held = _holders(about, room, evidence.trajectory.state)
+    # A sentence on what they were in or on names the room.
     end = Fact(
-        "none_in_view", object=about.kind, were=were, room=room, fact=fact, **shared
-    )
-    held = _holders(about, evidence.trajectory.state)
+        "none_in_view", object=about.kind, were=_were(about), fact=fact,
+        room="" if held else room, **shared,
+    )  # fmt: skip
     return Explanation(end, [*held, *facts[1:]])

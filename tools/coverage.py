@@ -502,6 +502,7 @@ def bold(repeats: int) -> Iterator[Cell]:
         Metric("spl", "SPL", "rate", "higher", ""),
         Metric("ne", "NE", "metres", "lower", ""),
     ]
+    keys = [metric.key for metric in metrics]
     for n in (30, 100):
         rng = np.random.default_rng((15, n))
         marked = []
@@ -512,14 +513,14 @@ def bold(repeats: int) -> Iterator[Cell]:
                 values = rng.random((n, 3))
                 values[:, 0] = values[:, 0] > 0.5
                 table = {
-                    str(episode): dict(zip(("sr", "spl", "ne"), row, strict=True))
+                    str(episode): dict(zip(keys, row, strict=True))
                     for episode, row in enumerate(values.tolist())
                 }
                 scored.append(table)
                 rows.append(
                     summarize(str(run), [*table.values()], family="indoor", metrics=metrics, of=n)
                 )  # fmt: skip
-            marked.append(any(row.best for row in mark_best(rows, scored)))
+            marked.append(any(row.best for row in mark_best(rows, scored, keys)))
         yield Cell("bold", f"3 runs, 3 metrics, n {n}", rejected=float(np.mean(marked)))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.core.errors import UsageError, needing
+from wayword.core.errors import UsageError, needing, suggest
 
 
 def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it() -> (
@@ -33,3 +33,8 @@ def test_a_library_that_cannot_be_loaded_is_not_declared_missing(
         f"local models need xllamacpp, which cannot be loaded: {problem}; "
         "on Debian and Ubuntu: apt-get install libgomp1"
     )
+
+
+def test_a_name_in_another_case_is_suggested_first() -> None:
+    assert suggest("R2R", ["r4r", "r2r"]) == "did you mean 'r2r'?"
+    assert suggest("R3R", ["r2r-R3", "x"]).startswith("there are")

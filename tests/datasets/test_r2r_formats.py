@@ -142,6 +142,25 @@ def test_a_check_lists_all_bad_records(data: Path, tmp_path: Path) -> None:
         _ = r2r(data, annotations=str(own)).tasks  # a run still ends at the first
 
 
+def test_a_number_that_json_lacks_hides_no_other_bad_record(
+    data: Path, tmp_path: Path
+) -> None:
+    record = {"path_id": 7, "instructions": ["Go."], "scan": SCAN, "heading": 0.0}
+    record["path"] = ["s", "a"]
+    bad = [{"heading": math.nan}, {"distance": -math.inf}, {"scan": "nowhere"}]
+    own = tmp_path / "own.json"
+    records = [{**record, "path_id": n, **each} for n, each in enumerate([*bad, {}])]
+    for text in (json.dumps(records), "\n".join(map(json.dumps, records))):
+        own.write_text(text)
+        report, _ = checked(data, own)
+        assert report.splitlines() == [
+            f"{own}: record 0, field 'heading': must be a finite number, got NaN",
+            f"{own}: record 1, field 'distance': must be a finite number, got -Infinity",
+            f"{own}: record 2, field 'scan': is not a Matterport3D scan: 'nowhere'",
+            "r2r:own.json: 3 bad records",
+        ]
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -64,6 +64,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"objId": 77}, "field 'objId': is not an object in view from a viewpoint of"),
         ({"id": None, "path_id": True}, "field 'path_id': must be a whole number"),
         ({"path": ["s", "c"]}, "field 'path': 's' and 'c' are not adjacent"),
+        ({"instructions": []}, "record 0, field 'instructions': is empty"),
+        ({"scan": "zz"}, "record 0, field 'scan': is not a Matterport3D scan: 'zz'"),
     ],
 )
 def test_ones_own_annotations_must_name_an_object_of_the_scan(
@@ -77,6 +79,12 @@ def test_ones_own_annotations_must_name_an_object_of_the_scan(
     report, is_valid = data_check("reverie:val_seen", data, settings)
     assert is_valid == (not problem), report
     assert problem in report
+    assert not problem or report.endswith(": 1 bad record")
+    # Also next to a valid record, which is played.
+    own.write_text(json.dumps([record, {**record, "id": "8_5", **change}]))
+    report, _ = data_check("reverie:val_seen", data, settings)
+    assert problem.replace("record 0", "record 1") in report
+    assert not problem or report.endswith(": 1 bad record")
     del record["objId"]  # as in R2R's format
     own.write_text(json.dumps([record]))
     report, _ = data_check("reverie:val_seen", data, settings)

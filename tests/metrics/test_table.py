@@ -16,7 +16,7 @@ from tests.helpers.metric_keys import OF_OBJECTS, RARE, columns
 
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
-from wayword.metrics.compare import mark_best
+from wayword.metrics.compare import compare, mark_best
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import fit, labels, render, terminal
 
@@ -266,15 +266,39 @@ def test_bold_is_what_is_significantly_better_than_all_others() -> None:
         for n, run in enumerate(runs)
     ]
     shown = [*rows[:4], replace(rows[4], sees_answer=True)]
-    assert [row.best for row in mark_best(shown, runs)] == [frozenset()] * 5, (
-        "two are as good"
-    )
+    assert [row.best for row in mark_best(shown, runs, ["sr", "ne"])] == [
+        frozenset()
+    ] * 5, "two are as good"
     clear = [*shown[:2], *shown[3:]]
-    marked = mark_best(clear, [*runs[:2], *runs[3:]])
+    marked = mark_best(clear, [*runs[:2], *runs[3:]], ["sr", "ne"])
     assert [sorted(row.best) for row in marked] == [[], ["sr"], [], []]
-    assert [sorted(row.best) for row in mark_best(rows[:1], runs[:1])] == [[]], (
-        "no rival"
-    )
+    alone = mark_best(rows[:1], runs[:1], ["sr"])
+    assert [sorted(row.best) for row in alone] == [[]], "no rival"
+
+
+def test_bold_is_corrected_over_the_shown_metrics_as_a_comparison_of_them() -> None:
+    draws = random.Random(5)
+    pairs = [(draws.gauss(5, 1), draws.gauss(0, 1)) for _ in range(60)]
+    first = {f"{n}": {"sr": 0.0, "ne": a, "tl": a} for n, (a, _) in enumerate(pairs)}
+    second = {
+        f"{n}": {"sr": 0.0, "ne": a + noise - 0.32, "tl": a + noise}
+        for n, (a, noise) in enumerate(pairs)
+    }
+    runs = [first, second]
+    rows = [
+        summarize(name, [*run.values()], family="indoor", of=60)
+        for name, run in zip("ab", runs, strict=True)
+    ]
+    bold = {}
+    for keys in (["ne"], ["sr", "ne"], ["ne", "tl"]):
+        shown = [each for each in rows[0].metrics if each.key in keys]
+        lines = compare("a", first, "b", second, family="indoor", metrics=shown).lines
+        (p,) = (line.p for line in lines if line.metric.key == "ne")
+        bold[" ".join(keys)] = p < 0.05
+        marked = [row.best for row in mark_best(rows, runs, keys)]
+        assert ("ne" in marked[1]) == (p < 0.05), (keys, p)
+        assert not marked[0]
+    assert bold == {"ne": True, "sr ne": True, "ne tl": False}
 
 
 def test_rows_are_labelled_by_the_settings_in_which_they_differ(

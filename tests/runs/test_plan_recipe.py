@@ -118,6 +118,13 @@ def test_a_plan_of_wrong_types_is_one_line(given: dict[str, Any], line: str) -> 
     assert "\n" not in str(error.value)
 
 
+def test_only_the_given_options_are_to_be_removed() -> None:
+    for given, names in (({"limit": 3}, "--limit"), ({"shuffle": 0}, "--shuffle")):
+        with pytest.raises(UsageError) as error:
+            Plan("random", "houses", episodes=("a",), **given)  # type: ignore[arg-type]
+        assert str(error.value) == f"--episodes selects the episodes; remove {names}"
+
+
 def test_agents_of_actors_are_given_once_each() -> None:
     pairs = ["leader=oracle", "follower=mine.py:x=1"]
     assert agents_of(pairs) == {"leader": "oracle", "follower": "mine.py:x=1"}

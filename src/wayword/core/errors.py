@@ -153,7 +153,9 @@ def suggest(name: str, options: Collection[str]) -> str:
     from difflib import get_close_matches
     from textwrap import shorten
 
-    matches = get_close_matches(name, options, n=1, cutoff=0.6)
+    # A name in another case is this one, whatever else looks alike.
+    matches = [each for each in options if each.lower() == name.lower()]
+    matches = matches or get_close_matches(name, options, n=1, cutoff=0.6)
     if not matches and len(name) > 2:
         matches = sorted(each for each in options if name in each)[:4]
     if matches:

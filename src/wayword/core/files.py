@@ -384,7 +384,9 @@ def read_json(path: Path, kind: type = object) -> Any:
     content = read_bytes(path)
     # A list of records may be written as JSON lines.
     if kind is list and _JSON_LINES.match(content):
-        return [value for _, value in _json_lines(path, content)]
+        # Readers of lists count records.
+        lines = filter(bytes.strip, content.splitlines())
+        return [parse_at(path, f"record {n}", line) for n, line in enumerate(lines)]
     value = parse_at(path, "", content, is_list=kind is list)
     if not isinstance(value, kind):
         raise DataError(
@@ -429,6 +431,13 @@ def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> A
     try:
         return parsed(text)
     except (ValueError, RecursionError) as error:
+        # One NaN must not hide the other bad records.
+        errors = _BAD_RECORDS.get()
+        with suppress(ValueError, RecursionError):
+            if errors is not None and (is_list or where):
+                value = paired(text, json.loads(text))
+                errors += _constants(path, where, value, is_list)
+                return value
         if is_list:
             where = _broken_record(text.decode(errors="replace"))
         raise DataError(
@@ -437,6 +446,22 @@ def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> A
             f"is not valid JSON ({error})",
             "check it or fetch it again",
         ) from error
+
+
+def _constants(path: Path, where: str, value: Any, is_list: bool) -> list[str]:
+    """Return the errors of NaN and infinities in the fields of a record, or of a list of them."""
+    errors = []
+    for number, record in enumerate(value if is_list else [value]):
+        for name, content in record.items() if isinstance(record, dict) else ():
+            if found := _CONSTANT.search(_TEXTS.sub("", json.dumps(content))):
+                place = f"record {number}" if is_list else where
+                problem = f"must be a finite number, got {found[0]}"
+                errors.append(str(DataError(path, f"{place}, field {name!r}", problem)))
+    return errors
+
+
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CONSTANT = re.compile(r"NaN|-?Infinity")
 
 
 def _broken_record(text: str) -> str:
@@ -620,7 +645,10 @@ def one_record(path: Path, where: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        errors.append(str(error))
+        # Of a value that is not valid JSON, the reader says the same again.
+        place, _, _ = str(error).rpartition("': ")
+        if not any(line.startswith(f"{place}': must be a finite") for line in errors):
+            errors.append(str(error))
     except READER_ERRORS as error:
         problem = f"has an unexpected value ({describe_error(error)})"
         errors.append(str(DataError(path, where, problem)))

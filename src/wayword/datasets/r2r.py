@@ -364,22 +364,16 @@ class R2R(SolvableWalks):
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
             with one_record(path, where):
+                tasks = []
                 for name, text in _instructions(path, where, record).items():
                     extra: dict[str, Any] = {}
                     # FGR2R covers three instructions per path.
                     parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
                     if parts:
                         extra["sub_instructions"] = parts
-                    yield _task(
-                        path,
-                        where,
-                        record,
-                        name,
-                        text,
-                        extra,
-                        names,
-                    )
+                    tasks.append(_task(path, where, record, name, text, extra, names))
                 self._check_route(path, where, record)
+                yield from tasks
 
     def _check_route(
         self,
@@ -433,11 +427,17 @@ def _instructions(path: Path, where: str, record: Any) -> JsonObject:
     read = partial(read_field, path, where, record)
     if isinstance(record, dict) and "instr_id" in record:
         return {read("instr_id", str): read("instruction", str)}
-    instructions = read("instructions", list)
+    texts = _texts(path, where, record)
     path_id = read("path_id", (int, str))
-    if not instructions:
+    return {f"{path_id}_{index}": text for index, text in enumerate(texts)}
+
+
+def _texts(path: Path, where: str, record: Any) -> Sequence[Any]:
+    """Return the instructions of a record. Raises ``DataError`` if it has none."""
+    texts: Sequence[Any] = read_field(path, where, record, "instructions", list)
+    if not texts:
         raise DataError(path, f"{where}, field 'instructions'", "is empty")
-    return {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
+    return texts
 
 
 def _task(
@@ -566,16 +566,9 @@ class RxR(R2R):
                 text = read("instruction", str)
                 name = str(read("instruction_id", (int, str)))
                 extra = {"language": language, "path_id": record.get("path_id")}
-                yield _task(
-                    path,
-                    where,
-                    record,
-                    name,
-                    text,
-                    extra,
-                    names,
-                )
+                task = _task(path, where, record, name, text, extra, names)
                 self._check_route(path, where, record)
+                yield task
 
 
 class Reverie(R2R):
@@ -646,24 +639,20 @@ class Reverie(R2R):
             with one_record(path, where):
                 extra = {"rules": read_rules("reverie")}
                 read = partial(read_field, path, where, record)
-                instructions = read("instructions", list)
+                texts = _texts(path, where, record)
                 target = self._target(path, where, record)
                 if record.get("id"):
                     stem = str(read("id", (int, str)))
                 else:
                     stem = f"{read('path_id', (int, str))}_{target}"
-                for index, text in enumerate(instructions):
-                    walk = _task(
-                        path,
-                        where,
-                        record,
-                        f"{stem}_{index}",
-                        text,
-                        extra,
-                        names,
-                    )
-                    walks.append((walk, target))
+                tasks = []
+                for index, text in enumerate(texts):
+                    name = f"{stem}_{index}"
+                    task = _task(path, where, record, name, text, extra, names)
+                    tasks.append((task, target))
                 self._check_route(path, where, record)
+                # Only now: the episodes of a bad record cannot be played.
+                walks += tasks
         return walks
 
     def _target(self, path: Path, where: str, record: JsonObject) -> str:

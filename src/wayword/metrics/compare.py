@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -469,30 +469,33 @@ def _line_json(line: MetricDifference) -> JsonObject:
 def mark_best(
     rows: Sequence[Row],
     scored: Sequence[Scores],
+    keys: Collection[str],
     clusters: Mapping[str, Hashable] | None = None,
 ) -> list[Row]:
-    """Return the rows with ``best`` set: the metrics in which a run is better than every other run
-    without access to the answer (paired tests on shared episodes, all with p < 0.05; Holm's
-    correction over the metrics other than success). ``scored`` are the scores of each row's
-    episodes."""
+    """Return the rows with ``best`` set: those of the shown metrics (``keys``) in which a run
+    is better than every other run without access to the answer (paired tests on shared episodes,
+    all with p < 0.05; Holm's correction over the metrics other than success). ``scored`` are the
+    scores of each row's episodes."""
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
     chances: dict[tuple[int, str], list[float]] = {}
+    tested: dict[str, list[float]] = {}
     for a, b in combinations(rivals, 2):
         # Runs on different parts of a split do not compare.
         if not set(scored[a]) & set(scored[b]):
             continue
         family = rows[a].family
-        metrics = rows[a].metrics
         result = compare(
             "",
             scored[b],
             "",
             scored[a],
             family=family,
-            metrics=metrics,
+            metrics=[each for each in rows[a].metrics if each.key in keys],
             clusters=clusters,
         )
         for line in result.lines:
+            if line.metric.key != rows[a].success:
+                tested.setdefault(line.metric.key, []).append(line.estimate.p)
             gain = line.difference.mean
             if line.metric.better == "lower":
                 gain = -gain
@@ -504,14 +507,11 @@ def mark_best(
     for winner, each in chances.items():
         if len(each) == len(rivals) - 1 and not any(map(math.isnan, each)):
             leads[winner] = max(each)
-    # Success is its own family; the other metrics share one.
-    others = [lead for lead in leads if lead[1] != rows[lead[0]].success]
-    for lead, (p, _) in zip(
-        others,
-        holm([leads[each] for each in others]),
-        strict=True,
-    ):
-        leads[lead] = p
+    # Success is its own family; the other metrics share one, also those in which no run leads.
+    each_p = {key: max(each) for key, each in tested.items()}
+    each_p |= {key: p for (_, key), p in leads.items() if key in tested}
+    others = dict(zip(each_p, holm([*each_p.values()]), strict=True))
+    leads = {lead: others.get(lead[1], (p,))[0] for lead, p in leads.items()}
     best: list[set[str]] = [set() for _ in rows]
     for (at, key), p in leads.items():
         if p < ALPHA:

@@ -57,8 +57,10 @@ def preset_metrics(preset: str) -> Sequence[str]:
     return PRESETS[preset]
 
 
-def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ()) -> str:
-    """Return a ``table`` environment with the preset's metrics, ``published`` rows at its end.
+def paper_metrics(
+    rows: Sequence[Row], preset: str, published: Sequence[Row] = ()
+) -> list[Metric]:
+    """Return the preset's metrics that the runs have.
 
     Raises ``UsageError`` for a row that lacks most of them, or an unknown preset.
     """
@@ -76,7 +78,15 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
     wanted = [variants.get(key, key) for key in wanted]
     # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
-    metrics = [present[key] for key in wanted if key in present]
+    return [present[key] for key in wanted if key in present]
+
+
+def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ()) -> str:
+    """Return a ``table`` environment with the preset's metrics, ``published`` rows at its end.
+
+    Raises the errors of ``paper_metrics``.
+    """
+    metrics = paper_metrics(rows, preset, published)
     has_models = any(row.model for row in (*rows, *published))
     # One split of the runs, and one of the published rows, stand in the caption.
     has_splits = any(
@@ -181,7 +191,8 @@ def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
             )
     if any(row.best for row in rows):
         notes.append(
-            "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes)."
+            "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes; "
+            "Holm's correction over the metrics shown other than success)."
         )
     if any(row.sees_answer for row in rows):
         notes.append(r"$^\dagger$ Upper bound that uses the ground truth.")

@@ -115,28 +115,29 @@ class Plan:
     def __post_init__(self) -> None:
         # Options that contradict each other are refused, not ignored.
         check(self)
-        if self.remember and (self.engine or self.shard or self.continues):
-            raise UsageError(
-                "--remember plays the tours of scenes in this process, from their start; remove "
-                "--engine, --shard, --continue"
+        engine = {"engine": self.engine}
+        shard = {"shard": self.shard}
+        if self.remember:
+            _refuse(
+                "--remember plays the tours of scenes in this process, from their start",
+                {**engine, **shard, "continue": self.continues},
             )
-        if self.engine and self.continues:
-            raise UsageError(
-                "--continue plays a single episode in this process; remove --engine"
-            )
+        if self.continues:
+            _refuse("--continue plays a single episode in this process", engine)
         model = self.settings.get("model", {})
         if self.engine and isinstance(model, Mapping) and model.get("tier") == "batch":
             raise UsageError(
                 "--batch gathers the calls of one process; remove --engine"
             )
         self.shard_of()
-        if self.episodes and (
-            self.episode or self.shard or self.limit or self.states_order
-        ):
-            raise UsageError(
-                "--episodes selects the episodes; remove --episode, --limit, --first, --shuffle, "
-                "--shard"
-            )
+        if self.episodes:
+            options = {
+                "episode": self.episode,
+                "limit": self.limit,
+                "first": self.first,
+            }
+            options |= {"shuffle": self.shuffle is not None, **shard}
+            _refuse("--episodes selects the episodes", options)
         if self.first and self.shuffle is not None:
             raise UsageError(
                 "--first plays the split in its own order; remove --shuffle"
@@ -231,6 +232,12 @@ class Plan:
         """The checked rates of the group ``perturb``."""
         rates: Perturbations = make(Perturbations, self.group("perturb"), "perturb")
         return rates
+
+
+def _refuse(reason: str, options: Mapping[str, object]) -> None:
+    """Raise ``UsageError`` if any of the options is given, and name those that are."""
+    if given := [f"--{name}" for name, value in options.items() if value]:
+        raise UsageError(f"{reason}; remove {', '.join(given)}")
 
 
 def named_group(value: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
-from wayword.metrics.papers import paper_table, preset_metrics
+from wayword.metrics.papers import paper_metrics, paper_table, preset_metrics
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
 from wayword.runs import config as configs
@@ -101,20 +101,28 @@ def table(
     if keys and not any(row.values for row in rows):
         raise UsageError(_why_no_scores(readable))
 
-    if form == "latex":
-        scored = [dict(pooled_scores(group)) for group in groups]
-        rows = comparing.mark_best(rows, scored, merged_owners(readable))
     theirs = published(rows) if published else []
     # A person reads the notes of these two on the screen already.
     if notice and form not in ("rich", "markdown"):
         for other in other_episodes([*rows, *theirs]):
             notice(other)
-    if form == "latex" and preset:
-        return paper_table(rows, preset, theirs)
-    rows = [*rows, *theirs]
+    shown = [*rows, *theirs]
     if keys:
-        rows = _with_columns(rows, keys)
-    return _table(rows, form, together, wide)
+        shown = _with_columns(shown, keys)
+    if form != "latex":
+        return _table(shown, form, together, wide)
+
+    # Bold is corrected over what the reader sees, as a comparison of these metrics is.
+    metrics = tables.metrics_of(shown)
+    if preset:
+        metrics = paper_metrics(rows, preset, theirs)
+    scored = [dict(pooled_scores(group)) for group in groups]
+    owners = merged_owners(readable)
+    best = shown[: len(rows)]
+    best = comparing.mark_best(best, scored, [each.key for each in metrics], owners)
+    if preset:
+        return paper_table(best, preset, theirs)
+    return _table([*best, *shown[len(rows) :]], form, together, wide)
 
 
 def _readable(

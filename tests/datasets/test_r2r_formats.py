@@ -177,7 +177,7 @@ def test_a_number_that_json_lacks_hides_no_other_bad_record(
         ({"instructions": "Go."}, "field 'instructions': must be a list, got 'Go.'"),
         ({"path": "s"}, "record 0, field 'path': must be a list, got 's'"),
         ({"heading": None}, "record 0, field 'heading': must be a number, got None"),
-        ({"heading": math.nan}, "record 0: is not valid JSON (NaN"),
+        ({"heading": math.nan}, "record 0, field 'heading': must be a finite number"),
         ({"path_id": True}, "record 0, field 'path_id': must be a whole number or a t"),
         ({"scan": 3}, "record 0, field 'scan'"),
     ],
@@ -240,7 +240,7 @@ def test_a_check_reads_the_routes_of_published_files_too(
     [
         ("", "is not valid JSON", "cannot be played"),
         ("[{", "record 0: is not valid JSON", "1 bad record"),
-        ("[{}, NaN]", "record 1: is not valid JSON (NaN", "1 bad record"),
+        ("[NaN]", "record 0: must be an object, got nan", "1 bad record"),
         ("[{}] 3", "is not valid JSON", "cannot be played"),
         ("{}", "is not a JSON list", "cannot be played"),
         ("3", "is not a JSON list", "cannot be played"),

@@ -17,7 +17,7 @@ from wayword.runs.reproduce import published_rows
 
 FAMILIES = {
     "r2r": "indoor", "rxr": "indoor", "reverie": "indoor", "touchdown": "street",
-    "objectnav": "objectnav", "alfred": "household", "babyai": "babyai",
+    "objectnav": "objectnav", "alfred": "household", "babyai": "babyai", "robot": "objectnav",
 }  # fmt: skip
 
 

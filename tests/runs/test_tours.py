@@ -356,7 +356,7 @@ def test_refusals(player: str, tmp_path: Path) -> None:
         UsageError, match="random keeps nothing between episodes; remove remember"
     ):
         run(Plan("random", "houses", remember="scene", limit=2, out=tmp_path / "a"))
-    with pytest.raises(UsageError, match="from their start; remove --shard$"):
+    with pytest.raises(UsageError, match=r"from their start; remove --shard$"):
         replace(plan(player, tmp_path), shard="1/2")
     run(Plan("random", "houses", limit=2, out=tmp_path / "b"))
     with pytest.raises(UsageError, match="no scene has two finished episodes"):

@@ -73,8 +73,19 @@ def test_every_call_is_kept_as_it_was_queried(runs: list[Path], tmp_path: Path) 
 def test_files_hold_good_answers_and_pairs_of_one_prompt(
     runs: list[Path], tmp_path: Path
 ) -> None:
-    card = export_calls(runs, tmp_path / "calls", {})
+    progress: list[tuple[int, int]] = []
+    card = export_calls(
+        runs, tmp_path / "calls", {}, on_episode=lambda *each: progress.append(each)
+    )
+    total = progress[0][1]
+    assert [done for done, _ in progress] == list(range(total + 1)), "done of done"
     sft, kto, dpo = (rows(tmp_path / "calls", name) for name in ("sft", "kto", "dpo"))
+    for name, written in {"sft": sft, "kto": kto, "dpo": dpo}.items():
+        text = (tmp_path / "calls" / f"{name}.jsonl").read_text(encoding="utf-8")
+        sizes = {"lines": len(written), "characters": len(text)}
+        assert card.files[f"{name}.jsonl"] == sizes
+    assert card.characters == card.files["sft.jsonl"]["characters"] > 0
+    assert f"in sft.jsonl, {len(kto)} in kto.jsonl" in card.line
     good = {json.dumps(row["messages"]) for row in kto if row["label"]}
     assert {json.dumps(row["messages"]) for row in sft} == good
     assert card.lines == len(sft) == len(good) > 0

@@ -161,7 +161,9 @@ def export_calls(
                 card.episodes += 1
     _write_pairs(out, answers.values())
     card.pictures = folder.count
-    card.empty_files = [name for name in EMPTY_FILES if not (out / name).stat().st_size]
+    card.files = {name: _size(out / name) for name in EMPTY_FILES}
+    card.characters = card.files["sft.jsonl"]["characters"]
+    card.empty_files = [name for name, each in card.files.items() if not each["lines"]]
     # What LLaMA-Factory needs to know of the three files.
     info: dict[str, Mapping[str, Any]] = {}
     for name, columns in COLUMNS.items():
@@ -178,6 +180,13 @@ def export_calls(
             json.dumps(content, indent=2) + "\n", encoding="utf-8"
         )
     return card
+
+
+def _size(path: Path) -> dict[str, int]:
+    """Return the numbers of lines and characters of a written file."""
+    with path.open(encoding="utf-8", newline="\n") as file:
+        sizes = list(map(len, file))
+    return {"lines": len(sizes), "characters": sum(sizes)}
 
 
 def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:

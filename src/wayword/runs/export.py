@@ -59,7 +59,7 @@ Format = Literal["chat", "steps"]
 # Of written files. A model's answer may end in half a surrogate pair, which JSON can escape.
 _ENCODING: Any = {"encoding": "utf-8", "errors": "backslashreplace"}
 OnEpisode = Callable[[int, int], None]
-"""Called after each episode with the number of processed episodes and their total."""
+"""Called first and after each episode with the number of processed episodes and their total."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Card:
     characters: int = 0
     longer_than_context: int = 0
     pictures: int = 0
+    files: dict[str, dict[str, int]] = field(default_factory=dict)
     unlisted: int = 0
     omitted: dict[str, int] = field(default_factory=dict)
     missing_fields: list[str] = field(default_factory=list)
@@ -148,6 +149,11 @@ class Card:
     def line(self) -> str:
         """Summary for users, in one line."""
         lines = f"{self.lines:,} lines, {self.episodes:,} episodes, {self.decisions:,} decisions"
+        if "kto.jsonl" in self.files:
+            lines = (
+                f"{self.lines:,} lines of {self.episodes:,} episodes in sft.jsonl, "
+                f"{self.decisions:,} in kto.jsonl"
+            )
         if self.pictures:
             lines += f", {self.pictures:,} pictures"
         return f"{lines} from {', '.join(self.splits)}; left out: {self.left_out or 'none'}"
@@ -252,6 +258,8 @@ def records(
     """Iterate over the episodes of several runs, and report the progress after each."""
     total = sum(len(run.index) for run in runs)
     done = 0
+    if on_episode:
+        on_episode(done, total)
     for run in runs:
         for record in run.records():
             yield run, record

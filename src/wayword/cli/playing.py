@@ -205,7 +205,7 @@ def serve_env(
         sessions: Maximum number of concurrent sessions.
     """
     from wayword.core.errors import needing
-    from wayword.core.loopback import binding
+    from wayword.core.loopback import listen
 
     # The import fails where the extra is not installed.
     with needing("serving needs a web server", "serve"):
@@ -228,8 +228,7 @@ def serve_env(
         others=others,
     )
     # Bound here, so that the port picked for 0 can be printed before serving.
-    with binding(port):
-        socket = server.config.bind_socket()
+    socket = listen(host, port)
     show.echo(
         f"{name} at http://{host}:{socket.getsockname()[1]} (Ctrl-C to stop)",
         err=True,
@@ -267,7 +266,7 @@ def mcp(
         host: With --http: address to listen on.
     """
     from wayword.core.errors import needing
-    from wayword.core.loopback import binding
+    from wayword.core.loopback import listen
     from wayword.envs import make
 
     # Here already, so that no dataset is opened in vain.
@@ -295,8 +294,7 @@ def mcp(
             return
         with needing("MCP over HTTP needs a web server", "serve"):
             web = http_server(protocol, host, http, os.environ.get(TOKEN, ""))
-        with binding(http, "--http"):
-            socket = web.config.bind_socket()
+        socket = listen(host, http, "--http")
         address = f"http://{host}:{socket.getsockname()[1]}/mcp"
         show.echo(f"{name} at {address} (Ctrl-C to stop)", err=True)
         web.run(sockets=[socket])

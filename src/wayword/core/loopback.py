@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import socket
 from collections.abc import AsyncIterable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -65,6 +66,14 @@ def binding(port: int, option: str = "--port") -> Iterator[None]:
     except OSError as error:
         problem = reason_of(error)
         raise UsageError(f"port {port}: {problem}; give another {option}") from error
+
+
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Return a listening socket. Raises ``UsageError`` that names the port if the system refuses
+    it, where uvicorn would log the error and exit."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with binding(port, option):
+        return socket.create_server((host, port), family=family)
 
 
 def is_local_request(host: str, origin: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -412,6 +413,22 @@ def test_a_callable_is_a_term_of_its_own_for_each_step_of_the_actor() -> None:
     assert info["reward_terms"] == {"cost": -0.5, "near": 0.0}
 
 
+def test_a_callable_of_two_gets_the_game_after_the_step() -> None:
+    seen = []
+
+    def near(step: Step, game: TaskGame) -> float:
+        seen.append((game.task.episode.id, game.world.pose("agent") == step.pose))
+        return 0.5
+
+    env = make("houses", settings=HOUSE, reward={"near": near, "flat": lambda *_: 1})
+    _, info = env.reset(episode=0)
+    _, reward, *_, info = env.step("sing")
+    assert (reward, seen) == (1.5, [(info["episode"], True)])
+    for wrong in (lambda: 0, lambda a, b, c: 0):
+        with pytest.raises(UsageError, match="takes a step, or a step and the game"):
+            make("houses", settings=HOUSE, reward={"wrong": wrong})
+
+
 def test_a_callable_must_return_a_number() -> None:
     env = make("houses", settings=HOUSE, reward=lambda step: "much")
     env.reset(episode=0)
@@ -426,3 +443,61 @@ def test_progress_that_cannot_be_measured_says_so(tmp_path: Path) -> None:
     env = make(str(world), reward="progress")
     with pytest.warns(UserWarning, match="progress is always 0 here"):
         env.reset()
+
+
+@pytest.mark.parametrize("reward", ["guided", "success", "conditions", "progress"])
+def test_a_reward_that_nothing_judges_is_refused(tmp_path: Path, reward: str) -> None:
+    """A policy would train on zeros for a night."""
+    world = tmp_path / "keys.py"
+    world.write_text(KEYS.replace("def succeeded", "def solved"))
+    match = "no success metric: Escapes defines no succeeded.*a callable as the reward"
+    with pytest.raises(UsageError, match=match):
+        make(str(world), reward=reward)
+    env = make(str(world), reward=lambda step: 1)
+    env.reset()
+    *_, info = env.step("stop")
+    assert info["success"] is None
+
+
+OWN = """
+
+class Shaped(Escapes):
+    def distance(self, task, world):
+        return 1 - world.is_open
+
+
+dataset = Shaped
+"""
+
+
+def test_an_own_world_gives_a_distance(tmp_path: Path) -> None:
+    world = tmp_path / "shaped.py"
+    world.write_text(KEYS + OWN)
+    for reward in ("progress", "potential", "guided"):
+        env = make(str(world), reward=reward, include=["distance"])
+        _, info = env.reset()
+        assert info["distance"] == 1.0
+        _, paid, *_, info = env.step("open")
+        assert (paid, info["distance"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"executor": ThreadPoolExecutor(1)}, "executor has no effect without new"),
+        ({"curriculum": []}, "curriculum has no level; remove it"),
+        ({"reward": "success", "discount": 0.9}, "no effect on the reward success,"),
+        ({"datset": "houses"}, "no option 'datset'; did you mean 'dataset'"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=problem):
+        make("houses", settings=HOUSE, **options)
+
+
+def test_an_environment_prints_what_it_holds() -> None:
+    shown = repr(make("houses", settings=HOUSE, reward="cost"))
+    assert shown.startswith("<Environment 'houses': ")
+    assert shown.endswith("view='text', reward={success: 1, cost: 0.01}>")

@@ -307,6 +307,11 @@ class Dataset(ABC):
         """True if the episode was solved, None if unknown. Only for families without a scorer."""
         return None
 
+    def distance(self, task: Task, world: World) -> float | None:
+        """Remaining distance to the goal (m, links), which shapes rewards; None if unknown. Only
+        for families whose scorer has no ``standing``."""
+        return None
+
     def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         """Make the plan for :meth:`plan`, which has checked that ``kind`` is in ``solutions``."""
         raise NotImplementedError

@@ -35,7 +35,7 @@ from wayword.core.rollout import Setup, actor_seed, finish, seat
 from wayword.core.sight import EyesSettings, Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
-from wayword.envs.rewards import DEFAULT, RewardMeter, parse_reward
+from wayword.envs.rewards import DEFAULT, RewardMeter, check_judged, parse_reward
 from wayword.envs.views import (
     Actions,
     ActorView,
@@ -101,6 +101,10 @@ class EnvironmentOptions:
             raise UsageError(
                 f"views={self.views} has no effect in words; add eyes='pictures' or 'both'"
             )
+        if self.executor is not None and not (self.new_scenes or self.curriculum):
+            raise UsageError(
+                "executor has no effect without new scenes; add new_scenes=True"
+            )
 
     @property
     def plan(self) -> Plan:
@@ -154,11 +158,14 @@ def make(
     supported = [
         key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"
     ]
+    supported.append("dataset")
     for key in options:
         if key not in supported:
             raise UsageError(
                 f"environments have no option {key!r}; {suggest(key, supported)}"
             )
+    if not options.get("curriculum", True):
+        raise UsageError("curriculum has no level; remove it")
     if not isinstance(dataset, Dataset | None):
         raise UsageError(
             f"dataset must be an open dataset, such as env.dataset, got {dataset!r}"
@@ -185,12 +192,12 @@ class Environment:
     have stopped and ``truncated`` at the step limit; ``info["success"]`` is judged in both cases,
     as ``wayword run`` does. Only the draw is random.
 
-    ``info`` holds ``success`` (True once the episode has ended and is solved), ``rejected`` and
-    ``rejection`` (why the answer was no legal action), ``status`` (of the last feedback),
-    ``episode``, ``actor``, ``steps``, ``reward_terms``. ``include`` adds ``expert_action``,
-    ``admissible_commands``, ``conditions`` (met, and their number), ``distance`` (metres or links
-    to the goal) and ``rules`` (for the system prompt). They are slow: an expert plans again after
-    each step that deviates from its plan.
+    ``info`` holds ``success`` (True once the episode has ended and is solved, None if nothing
+    judges it), ``rejected`` and ``rejection`` (why the answer was no legal action), ``status`` (of
+    the last feedback), ``episode``, ``actor``, ``steps``, ``reward_terms``. ``include`` adds
+    ``expert_action``, ``admissible_commands``, ``conditions`` (met, and their number), ``distance``
+    (metres or links to the goal) and ``rules`` (for the system prompt). They are slow: an expert
+    plans again after each step that deviates from its plan.
     """
 
     def __init__(
@@ -203,6 +210,7 @@ class Environment:
         check_view(options)
         check_others(options.others)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
+        check_judged(self.reward, self.dataset)
         tasks = self.dataset.tasks
         requested = options.episodes
         if isinstance(requested, int):
@@ -487,6 +495,14 @@ class Environment:
         if self._background is not None:
             self._background.close()
             self._background = None
+
+    def __repr__(self) -> str:
+        options = self.options
+        terms = ", ".join(
+            f"{name}: {each:g}" for name, each in self.reward.weights.items()
+        )
+        counts = f"{len(self.tasks):,} episodes, view={options.view!r}"
+        return f"<Environment {options.name!r}: {counts}, reward={{{terms}}}>"
 
     def __enter__(self) -> Environment:
         return self

@@ -139,7 +139,8 @@ class TaskGame(Game):
             standing = None
             if success is not None:
                 solved = is_solved(success)
-                standing = Standing(solved, int(solved))
+                distance = dataset.distance(self.task, self.world)
+                standing = Standing(solved, int(solved), distance=distance)
         self._standing = (len(trajectory.steps), standing)
         return standing
 
@@ -211,11 +212,14 @@ class TaskGame(Game):
     ) -> Info:
         """An actor's info after a turn, with the entries that ``include`` requests."""
         # Success is only known once the episode has ended.
-        standing = self.standing() if self.ended else None
+        success: bool | None = False
+        if self.ended:
+            standing = self.standing()
+            success = None if standing is None else bool(standing.success)
         info: Info = {
             "episode": self.task.episode.id,
             "steps": self.taken[actor],
-            "success": standing is not None and bool(standing.success),
+            "success": success,
             "rejected": rejected,
         }
         for name in include:

@@ -6,7 +6,8 @@
     ('cost',)
 
 A callable is a term of your own: it gets each recorded step of the actor (its observation,
-decision, feedback and pose afterwards) and returns a number. ``{"success": 1, "near": callable}``
+decision, feedback and pose afterwards) and returns a number. One with two parameters also gets the
+game, whose ``task`` and ``world`` are those after the step. ``{"success": 1, "near": callable}``
 adds it to other terms; a callable alone is the whole reward.
 
 ``success`` is given once, by the family's metric, if the actor stopped by itself: not at the step
@@ -33,13 +34,17 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import SupportsFloat
+from inspect import signature
+from typing import Any, SupportsFloat
 
 from wayword.core.action import Rejection
+from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
+from wayword.metrics.scoring import missing_success
 
 TERMS: Mapping[str, str] = {
     "success": "1 when the actor stops and the episode is solved",
@@ -67,8 +72,10 @@ DEFAULT = "guided"
 with ``success`` alone 34% and 0% (docs/training.md); and its return is still the metric."""
 
 
-StepReward = Callable[[Step], float]
-"""A term of your own: the value of a recorded step."""
+StepReward = Callable[[Step], float] | Callable[[Step, TaskGame], float]
+"""A term of your own: the value of a recorded step, or of a step and the game after it."""
+JUDGED = ("success", "conditions", "guide")
+"""Terms that are always 0 where nothing judges success."""
 CUSTOM = "custom"
 """Name of the term of a reward that is a callable alone."""
 
@@ -95,6 +102,18 @@ def parse_reward(
     unknown names."""
     if isinstance(spec, Reward):
         return spec
+    reward = _parsed(spec, discount)
+    if discount != 1.0 and not {"guide", "potential"} & {*reward.weights}:
+        raise UsageError(
+            f"discount={discount} has no effect on the reward {' + '.join(reward.weights)}, only "
+            "on guide and potential; remove it"
+        )
+    return reward
+
+
+def _parsed(
+    spec: str | StepReward | Mapping[str, float | StepReward], discount: float
+) -> Reward:
     # Above 1 the potential would grow without limit.
     if not 0.0 <= discount <= 1.0:
         raise UsageError(f"discount must be between 0 and 1, got {discount!r}")
@@ -119,6 +138,7 @@ def parse_reward(
     custom = {}
     for name, weight in spec.items():
         if callable(weight) and name not in TERMS:
+            takes_game(weight)  # a wrong number of parameters is refused now
             custom[name] = weight
             weights[name] = 1.0
             continue
@@ -133,6 +153,32 @@ def parse_reward(
             )
         weights[name] = float(weight)
     return Reward(weights, discount, custom)
+
+
+def takes_game(term: StepReward) -> bool:
+    """True if a term of the user's needs two arguments. Raises ``UsageError`` for another number
+    than one or two."""
+    try:
+        expected = signature(term)
+    except ValueError:  # some functions in C have none
+        return False
+    for arguments in ((None,), (None, None)):
+        with suppress(TypeError):
+            expected.bind(*arguments)
+            return len(arguments) == 2
+    raise UsageError(
+        f"reward: a callable takes a step, or a step and the game, got {term!r:.80}"
+    )
+
+
+def check_judged(reward: Reward, dataset: Dataset) -> None:
+    """Raise ``UsageError`` for a reward that is always 0, as nothing judges success."""
+    problem = missing_success(dataset)
+    if problem and (terms := [name for name in JUDGED if name in reward.weights]):
+        raise UsageError(
+            f"{problem}; without it {' and '.join(terms)} of the reward are always 0: define it, "
+            "or give a callable as the reward"
+        )
 
 
 class RewardMeter:
@@ -192,7 +238,7 @@ class RewardMeter:
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
         """An unweighted term; ``turns`` are the actor's new turns."""
         if name in self._custom:
-            return sum(self._custom_value(name, step) for step in turns)
+            return sum(self._custom_value(name, game, step) for step in turns)
         if name == "success":
             # No success before the end: a state may be solved by accident and left
             # again.
@@ -238,9 +284,10 @@ class RewardMeter:
         self._progress = covered
         return covered - before
 
-    def _custom_value(self, name: str, step: Step) -> float:
+    def _custom_value(self, name: str, game: TaskGame, step: Step) -> float:
         """Return a step's value by a term of the user's. Raises ``UsageError`` for no number."""
-        value = self._custom[name](step)
+        term: Callable[..., Any] = self._custom[name]
+        value = term(step, game) if takes_game(term) else term(step)
         if not isinstance(value, SupportsFloat) or not math.isfinite(float(value)):
             raise UsageError(
                 f"reward: {name} must return a finite number for a step, got {value!r:.80}"

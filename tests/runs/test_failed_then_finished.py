@@ -14,6 +14,7 @@ from wayword.core.trajectory import STATE
 from wayword.runs import Plan, RunResult, run
 from wayword.runs.active import ActiveRun
 from wayword.runs.record import Line
+from wayword.worlds import household
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -168,7 +169,7 @@ def test_notices_count_the_episodes_of_the_session_whatever_failed() -> None:
     parts: Any = SimpleNamespace(
         notices=["repaired"], write=lambda line: None, playing=list, eyes=None,
         omissions={"no_path": 2, "unread": 0}, caveats=(), perceiver=lambda: None,
-        succeeded=lambda task, trajectory: True, family="household",
+        succeeded=lambda task, trajectory: True, family=household.family,
     )  # fmt: skip
     reported: list[tuple[int, int, Mapping[str, float]]] = []
 

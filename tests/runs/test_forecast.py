@@ -17,6 +17,7 @@ from wayword.agents.prompting import PromptBudget
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.errors import UsageError
 from wayword.core.model import estimated_tokens, user
 from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
@@ -53,6 +54,14 @@ def test_a_forecast_asks_nothing_and_needs_no_key(
     assert any("prompt 1 of the first episode, role main" in line for line in notes)
     assert any("You" in line or "Instruction" in line for line in notes)
     assert any("20 episodes" in line and "estimated" in line for line in notes)
+
+
+def test_nothing_is_rehearsed_with_a_robot() -> None:
+    """Its steps would move it; no address is connected to."""
+    settings = {"dataset": {"target": "bus", "url": "ws://127.0.0.1:9"}}
+    plan = Plan("frontier", "robot", settings=settings)
+    with pytest.raises(UsageError, match="robot would really move; estimate with"):
+        forecast(plan)
 
 
 def test_only_the_episodes_that_are_rehearsed_are_made(

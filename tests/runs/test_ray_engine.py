@@ -228,9 +228,10 @@ def test_an_episode_that_ended_is_written_unless_the_store_has_another_writer(
     recorded: list[str] = []
     folder: Any = SimpleNamespace(write=lambda line: recorded.append(line.episode_id))
     store: Any = SimpleNamespace(check=lambda: None)
-    anything: Any = None
+    dataset: Any = SimpleNamespace(family=SimpleNamespace(success="sr"))
+    agent: Any = None
     active = ActiveRun(
-        Plan("a", "b"), anything, anything, folder, 9, lambda *_: None, store=store
+        Plan("a", "b"), dataset, agent, folder, 9, lambda *_: None, store=store
     )
     active.reporter = Reporter(tmp_path, 9, 5)
     record = walk("e1")

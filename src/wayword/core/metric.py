@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Literal
 
 from wayword.core.errors import UsageError, suggest
 
@@ -32,22 +32,12 @@ class Metric:
     doc: str
 
 
-@overload
-def is_solved(success: float) -> bool:
-    """True or False for a measured success."""
-
-
-@overload
-def is_solved(success: float | None) -> bool | None:
-    """None where none was measured."""
-
-
-def is_solved(success: float | None) -> bool | None:
-    """True for the success of a solved episode; None where none was measured.
+def is_solved(success: float | None) -> bool:
+    """True for the success of a solved episode; False where none was measured.
 
     The success of one episode is 0 or 1, and a half tells them apart, however it was rounded.
     """
-    return None if success is None else success > 0.5
+    return success is not None and success > 0.5
 
 
 def find(metrics: Iterable[Metric], key: str) -> Metric:

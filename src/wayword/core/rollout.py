@@ -260,8 +260,8 @@ class _EpisodeRun:
 def new_world(dataset: Dataset, episode: Episode) -> World:
     """Return the world of an episode. Raises ``CodeError`` if a user's dataset gives another
     object."""
-    method = type(dataset).world
-    world: World = returned(method, dataset.world(episode), World, "a World")
+    method = dataset.world
+    world: World = returned(method, method(episode), World, "a World")
     return world
 
 

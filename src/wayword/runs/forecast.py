@@ -141,6 +141,12 @@ class _Stage:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.dataset = open_dataset(plan)
+        # A rehearsal takes steps, and these would move a robot.
+        if self.dataset.live:
+            raise UsageError(
+                f"a dry run rehearses episodes, and {plan.on} would really move; estimate with "
+                "a simulated dataset, such as --on apartments"
+            )
         self.agent = open_agent(plan, self.dataset)
         self.choices = model_choices(plan, self.agent)
         # Wrappers are left out: a cache or a rate limit has no part in a forecast.

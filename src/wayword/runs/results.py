@@ -258,12 +258,16 @@ class RunResult:
         return frames.DataFrame(rows)
 
     def _is_success(self, record: EpisodeRecord) -> bool | None:
-        """True if an episode succeeded; None if no metric judges it, as with a robot."""
-        return is_solved(record.scores.get(success_of(self.recorded.config)))
+        """True if an episode succeeded; None if no metric judges it, as with a robot. One that an
+        error ended did not."""
+        if record.trajectory.ended == "failed":
+            return False
+        success = record.scores.get(success_of(self.recorded.config))
+        return None if success is None else is_solved(success)
 
     def _is_failure(self, record: EpisodeRecord) -> bool:
         """True for an episode without success, or one that an error ended."""
-        return self._is_success(record) is False or record.trajectory.ended == "failed"
+        return self._is_success(record) is False
 
     def _cause(self, record: EpisodeRecord) -> str:
         """Return the first cause of an episode's failure."""

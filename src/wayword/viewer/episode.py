@@ -404,12 +404,14 @@ class _Cards:
         """
         prefix = f"trial-{number}-" if number else ""
 
-        def frame(when: str, key: str, title: str, summary: str = "") -> dict[str, Any]:
+        def frame(
+            when: str, key: str, anchor: str, title: str, summary: str = ""
+        ) -> dict[str, Any]:
             """Return the card of what an agent did before or after all steps."""
             views = self._calls(trial.get(f"{key}_calls", ()), when)
             noted = listed_notes(trial.get(f"{key}_notes", ()))
             return {
-                "id": prefix + key,
+                "id": prefix + anchor,
                 "calls": views,
                 "notes": noted,
                 "step": None,
@@ -419,7 +421,7 @@ class _Cards:
                 or ", ".join(figures.field(note["kind"]) for note in noted),
             }
 
-        opening = frame("the opening", "opening", "Before step 1")
+        opening = frame("the opening", "opening", "opening", "Before step 1")
         cards = []
         if opening["calls"] or opening["notes"]:
             cards.append(opening)
@@ -432,7 +434,8 @@ class _Cards:
         verdict = trial.get("verdict")
         if verdict:
             words = _VERDICTS[verdict.get("succeeded")]
-            cards.append(frame("the reflection", "closing", "Verdict", words))
+            when = "the reflection"
+            cards.append(frame(when, "closing", "verdict", "Verdict", words))
         return cards
 
     def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:

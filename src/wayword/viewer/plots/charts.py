@@ -358,7 +358,7 @@ def draw_causes(request: FigureRequest) -> Drawing:
         shares.append(share)
         numbers.append(len(given) - 1)
     if not shares:
-        raise UsageError("every episode was solved, in all runs; there are no causes")
+        raise UsageError(f"there are no causes: {'; '.join(notices)}")
     all_names = request.names(given)
     names = [all_names[number] for number in numbers]
 

@@ -218,13 +218,14 @@ def _walks(
 def _outcome(record: EpisodeRecord, success: str) -> str:
     """Return the outcome of an episode in a word or two; a search that no metric judges has that of
     its detector."""
-    solved = is_solved(record.scores.get(success))
-    if record.trajectory.ended == "failed" or solved is False:
+    scores = record.scores
+    if record.trajectory.ended == "failed":
         return FAILED
-    if solved:
-        return "solved"
-    found = is_solved(record.scores.get("found"))
-    return {True: "found", False: "not found", None: "not judged"}[found]
+    if success in scores:
+        return "solved" if is_solved(scores[success]) else FAILED
+    if "found" in scores:
+        return "found" if is_solved(scores["found"]) else "not found"
+    return "not judged"
 
 
 def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:

@@ -192,7 +192,8 @@ def _name_of(run: RecordedRun) -> str:
     whose folders name neither agent nor sweep. Tables have columns for datasets and models."""
     folder = run.path.name
     choices = folder.split(",")
-    if not all("=" in choice for choice in choices):
+    # A key before the sign: "=run" is a name of a user's.
+    if not all(choice.find("=") > 0 for choice in choices):
         return folder
     shown = [each for each in choices if not each.startswith(("on=", "model="))]
     agent = cast_of(run.config["identity"])

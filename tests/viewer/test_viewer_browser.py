@@ -365,7 +365,7 @@ def test_a_page_that_watches_has_the_full_run_at_its_end(
         ", self.taken", ""
     )
     together = together.replace("toolkit.rng, 0", "toolkit.rng").replace(
-        "= False", "= taken = 0"
+        "= False", "= False\n    taken = 0"
     )
     # Counts the steps of all episodes, which are played in order
     agent.write_text(together)

@@ -180,3 +180,19 @@ def test_over_http_others_need_a_token(tmp_path: Path) -> None:
     app, session = server(make("two_phase", episodes=1), tmp_path / "run")
     with closing(session), pytest.raises(UsageError, match="WAYWORD_ENV_TOKEN"):
         http_server(app, "0.0.0.0", 0)
+
+
+def test_an_episode_that_nothing_judges_is_called_neither_done_nor_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = make("two_phase", episodes=1)
+    judged = env.step
+
+    def step(answer: str) -> Any:
+        *result, info = judged(answer)
+        return (*result, {**info, "success": None})
+
+    monkeypatch.setattr(env, "step", step)
+    with closing(AssistantSession(env, tmp_path / "run")) as sitting:
+        sitting.begin()
+        assert "is over: nothing judges the task." in sitting.act("stop")

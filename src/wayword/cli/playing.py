@@ -282,6 +282,8 @@ def mcp(
         others=others,
         episodes=chosen or limit,
         max_steps=max_steps,
+        # No assistant reads a reward, and worlds that nothing judges have none.
+        reward=lambda step: 0.0,
         data=data,
         **_env_settings(set_),
     )

@@ -298,7 +298,7 @@ class AssistantSession:
         ending = "The episode is over"
         if truncated:
             ending = "The episode was cut off at its step limit"
-        verdict = "the task is done" if info["success"] else "the task is not done"
+        verdict = VERDICTS[info["success"]]
         return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."
 
     def actions(self, verb: ToolText = "") -> str:
@@ -363,6 +363,12 @@ class AssistantSession:
             raise UsageError("no episode has begun; call `begin` first")
 
 
+VERDICTS = {
+    True: "the task is done",
+    False: "the task is not done",
+    None: "nothing judges the task",
+}
+"""Success of an episode -> what the assistant reads of it."""
 READ_ONLY = ("look", "actions")
 """Tools that change nothing: an assistant's program may call them without asking its user."""
 SOURCES = {"words": "words", "pictures": "pictures", "both": "words and pictures"}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, make_dataclass
 from functools import cache, wraps
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 
 from annotated_types import Ge
 
@@ -364,12 +364,14 @@ def load_yaml(text: str) -> Any:
     return loaded
 
 
-def load_shipped(path: Traversable) -> Any:
-    """Return the values of a YAML file of this package. Only for these: libyaml is ten times as
-    fast as :func:`load_yaml`, and crashes on lists that are nested too deeply."""
+def load_shipped(path: Traversable, kind: Literal["Safe", "Base"] = "Safe") -> Any:
+    """Return the values of a YAML file of this package, ``Base``: all as texts. Only for these:
+    libyaml is ten times as fast as :func:`load_yaml`, and crashes on lists that are nested too
+    deeply."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    name = f"{kind}Loader"
+    loader = getattr(yaml, f"C{name}", getattr(yaml, name))
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
 
 

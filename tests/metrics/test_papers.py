@@ -120,6 +120,16 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     assert "–" in terminal
 
 
+@pytest.mark.parametrize("form", ["latex", "markdown"])
+def test_published_rows_have_the_digits_of_the_paper(form: str) -> None:
+    ours = replace(
+        row("mine"), values={**row("mine").values, "spl_gold": Interval(0.4)}
+    )
+    text = render([ours, *published_rows("navgpt/table-3", [ours])], form)
+    for printed in ("11.11", "15.97", "9.83", "13.00"):
+        assert printed in text
+
+
 def test_a_published_table_of_another_benchmark_is_one_line() -> None:
     with pytest.raises(UsageError, match=r"--published velma/table-2: it has .* none"):
         published_rows("velma/table-2", [row("a")])

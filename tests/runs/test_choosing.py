@@ -109,6 +109,16 @@ def test_a_higher_limit_resumes_the_same_order(chosen: Any, tmp_path: Path) -> N
         assert episodes(out) == order[:limit]
 
 
+def test_a_lower_limit_than_the_folder_holds_is_a_notice(tmp_path: Path) -> None:
+    notices = {}
+    for limit in (4, 2, 4):
+        plan = Plan("random", "houses", "", TREE, limit=limit, out=tmp_path / "run")
+        notices[limit] = [line for line in run(plan).notices if "the limit" in line]
+    start = "the folder has 4 finished episodes, more than the limit of 2:"
+    assert [line.startswith(start) for line in notices[2]] == [True]
+    assert not notices[4]
+
+
 @pytest.mark.parametrize("recorded", [{}, {"shuffle": 5}, {"limit": 4}], ids=str)
 def test_a_run_without_a_stated_order_resumes_that_of_its_record(
     chosen: Any, tmp_path: Path, recorded: dict[str, Any]

@@ -94,8 +94,8 @@ class Row:
     ``sample`` how a part of a split was chosen (``"first"``, ``"random"``), and
     ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
     metric; ``best`` are the metrics in which the run is significantly better than all other rows.
-    ``published`` is the source of a row that a paper prints, which has no episodes here; its
-    ``dataset`` is empty if this package does not have it.
+    ``published`` is the source of a row that a paper prints, which has no episodes here, and
+    ``printed`` its numbers as printed; its ``dataset`` is empty if this package does not have it.
     """
 
     name: str
@@ -123,6 +123,7 @@ class Row:
     settings: Mapping[str, str] = field(default_factory=dict)
     best: frozenset[str] = frozenset()
     published: str = ""
+    printed: Mapping[str, str] = field(default_factory=dict)
 
 
 FAILED_0 = "_failed_0"

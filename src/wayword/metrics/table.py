@@ -535,6 +535,9 @@ def episodes(row: Row) -> str:
 def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     """Return a mean and its interval as text: ``± 17.9``, or ``[2.5, 44.5]`` if asymmetric, then
     with ``fewer`` decimals; empty without an interval."""
+    # Digits that a paper does not print would claim a precision.
+    if metric.key in row.printed:
+        return row.printed[metric.key], ""
     value = row.values.get(metric.key)
     if value is None:
         # A run without failures has the same success with them as zeros.

@@ -420,6 +420,14 @@ class ActiveRun:
         left = [f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()]
         if left:
             notices.append(f"left out of the split: {', '.join(left)}")
+        # Tables, figures and ``result.episodes`` are of the whole folder.
+        held = len(self.folder.index)
+        if self.plan.limit and held > self.total:
+            notices.append(
+                f"the folder has {held:,} finished episodes, more than the limit of "
+                f"{self.plan.limit:,}: its table and metrics are of all {held:,}; for fewer, use "
+                "another folder"
+            )
         notes = caveats(self.dataset, self.agent)
         # Splits for challenges publish only the starts.
         if self.judged == {False} and not scoring.missing_success(self.dataset):

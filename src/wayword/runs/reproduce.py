@@ -608,8 +608,10 @@ def published_rows(name: str, ours: Sequence[Row]) -> list[Row]:
     """
     recipe = open_recipe(name)
     known = {metric.key: metric for metric in tables.metrics_of(ours)}
+    # As numbers, 13.00 and 13 are the same.
+    texts = load_shipped(FOLDER / f"{name}.yaml", "Base")["rows"]
     rows = []
-    for row in recipe.rows:
+    for row, text in zip(recipe.rows, texts, strict=True):
         values = {}
         for key in row.published.keys() & known.keys():
             # Papers give rates in percent.
@@ -628,6 +630,7 @@ def published_rows(name: str, ours: Sequence[Row]) -> list[Row]:
                     model=row.models.get("main", ""),
                     dataset=row.sources[0].split if row.sources else "",
                     published=recipe.source,
+                    printed={key: text["published"][key] for key in values},
                 )
             )
     if not rows:

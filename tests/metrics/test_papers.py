@@ -112,7 +112,7 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     theirs = published_rows("navgpt/table-1", [ours])
     lines = paper_table([ours], "r2r", theirs).splitlines()
     below = lines[lines.index(r"\midrule", lines.index(r"\midrule") + 1) + 1]
-    assert below == r"NavGPT & gpt-4 & $34.0$ & $29.0$ & $6.46$ & -- \\"
+    assert below == r"NavGPT & gpt-4 & $34$ & $29$ & $6.46$ & -- \\"
     assert "(40 episodes)" in lines[2]
     assert "as published in NavGPT (Zhou et al. 2024), Table 1." in lines[-2]
     shown = render([ours, theirs[0]]).splitlines()

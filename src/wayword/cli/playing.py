@@ -352,9 +352,9 @@ def robot(
             names = " and ".join(f"dataset.{name}" for name in probe.wrong)
             raise WaywordError(f"correct {names}: nothing that can be used came")
         return
-    with robots.simulated(
-        home or 0, 9090 if port is None else port, fault or (), show.echo
-    ) as simulated:
+    if port is None:
+        port = 9090
+    with robots.simulated(home or 0, port, fault or (), show.echo) as simulated:
         show.echo(f"A simulated robot at {simulated.url}  (Ctrl-C to stop)")
         show.echo(f"In its home: {', '.join(simulated.names)}")
         show.echo(f"In another terminal:\n  {simulated.command}")

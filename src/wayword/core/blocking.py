@@ -91,7 +91,7 @@ class _Watched:
         self._loop.call_soon_threadsafe(self._task.cancel)
         if place := self._place():
             _say(
-                f"{place} has not returned; stopping when it does, or at once if told again"
+                f"{place} has not returned; stopping when it does, or at a second Ctrl-C"
             )
 
     def _place(self) -> str:

@@ -455,11 +455,12 @@ def _constants(path: Path, where: str, value: Any, is_list: bool) -> list[str]:
         for name, content in record.items() if isinstance(record, dict) else ():
             if found := _CONSTANT.search(_TEXTS.sub("", json.dumps(content))):
                 place = f"record {number}" if is_list else where
-                problem = f"must be a finite number, got {found[0]}"
+                problem = f"{NOT_FINITE}, got {found[0]}"
                 errors.append(str(DataError(path, f"{place}, field {name!r}", problem)))
     return errors
 
 
+NOT_FINITE = "must be a finite number"
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CONSTANT = re.compile(r"NaN|-?Infinity")
 
@@ -646,8 +647,8 @@ def one_record(path: Path, where: str) -> Iterator[None]:
         yield
     except DataError as error:
         # Of a value that is not valid JSON, the reader says the same again.
-        place, _, _ = str(error).rpartition("': ")
-        if not any(line.startswith(f"{place}': must be a finite") for line in errors):
+        place = f"{path}: {error.where}: {NOT_FINITE}"
+        if not any(line.startswith(place) for line in errors):
             errors.append(str(error))
     except READER_ERRORS as error:
         problem = f"has an unexpected value ({describe_error(error)})"

@@ -187,7 +187,11 @@ class RewardMeter:
 
     def __init__(self, reward: Reward, actor: str, game: TaskGame) -> None:
         self._weights = reward.weights
+        # Decided once, as reading a signature takes longer than a step.
         self._custom = reward.custom
+        self._of_game = {
+            name for name, each in self._custom.items() if takes_game(each)
+        }
         self._discount = reward.discount
         self._actor = actor
         # Both terms measure the same distance.
@@ -287,7 +291,7 @@ class RewardMeter:
     def _custom_value(self, name: str, game: TaskGame, step: Step) -> float:
         """Return a step's value by a term of the user's. Raises ``UsageError`` for no number."""
         term: Callable[..., Any] = self._custom[name]
-        value = term(step, game) if takes_game(term) else term(step)
+        value = term(step, game) if name in self._of_game else term(step)
         if not isinstance(value, SupportsFloat) or not math.isfinite(float(value)):
             raise UsageError(
                 f"reward: {name} must return a finite number for a step, got {value!r:.80}"

@@ -159,7 +159,7 @@ class ObjectNavScorer(EpisodeScorer):
 
 
 def reported(task: Task, trajectory: Trajectory) -> dict[str, float]:
-    """Return what a robot reports of a search: nobody knows where the target is."""
+    """Return what a robot reports of a search, whose target has no known place."""
     motions = [step.feedback.status for step in trajectory.steps]
     scores = {
         "blocked": float(motions.count("blocked")),

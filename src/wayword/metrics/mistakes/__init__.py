@@ -147,13 +147,11 @@ def _success(episode: EpisodeFacts) -> Fact | None:
     # From the most specific statement to the plainest.
     if episode.gold and last is not None:
         cut = episode.trajectory.ended == "step_limit"
-        kind = (
-            "solved_cut"
-            if cut
-            else "solved_forced"
-            if walk.forced(episode)
-            else "solved_stop"
-        )
+        kind = "solved_stop"
+        if cut:
+            kind = "solved_cut"
+        elif walk.forced(episode):
+            kind = "solved_forced"
         place = place_of(last.pose)
         goal = episode.gold[-1]
         if place == goal:

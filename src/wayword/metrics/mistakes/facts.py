@@ -125,7 +125,7 @@ class Explanation:
     """A family's explanation of a failure: ``end`` is how the episode ended, as the rest of
     "It …"; ``more`` are facts for sentences of their own, ``did`` the step that lost it, in words,
     where ``end`` is not about it. ``step`` replaces the step that lost the episode; ``lead`` is an
-    earlier step that is told first."""
+    earlier step that leads the sentence."""
 
     end: Fact
     more: Sequence[Fact] = ()

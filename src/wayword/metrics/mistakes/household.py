@@ -341,7 +341,7 @@ def _last_use(evidence: EpisodeFacts) -> Fact | None:
 
 
 def _none_of(number: int) -> str:
-    """Return the word for none of so many."""
+    """Return the word for none of a number of objects."""
     return "neither" if number == 2 else "none"
 
 
@@ -360,9 +360,9 @@ def _holders(about: Sought, room: str, state: JsonObject) -> list[Fact]:
 
 def _were(about: Sought) -> str:
     """Return the subject of a phrase on objects: ``both were``."""
-    return {2: "both were"}.get(
-        len(about.ids), "they were" if about.ids[1:] else "it was"
-    )
+    if len(about.ids) < 2:
+        return "it was"
+    return "both were" if len(about.ids) == 2 else "they were"
 
 
 def _never_in_view(evidence: EpisodeFacts) -> Explanation:

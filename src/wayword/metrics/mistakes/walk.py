@@ -31,9 +31,9 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     last = evidence.last
     lost = evidence.lost
     stopped = evidence.trajectory.ended == "stopped"
-    away = walk.departure(
-        last - 1 if stopped else last
-    )  # the stop itself leads nowhere
+    # The stop itself leads nowhere.
+    last_move = last - 1 if stopped else last
+    away = walk.departure(last_move)
     # The step at which the walk went wrong; a stop elsewhere is its end alone.
     wrong = away
     if not away and lost is not None and not (stopped and lost.step == last):
@@ -143,11 +143,9 @@ class _GraphWalk:
 
     def stop(self) -> Fact:
         """Return where a walk stopped, or was stopped by its world, and how far from its goal."""
-        kind, action = "stopped_at", forced(self._evidence)
-        if action:
-            kind = "forced_at"
+        action = forced(self._evidence)
         return Fact(
-            kind,
+            "forced_at" if action else "stopped_at",
             action=action,
             place=self.places[-1],
             away=self._evidence.progress.left,

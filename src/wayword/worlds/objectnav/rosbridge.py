@@ -504,7 +504,7 @@ class Link:
 
 
 def _close_unused(connecting: Future[ClientConnection]) -> None:
-    """Close a connection that nobody waits for any more."""
+    """Close a connection that came after its caller had left."""
     if connecting.exception() is None:
         connecting.result().close()
 

@@ -41,6 +41,10 @@ FileName = Annotated[str, _NamesFile()]
 # Per YAML text: nine lines of aliases can expand to a billion values
 _MAX_VALUES = 100_000
 
+_DEEPEST = (
+    100  # levels of lists and mappings in a YAML text; those of users have under ten
+)
+
 _LARGEST = 2**63  # whole numbers below this fit every array
 
 _MAX_QUOTED = 80  # characters of an invalid value shown in an error
@@ -312,7 +316,7 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
 @cache
 def _loader() -> Any:
-    """Return PyYAML's safe loader with the numbers of YAML 1.2.
+    """Return PyYAML's safe loader with the numbers of YAML 1.2 and a bound on nesting.
 
     PyYAML follows YAML 1.1, where ``010`` is eight, ``1:30`` is ninety and ``1e-3`` is a text.
     """
@@ -320,6 +324,19 @@ def _loader() -> Any:
 
     class Loader(yaml.SafeLoader):
         """The safe loader with its own tables."""
+
+        depth = 0
+
+        # Without a bound, a line of brackets is read for seconds until Python's stack ends.
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                mark: Any = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                problem = f"is nested more than {_DEEPEST} levels deep"
+                raise yaml.composer.ComposerError(None, None, problem, mark)
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
 
     numbers = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
     Loader.yaml_implicit_resolvers = {

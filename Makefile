@@ -109,7 +109,7 @@ test-envs: $(UV)
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 pytest \
 	  -e '.[verifiers,inspect,mcp,babyai,parquet,images,trackio,wandb,mlflow]' 'datasets>=4' \
 	  -e examples/environments/hub
-	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs
+	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests/suites/envs/test_trl.py tests/suites/envs tests/wild/limits-of-inspect
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-openenv
 	@$(UV) pip install --quiet --python .venv-openenv/bin/python openenv==0.10.0 pytest -e '.[serve]'
 	PYTHONPATH=tests .venv-openenv/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests/suites/openenv

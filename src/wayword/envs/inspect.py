@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
@@ -56,25 +57,33 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
         observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
         state.messages = [rules, message(env, str(observation))]
-        terminated = truncated = False
-        while not (terminated or truncated):
-            state = await generate(state)
-            answer = state.output.completion
-            # Without an answer at the end of the chat, a limit of Inspect's was reached.
-            if not isinstance(state.messages[-1], ChatMessageAssistant):
-                break
-            # In a thread: a step may take seconds, and other samples wait in this loop.
-            observation, _, terminated, truncated, _ = await asyncio.to_thread(
-                env.step,
-                answer,
-            )
-            state.messages.append(message(env, str(observation)))
-        # Scoring may replay the expert, so it runs in a thread as well.
-        pairs = [(env.game.task, env.trajectory())]
-        (state.metadata["scores"],) = await asyncio.to_thread(score, env.dataset, pairs)
-        return state
+        # A limit of Inspect's ends the solver by an error: such an episode counts, too.
+        try:
+            return await _chat(env, state, generate)
+        finally:
+            # Scoring may replay the expert, so it runs in a thread, also after a cancellation.
+            with anyio.CancelScope(shield=True):
+                pairs = [(env.game.task, env.trajectory())]
+                scores = await asyncio.to_thread(score, env.dataset, pairs)
+            (state.metadata["scores"],) = scores
 
     return solve
+
+
+async def _chat(env: Environment, state: TaskState, generate: Generate) -> TaskState:
+    """Chat until the episode is over, or a model's answer is missing."""
+    terminated = truncated = False
+    while not (terminated or truncated):
+        state = await generate(state)
+        answer = state.output.completion
+        # Without an answer at the end of the chat, a limit of Inspect's was reached.
+        if not isinstance(state.messages[-1], ChatMessageAssistant):
+            break
+        # In a thread: a step may take seconds, and other samples wait in this loop.
+        step = await asyncio.to_thread(env.step, answer)
+        observation, _, terminated, truncated, _ = step
+        state.messages.append(message(env, str(observation)))
+    return state
 
 
 @scorer(metrics={"*": [mean(), stderr()]})
@@ -125,7 +134,7 @@ def episodes_task(
     return Task(
         dataset=MemoryDataset(samples, name=name),
         solver=play(name, options, env.dataset),
-        scorer=family([success, "steps", "rejected"], success),
+        scorer=family([success, "steps", "rejections"], success),
         name=f"wayword_{dataset}",
     )
 

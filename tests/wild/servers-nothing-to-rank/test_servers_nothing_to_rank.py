@@ -53,6 +53,15 @@ def test_a_token_that_is_no_text_is_no_option() -> None:
     assert choice.logprobs[0] == 0.0
 
 
+@pytest.mark.parametrize("value", [0.69970703, float("nan"), None, "-0.1"])
+def test_the_second_token_does_not_stand_in_for_the_first(value: Any) -> None:
+    first = listed("left", ("left", -0.1), ("right", -2.0))["content"][0]
+    second = listed("stop", ("stop", -0.1), ("right", -0.2))["content"][0]
+    choice, _ = chosen("left", {"content": [{**first, "logprob": value}, second]})
+    assert choice.picked
+    assert choice.logprobs[0] == 0.0
+
+
 @pytest.mark.parametrize(
     "text", ["left", "Left", " left", '"left"', "left.", "**Left**"]
 )

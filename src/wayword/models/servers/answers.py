@@ -416,7 +416,8 @@ def _first(places: Sequence[Mapping[str, Any]], *names: str) -> int | None:
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     """Return a sample's tokens with their log-probabilities; empty if the server sends none.
 
-    NaN is left out: it would win or lose every comparison.
+    They end before a value that is no log-probability, such as NaN or 0.7: without it, the next
+    token would be taken for the first one.
     """
     container = mapping(choice, "logprobs")
     rows: list[Sequence[Any]] = [
@@ -433,9 +434,10 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
         rows = list(zip(tokens, values, top, strict=False))
     listed = []
     for token, value, alternatives in rows:
-        if isinstance(token, str) and _is_logprob(value):
-            others = _alternatives(alternatives)
-            listed.append(TokenLogprob(token, float(value), others))
+        if not (isinstance(token, str) and _is_logprob(value)):
+            break
+        others = _alternatives(alternatives)
+        listed.append(TokenLogprob(token, float(value), others))
     return tuple(listed)
 
 

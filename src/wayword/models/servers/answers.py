@@ -298,10 +298,10 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
 
 
 _COMPLETION = ("completion_tokens", "output_tokens")
-_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_DETAILS = ("prompt_tokens_details", "input_tokens_details", "prompt_token_details")
 _REUSED = (
     *("cached_tokens", "cache_read_input_tokens", "cache_read_tokens"),
-    "prompt_cache_hit_tokens",
+    *("prompt_cache_hit_tokens", "num_cached_tokens"),
 )
 _WRITTEN = (
     *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),

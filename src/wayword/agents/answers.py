@@ -34,6 +34,7 @@ from wayword.agents.legal import (
     in_order,
     is_negation,
     is_nothing,
+    is_retracted,
     normalize,
     pick,
     row,
@@ -943,7 +944,7 @@ def _unfinished(text: str, legal: Collection[str]) -> tuple[RejectionKind, str] 
         # A short first clause, "Finished!", is enough.
         if number == 0 and len(clause.split()) <= 2:
             break
-    if says_arrived and "?" not in line:
+    if says_arrived and "?" not in line and not is_retracted(text):
         return None
     return "no_action", f"the final answer does not say that you have arrived; {form}"
 

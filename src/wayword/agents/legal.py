@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
@@ -152,6 +152,8 @@ _MEASURED = re.compile(
     r"[-+]?\d[\d.]*\s?(?:[°º%]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)", re.I
 )
 """An angle, a distance or a percentage, which is no number of an option."""
+_GROUPED = re.compile(r"(?<![\d.,])\d+(?:[,'’_\u202f\xa0]\d+)+(?!\d)")
+"""Digits around commas or other separators without a blank: ``1,200``, ``1,5``, ``1,2,3``."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t"
     r"|unable|nicht|keine?|niemals|pas|jamais|non|nunca|não|nie|не|нет)\b"
@@ -166,6 +168,16 @@ _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
     re.I,
 )
+_RETRACTED = re.compile(
+    r"(?:^|[.!?…\n,;:(。！，—–-])\W{0,4}"
+    r"(?:(?:oops|never ?mind|(?:scratch|strike) that|my mistake)\b"
+    r"|(?:wait|hold on|hang on|hmm+|actually|sorry)\b\W{1,4}(?:(?:no|nope|i['’]?m not)\b"
+    r"|not (?:yet|that|this|there|done|so fast)\b|i (?:should|must|can|could)(?:n['’]?t| not)\b"
+    r"|(?:that|this|it)(?:['’]?s| is) (?:not (?:right|correct|it\b)|wrong|incorrect|a mistake))"
+    r"|(?:等等|等一下|等下|不对)[，,。！ ]{0,2}(?:不|错|还没|$))",
+    re.I,
+)
+"""A later sentence that takes an option back: ``stop. Wait, not yet.``"""
 _EXCLUDED_BEFORE = re.compile(
     r"\b(?:refuse|skip(?! ahead| to )|ignore|exclude|eliminate|reject|discard|rules? out)\b"
     r"(?!.*\b(?:and|then) (?:choose|pick|select|take|use|go|head|move|turn|walk|try)\b)"
@@ -275,6 +287,11 @@ def is_negated(line: str, name: str) -> bool:
     return any(re.search(rf"\b{re.escape(name)}\b", normalize(s)) for s in sentences)
 
 
+def is_retracted(text: str) -> bool:
+    """True if the text after an option takes it back."""
+    return _RETRACTED.search(text[:LONGEST]) is not None
+
+
 _NOTHING = re.compile(
     r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?",
     re.I | re.DOTALL,
@@ -318,7 +335,7 @@ class _Option:
         # A second option after the first leaves open which one is meant.
         if begins_option(_JOINER.sub("", self.tail, count=1)):
             return "several_actions"
-        if _DISMISSED.match(self.tail):
+        if _DISMISSED.match(self.tail) or is_retracted(self.tail):
             return "no_action"
         if self.is_call:
             return "several_actions" if _OR_ARGUMENT.match(self.tail) else None
@@ -354,6 +371,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     """
     # Models add quotes, bullets and thoughts around a name.
     words = words[:LONGEST].strip(AROUND)
+    if not any(map(_GROUPED.search, names)):
+        words = _GROUPED.sub(partial(_as_one_number, names), words)
     if not any(map(_MEASURED.search, names)):
         words = _MEASURED.sub("…", words)
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
@@ -367,6 +386,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         kind = first.objection(listed.option)
         if on_lines - {first.value}:
             kind = "several_actions"
+        elif is_retracted("\n".join(lines[1:])):
+            kind = kind or "no_action"
         return str(first.value) if kind is None else _refuse_name(kind)
     # Names on lines of their own, and those within the first line.
     named = on_lines | listed.within(lines[0])
@@ -379,6 +400,15 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         if on_lines or anywhere:
             return only
     return _refuse_name("unknown")
+
+
+def _as_one_number(names: Collection[str], grouped: re.Match[str]) -> str:
+    """Return digits with separators as the one number that they are, unless each is a name."""
+    first, *others = re.findall(r"\d+", grouped[0])
+    if {first, *others} <= {*names}:
+        return grouped[0]  # "1,2"
+    is_thousands = all(len(each) == 3 for each in others)
+    return "".join([first, *others]) if is_thousands else "…"
 
 
 class _Names:
@@ -530,6 +560,8 @@ class Legal:
         first_line, *other_lines = option.tail.splitlines() or [""]
         kind = replace(option, tail=first_line).objection(self._begins_action)
         others = {self.whole(line) for line in other_lines[:MOST_LINES]}
+        if is_retracted("\n".join(other_lines)):
+            kind = kind or "no_action"
         if _REPEATED.match(first_line):
             kind = "several_actions"
         if kind == "several_actions" or others - {None, option.value}:

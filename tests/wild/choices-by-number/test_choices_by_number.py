@@ -12,8 +12,9 @@ PREDICTIONS = {
           "3rd exit", "the third exit", "take the 3rd exit", "Take exit 3", "3rd option"),
     "1": ("1st", "one"),
     "unknown": ("-1", "-3", "−3", "3.5", "37", "3 o'clock", "None of the above",
-                "3 exits", "3rd floor", "one exit", "3rd exit on the left"),
-    "several_actions": ("3, 7", "3/7", "3-7"),
+                "3 exits", "3rd floor", "one exit", "3rd exit on the left",
+                "3,500", "3'500", "3,5", "3,500 m", "3,500,000"),
+    "several_actions": ("3, 7", "3/7", "3-7", "3,7"),
 }  # fmt: skip
 OBJECTS = {
     '{"prediction": 3.0}': "3",

@@ -36,6 +36,19 @@ READINGS = {
     "stop (not yet)": "no_action",
     "stop (I am there)": "stop",
     "stop? No, move_forward": "several_actions",
+    "stop. Wait, not yet.": "no_action",
+    "stop\nWait, I'm not there.": "no_action",
+    "stop. Actually, no.": "no_action",
+    "stop. 等等，不对。": "no_action",
+    "goto[pot_1]. Hmm, that's wrong.": "no_action",
+    "goto[pot_1] - oops, never mind": "no_action",
+    "goto[pot_1]\n\nHold on, I should not go there.": "no_action",
+    "turn_left. Scratch that.": "no_action",
+    "stop. Wait for the others.": "stop",
+    "stop. Sorry it took so long.": "stop",
+    "goto[pot_1]. No, it is not far.": "goto[pot_1]",
+    "goto[pot_1]. Actually, that's right.": "goto[pot_1]",
+    "move_forward, as I should not turn": "move_forward",
 }
 
 
@@ -51,6 +64,7 @@ ENDINGS = {
     "I failed to reach the goal": "no_action",
     "I have arrived at the wrong place": "no_action",
     "I stopped too early": "no_action",
+    "Finished! Wait, not yet.": "no_action",
     "Finished!": "stop",
     "The goal is here": "stop",
 }

@@ -394,7 +394,7 @@ HOUSEHOLD = (
         "Goal-SR",
         "rate",
         "higher",
-        "share of the goal conditions that are met",
+        "share of the goal conditions that are met (ALFRED's code pools those of all episodes)",
     ),
     Metric(
         "sr_strict",
@@ -439,8 +439,20 @@ HOUSEHOLD = (
         "accuracy on counts questions",
     ),
     Metric("acc", "Acc", "rate", "higher", "the answer is an exact match"),
-    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
-    Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
+    Metric(
+        "plw_sr",
+        "PLW SR",
+        "rate",
+        "higher",
+        "SR x L* / max(L*, L) (in ALFRED's code, the mean weights episodes by L*)",
+    ),
+    Metric(
+        "plw_goal_sr",
+        "PLW Goal-SR",
+        "rate",
+        "higher",
+        "goal-SR x L* / max(L*, L) (in ALFRED's code, the mean weights episodes by L*)",
+    ),
     Metric(
         "low_level",
         "Low-level",

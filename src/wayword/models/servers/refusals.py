@@ -157,10 +157,19 @@ def _named(text: str, sent: Sequence[str]) -> list[str]:
 
 
 def _number(name: str, text: str) -> int:
-    """Return the number that an error states under a name; 0 if it states none."""
-    patterns = _table()["numbers"][name]
-    found = (re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
-    return next((int(match[1]) for match in found if match), 0)
+    """Return the number of tokens that an error states under a name; 0 if it states none."""
+    for pattern in _table()["numbers"][name]:
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            is_other = _OTHER_COUNT.search(text[: match.start(1)])
+            if not is_other and not _OTHER_UNIT.match(text, match.end(1)):
+                return int(match[1])
+    return 0
+
+
+_OTHER_COUNT = re.compile(r"\bby $|message size \d+ exceeds limit $", re.I)
+"""Words before a number that is none of tokens, or says by how many a limit was exceeded."""
+_OTHER_UNIT = re.compile(r"\s?(?:[km]\b|[km]?i?b\b|bytes|char(?:s|acters)?\b)", re.I)
+"""Units of numbers that are no tokens, or thousands of them."""
 
 
 def window(described: Json, model: str) -> int:

@@ -146,6 +146,7 @@ def test_who_repeats_what_was_shown_at_the_start_is_not() -> None:
         (["mug_1"], ["mug_1"], True),
         (["mug"], ["mug_1"], True),
         (["mug", "mug_1"], ["mug_1", "mug_2"], True),
+        (["mug", "mug 1"], ["mug_1", "mug"], True),
         (["mug_2"], ["mug_1"], False),
         (["mug_1", "mug_1"], ["mug_1", "mug_2"], False),
         ([], [], True),

@@ -15,6 +15,7 @@ Source: our own, for EmMem (LangSuitE, Jia et al. 2024, section 4).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,21 +61,14 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     """True if exactly these objects are named, in any order; False if it is not a list."""
     if not isinstance(stated, list | tuple) or len(stated) != len(true):
         return False
-    unmatched = [_words(name) for name in true]
-    # exact names first, so that "mug" cannot take the place of "mug 1"
-    names = sorted(
-        (_words(str(name)) for name in stated), key=lambda name: name not in unmatched
-    )
-    for name in names:
-        # the number is optional: "mug" matches "mug 1"
-        match = next(
-            (h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))),
-            None,
-        )
-        if match is None:
-            return False
-        unmatched.remove(match)
-    return True
+    held = Counter(_words(name) for name in true)
+    named = Counter(_words(str(name)) for name in stated)
+    # Exact names first, so that "mug" cannot take the place of "mug 1".
+    unnamed = held - named
+    unmatched = named - held
+    # The number is optional: "mug" matches "mug 1".
+    kinds = Counter(re.sub(r" \d+$", "", name) for name in unnamed.elements())
+    return unmatched == kinds
 
 
 @dataclass(frozen=True)

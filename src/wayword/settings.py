@@ -115,9 +115,12 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in given.items():
             # Python stores annotations as text in modules with postponed evaluation.
             written = str(signature.parameters[name].annotation)
-            kind, expected = _PLAIN.get(written, (object, ""))
-            is_number = kind is int and isinstance(value, bool)
-            if is_number or not isinstance(value, kind):
+            if written not in _PLAIN:
+                continue
+            kind, expected = _PLAIN[written]
+            # To Python, True is a whole number.
+            is_switch = kind is int and isinstance(value, bool)
+            if is_switch or not isinstance(value, kind):
                 raise UsageError(f"{name} must be {expected}, got {value!r:.80}")
         return function(*args, **options)
 

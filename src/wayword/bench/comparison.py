@@ -263,16 +263,16 @@ def _quick_note(rows: Sequence[TrackDifference]) -> str:
     tracks = [row for row in rows if row.track != ALL_TRACKS]
     fewest = min(row.places for row in tracks)
     every = sum(row.places for row in tracks)
-    best = f"on one of {len(tracks)} tracks {clearest_p(fewest, len(tracks)):.2g}"
+    clearest = f"on one of {len(tracks)} tracks {clearest_p(fewest, len(tracks)):.2g}"
     if len(tracks) > 1:
-        best += f", on all together {clearest_p(every, 1):.2g}"
+        clearest += f", on all together {clearest_p(every, 1):.2g}"
     # With one place there is no test.
     needed = 2
     while clearest_p(needed, 1) >= ALPHA:
         needed += 1
     return (
-        f"a quick run can show at best, with a win in every place: p {best}; a difference needs "
-        f"{needed} places without a loss"
+        f"a quick run can show at best, with a win in every place: p {clearest}; a difference "
+        f"needs {needed} places without a loss"
     )
 
 

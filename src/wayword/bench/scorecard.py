@@ -292,13 +292,14 @@ def write_card(folder: Path, card: JsonObject) -> Path:
 def read_stored(path: Path) -> JsonObject:
     """Return the card in a file as it was written.
 
-    Raises ``UsageError`` or ``RecordingError`` for a file that is not a card.
+    Raises ``UsageError``, ``RecordingError`` or ``DataError`` for a file that is not a card.
     """
     if not path.is_file():
         raise UsageError(f"{path.parent}: has no {CARD}; play with wayword bench")
     # Cards come from other people.
     with reading(str(path), "play the bench again"):
         card: dict[str, Any] = parse_untrusted(path.read_bytes())
+        # Shapes are of fields, so that the whole is checked as one: it must be a mapping.
         check_shape(path, {"card": card}, {"card": {}})
         check_shape(path, card, SHAPES)
         open_bench(card["bench"])

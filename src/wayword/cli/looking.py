@@ -18,10 +18,10 @@ data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=T
 
 def list_parts(
     kind: Annotated[
-        str, Argument(help="agents, worlds, datasets, models, perceivers")
+        str, Argument(help="agents, worlds, datasets, models …; all if left out")
     ] = "",
 ) -> None:
-    """List agents, worlds, datasets, model backends and perceivers.
+    """List agents, worlds, datasets, models and all other parts by their names.
 
     \b
     Examples:

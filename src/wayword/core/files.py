@@ -567,7 +567,8 @@ def reading(what: str, remedy: str = FETCH_AGAIN) -> Iterator[None]:
     """Turn unexpected errors in a reader of ``what`` into a ``DataError``.
 
     The message names the file, the record and the missing key, from the local variables in the
-    traceback named as in ``_NUMBER_VARIABLES`` and ``_NAME_VARIABLES``.
+    traceback named as in ``_NUMBER_VARIABLES`` and ``_NAME_VARIABLES``. Errors of this library
+    pass as they are: they are written for the user.
     """
     try:
         yield

@@ -15,8 +15,9 @@ Metrics without bounds (metres, steps, dollars) have no possible extreme: their 
 far from the mean as the farthest one, and farther by the skewness of the sample. Below ``FEWEST``
 clusters they have no interval. ``tools/coverage.py`` measures how often intervals hold the truth.
 
-Episodes that share a path, a trajectory or a scene are not independent: given ``clusters``, weights
-belong to full clusters; means are still over episodes.
+Episodes that share a path, a trajectory or a scene are not independent: given ``clusters``
+(:attr:`wayword.core.dataset.Dataset.clusters` states them), weights belong to full clusters; means
+are still over episodes.
 
 Sources: Rubin 1981, "The Bayesian Bootstrap"; Gaffke 2005, "Three test statistics for a
 nonparametric one-sided hypothesis on the mean of a nonnegative variable"; Learned-Miller and Thomas
@@ -170,7 +171,7 @@ class MeanEstimate:
     def _share(self, sign: float, value: float) -> float:
         """Return the share of weights whose mean, times ``sign``, is at least ``value``."""
         extreme = max(sign * extreme for extreme in self.extremes or ())
-        # An extra cluster has as many episodes as that of an average episode.
+        # The extra cluster is as large as the one that a randomly drawn episode lies in.
         size = (self.counts**2).sum() / self.counts.sum()
         gaps = value * self.counts - sign * self.sums
         gaps, weights = np.unique(

@@ -355,10 +355,18 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
         return EyeDetector(name)
     if name not in PRESETS:
         raise UsageError(f"no detector is called {name!r}; {suggest(name, PRESETS)}")
-    # Sorted, so that equal detectors have equal names in records.
     quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
-    suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
+    # Sorted, so that equal detectors have equal names in records.
+    suffix = "".join(
+        f",{key}={_number_text(value)}" for key, value in sorted(changes.items())
+    )
     return SimulatedDetector(quality, seed, name + suffix)
+
+
+def _number_text(value: float) -> str:
+    """Return a number in short, with all digits where a short form would be another number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 _eye: Any = lru_cache(maxsize=4)(open_eye)  # networks, loaded once per process

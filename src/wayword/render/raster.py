@@ -102,7 +102,7 @@ def draw(
     metres along the camera's axis, infinite for the sky.
     """
     half_view = math.radians(camera.width / 2)
-    focal = size[1] / 2 / math.tan(half_view)
+    focal = size[1] / 2 / round(math.tan(half_view), DIGITS)
     faces = _project(mesh, camera, size, focal)
     inverse, shown = _fill(mesh, faces, size, focal)
     # The last row of these tables is the sky, which the number -1 selects.

@@ -428,11 +428,11 @@ class ActiveRun:
                 f"{self.plan.limit:,}: its table and metrics are of all {held:,}; for fewer, use "
                 "another folder"
             )
-        notes = caveats(self.dataset, self.agent)
+        caveat_lines = caveats(self.dataset, self.agent)
         # Splits for challenges publish only the starts.
         if self.judged == {False} and not scoring.missing_success(self.dataset):
-            notes.append(NO_REFERENCE)
-        notices += [f"note: {line}" for line in notes]
+            caveat_lines.append(NO_REFERENCE)
+        notices += [f"note: {line}" for line in caveat_lines]
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]
         notices += [f"episode {name} failed: {reason}" for reason, name in reasons]

@@ -31,6 +31,9 @@ from wayword.runs.plan import Plan, expand_keys
 from wayword.runs.results import RunResult
 from wayword.settings import errors_in_python, merge
 
+_HOUSES = "houses"
+"""The dataset of a call that names none, as of a plan."""
+
 
 class RunOptions(TypedDict, total=False):
     """Options of a run, described in :class:`~wayword.runs.plan.Plan`."""
@@ -66,7 +69,7 @@ class RunOptions(TypedDict, total=False):
 @door
 def run(
     agent: str | Path | type[Agent] | Agent | Plan,
-    on: str | Path | type[Dataset] | Dataset = "houses",
+    on: str | Path | type[Dataset] | Dataset = _HOUSES,
     model: str | Model = "",
     *,
     on_progress: OnProgress | None = None,
@@ -97,7 +100,7 @@ def run(
 
 async def run_async(
     agent: str | Path | type[Agent] | Agent | Plan,
-    on: str | Path | type[Dataset] | Dataset = "houses",
+    on: str | Path | type[Dataset] | Dataset = _HOUSES,
     model: str | Model = "",
     *,
     on_progress: OnProgress | None = None,
@@ -163,7 +166,7 @@ def _plan(agent: Any, on: Any, model: Any, options: JsonObject) -> Plan:
     # A plan has all three parts; other parts get names, by which a run is recorded.
     settings = expand_keys(values.pop("settings", {}))
     if isinstance(agent, Plan):
-        if on != "houses" or model != "":
+        if on != _HOUSES or model != "":
             raise UsageError(
                 "a Plan contains its dataset and model; remove on= and model="
             )

@@ -156,7 +156,7 @@ def _align_by_stretches(
 ) -> ClauseEnds:
     """Align clauses by stretches of the path: the character where each begins, and the place where
     it ends. Clauses that share a stretch divide its places evenly."""
-    # Each clause ends with the last stretch that begins before the next clause does.
+    # Clause -> the number of its last stretch: the last one that begins before the next clause.
     last: list[int] = []
     for next_clause in clauses[1:]:
         earlier = [
@@ -166,16 +166,17 @@ def _align_by_stretches(
     last.append(len(stretches) - 1)
 
     ends: list[int] = []
-    for number, stretch in enumerate(last):
-        sharing = [n for n, other in enumerate(last) if other == stretch]
-        first = 0
+    for clause, stretch in enumerate(last):
+        sharing = [other for other, ended in enumerate(last) if ended == stretch]
+        begin = 0
         if stretch:
-            first = stretches[stretch - 1][1]
-        # The stretches between the last clause and the shared one are divided with it.
-        if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
-            first = stretches[last[sharing[0] - 1]][1]
-        share = (sharing.index(number) + 1) / len(sharing)
-        ends.append(first + round((stretches[stretch][1] - first) * share))
+            begin = stretches[stretch - 1][1]
+        # Clauses that share a stretch also divide those that no clause ended with. Stretches
+        # before the first clause are left out: nothing says that it describes them.
+        if len(sharing) > 1 and sharing[0] > 0:
+            begin = stretches[last[sharing[0] - 1]][1]
+        share = (sharing.index(clause) + 1) / len(sharing)
+        ends.append(begin + round((stretches[stretch][1] - begin) * share))
     return ClauseEnds(tuple(ends))
 
 
@@ -207,14 +208,17 @@ def align_by_turns(
     sides = [legs(clause.text)[0].turn for clause in clauses]
     turns = [(number, side) for number, side in enumerate(sides) if side]
 
-    # Clause -> the place of its turn; the last clause ends with the path.
+    # Clause -> the place of its turn. The last clause ends with the path, whatever it says.
     ends = {len(clauses) - 1: places - 1}
     described_sides = [side for _, side in turns]
     walked_sides = [side for _, side in walked]
+    # ``autojunk`` would leave out sides that are frequent, and there are only two.
     matcher = SequenceMatcher(None, described_sides, walked_sides, autojunk=False)
     for run in matcher.get_matching_blocks():
         for n in range(run.size):
-            ends.setdefault(turns[run.a + n][0], walked[run.b + n][0])
+            clause, _ = turns[run.a + n]
+            place, _ = walked[run.b + n]
+            ends.setdefault(clause, place)
 
     # The clauses up to each of these share the places since the one before, by length of text.
     all_ends: list[int] = []

@@ -283,14 +283,14 @@ def feedback(result: Feedback) -> str:
     slots: dict[str, Any] = {}
     for name, value in details.items():
         # Written below, in words.
-        if name in ("spot", "places"):
+        if name in ("seen", "spot", "places"):
             continue
         if isinstance(value, (list, tuple)):
             value = join_names(value)
         slots[name] = value
     if "seen" in details:
         slots["seen"] = _explored(details["seen"], details.get("places", {}))
-    # Its name would tell of a door that the actor has not seen.
+    # The world names a door that the actor has not seen by this constant.
     if UNSEEN_DOOR in details.get("doors", ()):
         spoken = {UNSEEN_DOOR: "a door that you have not seen"}
         slots["doors"] = join_names([spoken.get(d, d) for d in details["doors"]])

@@ -736,7 +736,7 @@ def _walk_of(now: JsonObject) -> Trajectory:
 def _data_key(config: JsonObject) -> str:
     """Return a text that is equal for runs on the same data with the same perceiver.
 
-    ``config`` is a run's ``config.json``. Runs with the same key share an opened
+    ``config`` is a run's ``run.json``. Runs with the same key share an opened
     dataset.
     """
     identity = config["identity"]

@@ -85,7 +85,7 @@ class Overview:
 
     @property
     def config(self) -> JsonObject:
-        """The run's ``config.json``."""
+        """The run's ``run.json``."""
         return self.rows.run.config
 
     @cached_property

@@ -403,12 +403,11 @@ class Velma(Agent):
         Actions of the dataset's opening come first, then those that the last answer
         named beyond its first, until something new is seen.
         """
-        # A view is appended in every case: the walk is a full record.
+        # Before any planned move as well: the walk is a full record, and what is new in the view
+        # drops the plan.
         self._append_view(observation)
-        # Opening moves come from the dataset.
         if self._opening_moves:
             return Decision(Action(self._opening_moves.pop(0)))
-        # Further actions of the last answer, until something new is seen.
         if self._next_actions:
             return Decision(Action(self._next_actions.pop(0)))
         if self._settings.decoding == "choose":
@@ -419,7 +418,6 @@ class Velma(Agent):
         temperature = self._settings.temperature
         reply = (await self._budget.ask(self.prompt, None, temperature, STOPS))[0]
         words = read_actions(reply, self._number)
-        self._next_actions = []
         if isinstance(words, list):
             self._next_actions = words[1:]
         return self._decide(words)
@@ -741,6 +739,10 @@ class RouteFollower(Velma):
             self._progress.take(_executed_action(decision, feedback))
 
     def _route_text(self, episode: Episode) -> str:
+        """Return the instruction with its clauses, and start the progress along them.
+
+        Asked once an episode: examples, which have routes too, are refused with ``follow``.
+        """
         route = legs(quote_safe(episode.instruction))
         self._progress = RouteProgress(route, self._scorer is not None)
         self.clauses = tuple(leg.clause for leg in route)
@@ -753,6 +755,7 @@ class RouteFollower(Velma):
         view: StreetObservation,
         landmarks: Sequence[str],
     ) -> list[tuple[str, int]]:
+        """Return the landmarks in view, and count what is seen for the progress."""
         sightings = super()._sightings(view, landmarks)
         light_ahead = any(
             "light" in name and side == AHEAD_VIEW for name, side in sightings

@@ -181,14 +181,11 @@ def _parsed(path: Path, table: JsonObject) -> dict[str, Price]:
     """Return the prices of a table. Raises ``DataError`` naming the entry."""
     prices = {}
     for name, entry in table.items():
-        if not isinstance(entry, dict):
-            entry = {}  # reported: it has no input and no output
+        remedy = "write {input: 1.25, cached: 0.125, output: 10.0}; write is optional"
+        # Anything else is reported as one without its fields, and the remedy shows them.
+        values = entry if isinstance(entry, dict) else {}
         try:
-            prices[name] = make(Price, entry, f"price of {name}")
+            prices[name] = make(Price, values, f"price of {name}")
         except UsageError as error:
-            problem = str(error)
-            remedy = (
-                "write {input: 1.25, cached: 0.125, output: 10.0}; write is optional"
-            )
-            raise DataError(path, "", problem, remedy) from None
+            raise DataError(path, "", str(error), remedy) from None
     return prices

@@ -126,15 +126,16 @@ def _parts(message: Mapping[str, Any]) -> list[Json]:
         if part["type"] == "image_url":
             kind, data = picture_of(part)
             parts.append({"inlineData": {"mimeType": kind, "data": data}})
+        # A message of calls alone has an empty text.
         elif part["text"]:
             parts.append({"text": part["text"]})
     for call in message.get("tool_calls") or ():
         called = {"name": call["function"]["name"], "args": arguments_of(call)}
-        part = {"functionCall": called}
+        call_part: dict[str, Json] = {"functionCall": called}
         # Calls are refused without the signature that came with them.
         if signature := call.get(_SIGNATURE):
-            part[_SIGNATURE] = signature
-        parts.append(part)
+            call_part[_SIGNATURE] = signature
+        parts.append(call_part)
     return parts
 
 

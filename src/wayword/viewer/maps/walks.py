@@ -20,10 +20,10 @@ Marker = tuple[float, float, float]
 """Center and half width of a marker with a number."""
 
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
-_APART = 48  # units of such legs after which one has an arrow all the same
+_APART = 48  # units of such legs after which one has an arrow all the same; twice on long walks
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _LARGEST = 1.25  # of a marker on a map that a page draws smaller than its units
-_NEAR = 24  # between the start and the end, up to which they share a marker
+_NEAR = 24  # between two marks of one kind, up to which one stands for both
 _RING = 16.0  # radius of the ring around the dart at the end
 _DOT = 4.0  # half width of a marker without a number
 _CHARACTER = 4.1  # half width of a character
@@ -48,59 +48,92 @@ def draw_walk(
     from 0. ``numbered`` has all markers numbered so far, and gets those of this walk.
     """
     waypoints = where.walks[actor]
-    steps = list(pairwise(waypoints))
-    is_long = len(waypoints) > _MANY and where.unit == "m"
-    blocked: dict[tuple[Point, float], None] = {}
-    for stop in waypoints:
-        if stop.blocked and stop.heading is not None:
-            point = at(stop.point)
-            near = [other for other, _ in blocked if math.dist(other, point) < _NEAR]
-            if not (is_long and near):  # on a long walk one stands for its neighbors
-                blocked[point, stop.heading] = None
+    legs = list(pairwise(waypoints))
     facing = _facing(where, waypoints[-1], at)
+    # The ring around the dart takes its place before the numbers of stops take theirs.
     numbered += [(*point, _RING) for point, _ in facing]
     # A view says where an actor faced; on a grid, squares in view do.
     shows_poses = where.unit == "m" and not where.views.get(actor)
     poses = []
     floors = {}
-    moves = []
-    since_arrow = 0.0
-    # A long walk has few arrows, and one where it goes again and again.
-    apart = _APART * 2 if is_long else _APART
-    pointed: list[Point] = []
-    for leg in steps:
-        before, after = leg
-        # A step that did not move has no line.
-        length = _length(leg, at)
-        if length > 1:
-            since_arrow += length
-            has_arrow = since_arrow > apart or (length > _SHORT and not is_long)
-            if has_arrow:
-                since_arrow = 0.0
-            line, arrow, step = _move(leg, at, has_arrow)
-            if arrow:
-                if is_long and any(math.dist(arrow[:2], p) < _NEAR for p in pointed):
-                    arrow = None
-                else:
-                    pointed.append(arrow[:2])
-            moves.append((line, arrow, step))
+    for before, after in legs:
         if shows_poses and before.heading is not None:
             poses.append((after.step, at(before.point), before.heading))
         floor = where.floors.get(after.place)
         if where.floors.get(before.place) == floor:
             floors[after.step] = floor
     stops = _Stops(where, waypoints, at, numbered, has_dart=bool(facing))
+    is_long = _is_long(where, waypoints)
     return {
         "number": number,
-        "moves": moves,
+        "moves": _moves(legs, at, is_long),
         "poses": poses,
         "views": where.views.get(actor) or {},
         "stops": stops.draw(),
         "wrong": (),
         "facing": facing,
         "floors": floors,
-        "blocked": list(blocked),
+        "blocked": _blocked(waypoints, at, is_long),
     }
+
+
+def _is_long(where: Map, waypoints: Sequence[Waypoint]) -> bool:
+    """True if marks of each step would hide the walk. On a grid each square has room."""
+    return len(waypoints) > _MANY and where.unit == "m"
+
+
+def _blocked(
+    waypoints: Sequence[Waypoint],
+    at: At,
+    is_long: bool,
+) -> list[tuple[Point, float]]:
+    """Return the points and headings at which a move was blocked; on a long walk, one stands for
+    its neighbors."""
+    marks: list[tuple[Point, float]] = []
+    for stop in waypoints:
+        if not stop.blocked or stop.heading is None:
+            continue
+        mark = (at(stop.point), stop.heading)
+        has_neighbor = _is_near(mark[0], [point for point, _ in marks])
+        if mark not in marks and not (is_long and has_neighbor):
+            marks.append(mark)
+    return marks
+
+
+def _moves(
+    legs: Sequence[tuple[Waypoint, Waypoint]],
+    at: At,
+    is_long: bool,
+) -> list[tuple[Any, ...]]:
+    """Return the lines of the legs that moved, some with an arrow.
+
+    A long walk has few arrows, and one where it goes again and again.
+    """
+    apart = _APART * 2 if is_long else _APART
+    moves = []
+    pointed: list[Point] = []
+    since_arrow = 0.0
+    for leg in legs:
+        length = _length(leg, at)
+        # A step that did not move has no line.
+        if length <= 1:
+            continue
+        since_arrow += length
+        has_arrow = since_arrow > apart or (length > _SHORT and not is_long)
+        # Counted from here also if a neighbor's arrow stands for it below.
+        if has_arrow:
+            since_arrow = 0.0
+        line, arrow, step = _move(leg, at, has_arrow)
+        if arrow and is_long and _is_near(arrow[:2], pointed):
+            arrow = None
+        if arrow:
+            pointed.append(arrow[:2])
+        moves.append((line, arrow, step))
+    return moves
+
+
+def _is_near(point: Point, others: Sequence[Point]) -> bool:
+    return any(math.dist(point, other) < _NEAR for other in others)
 
 
 def _facing(where: Map, final: Waypoint, at: At) -> list[tuple[Point, float]]:
@@ -179,7 +212,7 @@ class _Stops:
         if self._left:
             chosen.append(self._left)
         self._chosen = {stop.step for stop in chosen}
-        self._is_long = len(waypoints) > _MANY and not self._is_grid
+        self._is_long = _is_long(where, waypoints)
 
     def draw(self) -> list[dict[str, Any]]:
         """Return the markers in the order in which they get their numbers."""

@@ -257,9 +257,8 @@ class ActionMenu:
         }
 
 
-@lru_cache(maxsize=256)
 # Asked twice in each turn, and a body's verbs do not change.
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=256)
 def useful_verbs(names: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
     """Return the verbs except the pointless ones."""
     return tuple(name for name in names if name not in pointless)

@@ -90,27 +90,34 @@ class Link:
         self._patience = patience
         self.reconnections = 0
         self._opened = False
+        """True after the first connection: later ones count as reconnections."""
         self._connection: ClientConnection | None = None
+        """None while the connection is down."""
         self.listener: Callable[[str, JsonObject], None] = lambda topic, message: None
         """Called with each message and its topic, in the reading thread."""
-        # Topic -> the message that sets it up
         self._topics: dict[str, dict[str, Json]] = {}
+        """Topic -> the message that sets it up, sent again after each reconnection."""
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
         self.server_errors: deque[str] = deque(maxlen=MOST_ERRORS)
         """Errors that the bridge sent on this connection, the last one at the end."""
-        # message, time received
         self._latest: dict[str, tuple[JsonObject, float]] = {}
+        """Topic -> its last message, and when it was received."""
         self._pending: set[str] = set()
         """Requests that wait for an answer. Any other answer is dropped."""
         self.malformed: dict[str, str] = {}
         """Topic -> problem of the first message that could not be read."""
         self._answers: dict[str, JsonObject] = {}
-        # Message id -> its fragments, by number
+        """Request -> its answer, until it is fetched."""
         self._fragments: dict[str, dict[int, str]] = {}
+        """Message id -> its fragments, by number."""
         self._with_feedback: set[str] = set()
+        """Requests about which the bridge has sent anything: it has received them."""
         self._interruption: str | None = None
+        """None: no wait is to end. A reason ends a wait even if what it waits for is there; an
+        empty one only if it is not."""
         self._changed = threading.Condition()
+        """Held while the reading thread stores a message, and by whoever waits for one."""
 
     @property
     def connected(self) -> bool:
@@ -197,9 +204,7 @@ class Link:
             )
             silent = missing()
             if self._interruption or (self._interruption is not None and silent):
-                raise InterruptedError(
-                    self._interruption
-                )  # with a reason, even if it is here
+                raise InterruptedError(self._interruption)
             if silent and not self.connected:
                 raise LinkLost
             if silent:

@@ -177,14 +177,13 @@ class _Planner:
         goal: str,
         heading: float,
     ) -> Route | None:
-        """Return the shortest route, or None if it has no unambiguous description.
+        """Return the shortest route.
 
-        None also for a path whose hops are not in ``ROUTE_HOPS``.
+        None if it has no unambiguous description, or if its hops are not in ``ROUTE_HOPS``.
         """
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:
             return None
-        # Each part of the path must have a description, or the path has none.
         stretches = self._stretches(path, [], heading)
         if not stretches:
             return None

@@ -269,7 +269,9 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         prompt = max(prompt, cap.prompt)
         # Hidden reasoning may be as long as the request allows.
         is_shown = samples and (thoughts or not request.thinking)
-        completion = thoughts + texts if is_shown else cap.completion
+        likely = thoughts + texts if is_shown else cap.completion
+        # The server may have counted the answer alone, and more than its text.
+        completion = max(completion or 0, likely)
     completion = completion or 0
     uncounted = (_first([counts], "total_tokens") or 0) - prompt - completion
     if uncounted > 0:

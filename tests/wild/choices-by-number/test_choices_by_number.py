@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from wayword.agents.answers import read_choice, read_pick
 from wayword.core.action import Rejection
 
@@ -42,6 +44,13 @@ def test_a_prediction_is_the_number_in_every_form() -> None:
     cases = {f"Prediction: {w}": n for n, words in PREDICTIONS.items() for w in words}
     results = {answer: read(answer) for answer in cases | OBJECTS}
     assert results == cases | OBJECTS
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "4", "99"])
+def test_a_number_beyond_the_list_is_no_option(number: str) -> None:
+    for chosen in (read_choice(f"Prediction: {number}", ["1", "2", "3"]),
+                   read_pick(number, ["1", "2", "3"])):  # fmt: skip
+        assert isinstance(chosen, Rejection)
 
 
 def test_a_pick_is_the_number_in_every_form() -> None:

@@ -55,7 +55,13 @@ def __getattr__(name: str) -> Any:
     if name in __all__:  # a package
         return import_module(f"wayword.{name}")
     hint = ""
-    if name in _OF_RESULTS:
+    if name in ("load", "read"):
+        hint = "; write wayword.RunResult.read(FOLDER)"
+    elif name in ("make", "make_vec"):
+        hint = (
+            f'; write wayword.envs.make("houses"), or gymnasium.{name}("{_GYMNASIUM}")'
+        )
+    elif name in _OF_RESULTS:
         hint = f"; write wayword.RunResult.read(FOLDER).{name}(…)"
     elif name in import_module("wayword.core").__all__:
         hint = f"; write wayword.core.{name}"
@@ -64,6 +70,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)  # includes names that are not loaded yet
+
+
+_GYMNASIUM = "wayword.envs.gymnasium:Wayword-v0"
+"""Name by which Gymnasium makes environments, in any order of imports."""
 
 
 def _register_gymnasium(gymnasium: Any) -> None:

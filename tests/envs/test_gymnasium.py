@@ -139,6 +139,10 @@ ORDERS = {
     ),
     # The short id is registered where Gymnasium is imported first.
     "wayword:Wayword-v0": ("import gymnasium, wayword", "import gymnasium"),
+    "Wayword-v0": (
+        "import wayword.envs.gymnasium, gymnasium",
+        "import gymnasium, wayword",
+    ),
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from helpers.generated import generated
 from helpers.sampling import LONG
@@ -18,6 +19,7 @@ from wayword.core.errors import UsageError
 from wayword.core.trajectory import Step
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
+from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.rewards import Reward, RewardMeter
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.opening import open_dataset
@@ -457,6 +459,25 @@ def test_a_reward_that_nothing_judges_is_refused(tmp_path: Path, reward: str) ->
     env.reset()
     *_, info = env.step("stop")
     assert info["success"] is None
+
+
+def test_without_a_reader_of_rewards_nothing_has_to_judge(tmp_path: Path) -> None:
+    world = tmp_path / "keys.py"
+    world.write_text(KEYS.replace("def succeeded", "def solved"))
+    env = make(str(world), reward=None)
+    env.reset()
+    _, reward, *_, info = env.step("stop")
+    assert (reward, info["reward_terms"]) == (0.0, {})
+    assert isinstance(reward, float)
+    with pytest.raises(UsageError, match="has no effect on the reward None"):
+        make(str(world), reward=None, discount=0.9)
+    # A server sends null, unless a reward was asked for.
+    client = TestClient(OpenEnvServer(str(world)).app(), base_url="http://localhost")
+    client.post("/reset", json={})
+    reply = client.post("/step", json={"action": {"text": "stop"}}).json()
+    assert (reply["reward"], reply["done"]) == (None, True)
+    with pytest.raises(UsageError, match="no success metric"):
+        OpenEnvServer(str(world), reward="success")
 
 
 OWN = """

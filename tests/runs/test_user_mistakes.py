@@ -247,6 +247,36 @@ WORLDS = {
         "dataset = Lines", "dataset = Lines()",
         "line.py: write 'dataset = Lines', without parentheses",
     ),
+    "a step that is a coroutine": Mistake(
+        "    def step(", "    async def step(",
+        "line.py:@step: Line.step must be declared with `def`, not `async def`",
+    ),
+    "a judge that is a coroutine": Mistake(
+        "def succeeded(", "async def succeeded(",
+        "line.py:@succeeded: Lines.succeeded must be declared with `def`, not `async def`",
+    ),
+    "an observation that moves": Mistake(
+        "return Place(self.place)", "self.place += 1; return Place(self.place)",
+        "line.py:@observe: observe must not change the state, which was {'place': 0} and is {'pl",
+    ),
+    "feedback in words": Mistake(
+        "return Feedback()", "return Feedback('ok', 'moved')",
+        'line.py:@step: step must return Feedback("ok", {"KEY": VALUE}): a text, then a mapping, '
+        "got Feedback(status='ok', details='moved')",
+    ),
+    "actions of a generator": Mistake(
+        '((Action("right"), STOP))', '(each for each in (Action("right"), STOP))',
+        "line.py:@action_space: action_space must return ActionSpace((Action(…), …)), got ",
+    ),
+    "a name that is a number": Mistake(
+        'Action("right"), STOP', "Action(1), STOP",
+        "line.py:@action_space: the name of an action must be text, got Action(name=1",
+    ),
+    "an observation that is no dataclass": Mistake(
+        "@dataclass(frozen=True)\nclass Place(Observation):\n    number: int\n",
+        "\n\nclass Place(Observation):\n    def __init__(self, number): self.number = number\n",
+        "; write @dataclass(frozen=True) above the class (D/line.py:",
+    ),
     "no dataset": Mistake(
         "dataset = Lines", "", "line.py: the module defines no 'dataset'; end it with"
     ),
@@ -345,6 +375,34 @@ AGENTS = {
     "an illegal action": Mistake(
         "Decision(STOP)", "Decision(Action('jump'))",
         "12 of 12 answers were rejected and changed nothing; 12 as illegal: jump is not a legal",
+    ),
+    "feedback that is a coroutine": Mistake(
+        "        return Decision(STOP)",
+        "        return Decision(STOP)\n\n    async def on_feedback(self, *given): pass",
+        "Mine.on_feedback must be declared with `def`, not `async def`",
+    ),
+    "an act that yields": Mistake(
+        "return Decision(STOP)", "yield Decision(STOP)",
+        "mine.py:@act: Mine.act must return its answer; write `return` in place of `yield`",
+    ),
+    "an action that was not awaited": Mistake(
+        "return Decision(STOP)", "return Decision(self.begin(None))",
+        "mine.py:@act: act returned a coroutine; write `await` before the call",
+    ),
+    "a loop in a loop": Mistake(
+        "self.left -= 1", "import asyncio; asyncio.run(asyncio.sleep(0))",
+        "write `await` in place of asyncio.run() (D/mine.py:@left)",
+    ),
+    "an end of an iterator": Mistake(
+        "self.left -= 1", "next(iter(()))",
+        "RuntimeError: coroutine raised StopIteration (D/mine.py:@left)",
+    ),
+    "an error without a text": Mistake(
+        "self.left -= 1", "raise TimeoutError", "TimeoutError (D/mine.py:@left)"
+    ),
+    "a cancellation of its own": Mistake(
+        "self.left -= 1", "import asyncio; raise asyncio.CancelledError",
+        "CancelledError (D/mine.py:@left)",
     ),
     "a syntax error": Mistake("self.left = 3", "self.left = = 3", "mine.py:9: invalid syntax:"),
 }  # fmt: skip

@@ -175,7 +175,7 @@ def serve_env(
     name: Name = "houses",
     view: str = "text",
     actions: str = "text",
-    reward: str = "success",
+    reward: str = "",
     limit: Limit = None,
     max_steps: Steps = None,
     actor: Actor = "",
@@ -199,7 +199,8 @@ def serve_env(
     Args:
         view: Observations: text, structured, or an agent's name.
         actions: text, or menu to accept numbers too.
-        reward: Reward: success, guided, conditions, progress or cost.
+        reward: Reward: success (default), guided, conditions, progress or cost. By default null
+            where nothing judges success.
         host: Address to listen on.
         port: Port; 0 picks a free one.
         sessions: Maximum number of concurrent sessions.
@@ -282,8 +283,7 @@ def mcp(
         others=others,
         episodes=chosen or limit,
         max_steps=max_steps,
-        # No assistant reads a reward, and worlds that nothing judges have none.
-        reward=lambda step: 0.0,
+        reward=None,  # no assistant reads it
         data=data,
         **_env_settings(set_),
     )

@@ -145,6 +145,9 @@ def decision_problem(answer: object) -> str:
             if name == STOP.name:
                 remedy = "; write Decision(STOP)"
         return f"{problem}, got {answer!r:.80}{remedy}"
+    verb: Any = action.name
+    if not isinstance(verb, str):
+        return f"the name of an action must be text, got {action!r:.80}"
     # A text is a sequence, too: each of its letters would be an argument.
     arguments: Any = action.arguments
     is_tuple = isinstance(arguments, tuple)

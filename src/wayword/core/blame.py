@@ -12,7 +12,8 @@ from __future__ import annotations
 import inspect
 import sysconfig
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import FrameType
@@ -63,14 +64,28 @@ def describe(error: BaseException) -> str:
     """Return an error in one line with the innermost line outside of Wayword, if there is one."""
     frames = traceback.extract_tb(error.__traceback__)
     text = single_line(error)
-    if "'coroutine' object" in text:
-        text += "; write `await` before the call"
-        _close_coroutines(error)
-    problem = f"{type(error).__name__}: {text}"
+    for part, remedy in _REMEDIES.items():
+        if part in text:
+            text += f"; {remedy}"
+            _close_coroutines(error)
+    problem = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if not frames:
         return problem
-    where = user_frame(error) or frames[-1]
+    where = user_frame(error)
+    # Python replaces a StopIteration that leaves a coroutine by an error without its frames.
+    if where is None and error.__cause__ is not None:
+        where = user_frame(error.__cause__)
+    where = where or frames[-1]
     return f"{problem} ({where.filename}:{where.lineno})"
+
+
+_REMEDIES = {
+    "'coroutine' object": "write `await` before the call",
+    "asyncio.run() cannot be called": "write `await` in place of asyncio.run()",
+    # Python's text for a class without slots below a frozen dataclass with them.
+    "super(type, obj): obj must be": "write @dataclass(frozen=True) above the class",
+}
+"""Parts of Python's messages that name no cause, and what to do."""
 
 
 def _close_coroutines(error: BaseException) -> None:
@@ -92,6 +107,26 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
         if _is_users(frame.filename):
             own = frame
     return own
+
+
+@contextmanager
+def users_errors() -> Iterator[None]:
+    """Raise an exception from a user's code as a ``CodeError`` of one line, with the file and line.
+
+    Its cause is the exception, with the traceback from the user's first frame on. Exceptions
+    without a frame of a user's code pass: they are no mistake of the user's.
+    """
+    try:
+        yield
+    except WaywordError:
+        raise
+    except Exception as error:
+        frame = error.__traceback__
+        while frame is not None and not _is_users(frame.tb_frame.f_code.co_filename):
+            frame = frame.tb_next
+        if frame is None:
+            raise
+        raise CodeError(describe(error)) from error.with_traceback(frame)
 
 
 def running_place(frame: FrameType | None, caller: str = "asyncio.events") -> str:
@@ -142,6 +177,11 @@ def check_class(cls: type, base: type) -> None:
             continue
         if not inspect.isfunction(own):
             continue  # a property or a classmethod of the same name
+        if inspect.iscoroutinefunction(own) and not inspect.iscoroutinefunction(method):
+            raise UsageError(
+                f"{place_of(own)}: {cls.__name__}.{name} must be declared with `def`, not "
+                "`async def`"
+            )
         parameters = list(inspect.signature(method).parameters)
         try:
             inspect.signature(own).bind(*parameters)

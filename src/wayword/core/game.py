@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Self
 
@@ -62,12 +63,19 @@ class Game:
         """Return the actor's observation, computed once per turn."""
         # Once per turn: an observation may draw or look around.
         if actor not in self._observations:
-            self._observations[actor] = returned(
-                type(self.world).observe,
-                self.world.observe(actor),
-                Observation,
-                "an instance of a subclass of Observation",
-            )
+            world = self.world
+            # Once per episode, which the package's own worlds need not pay for.
+            is_checked = not self.trajectory.steps and not _is_shipped(type(world))
+            before = _state_text(world) if is_checked else ""
+            method = type(world).observe
+            seen = world.observe(actor)
+            if before and before != (after := _state_text(world)):
+                raise CodeError(
+                    f"{place_of(method)}: observe must not change the state, which was "
+                    f"{before:.80} and is {after:.80}"
+                )
+            expected = "an instance of a subclass of Observation"
+            self._observations[actor] = returned(method, seen, Observation, expected)
         return self._observations[actor]
 
     def space(self, actor: str) -> ActionSpace:
@@ -139,12 +147,15 @@ class Game:
                 {"kind": decision.kind, "reason": decision.reason},
             )
         else:
-            feedback = returned(
-                type(self.world).step,
-                self.world.step(actor, decision.action),
-                Feedback,
-                "Feedback(…)",
-            )
+            method = type(self.world).step
+            feedback = self.world.step(actor, decision.action)
+            returned(method, feedback, Feedback, "Feedback(…)")
+            # Verbalizers and tables read both; the package's own worlds need not pay for it.
+            if not _is_shipped(type(self.world)):
+                form = 'Feedback("ok", {"KEY": VALUE}): a text, then a mapping'
+                parts: Any = (feedback.status, feedback.details)
+                is_valid = isinstance(parts[0], str) and isinstance(parts[1], Mapping)
+                returned(method, feedback, Feedback if is_valid else (), form)
         # Every actor's view may have changed, also those of the others.
         self.taken[actor] += 1
         self._observations.clear()
@@ -216,6 +227,13 @@ class Game:
         return other
 
 
+def _state_text(world: World) -> str:
+    """Return a world's state as text; empty if it cannot give one before its first step."""
+    with suppress(Exception):
+        return repr(world.state())
+    return ""
+
+
 def json_problem(state: Mapping[str, Any]) -> str:
     """Return why a state cannot be written as JSON; empty if it can."""
     try:
@@ -254,6 +272,10 @@ def _space_problem(space: Any) -> str:
     expected = "action_space must return ActionSpace((Action(…), …))"
     if listed is None:
         return f"{expected}, got {space!r:.80}"
+    if not isinstance(
+        listed, Sequence
+    ):  # a generator would be empty at its second reading
+        return f"{expected}, got {space!r:.80}; write a tuple"
     # A list that is computed on access is not computed here.
     if not isinstance(listed, list | tuple):
         return ""
@@ -263,6 +285,9 @@ def _space_problem(space: Any) -> str:
     for action in listed:
         if not isinstance(action, Action):
             return f"{expected}, got {space!r:.80}"
+        name: Any = action.name
+        if not isinstance(name, str):
+            return f"the name of an action must be text, got {action!r:.80}"
         arguments: Any = action.arguments
         # A text in place of the tuple would be read as one argument for each letter.
         if not isinstance(arguments, tuple):

@@ -30,6 +30,11 @@ def request() -> None:
         listener()
 
 
+def is_requested() -> bool:
+    """True if a stop is requested: what ends the work may be :func:`end`'s."""
+    return _requested
+
+
 @dataclass(frozen=True)
 class _Handler:
     """Notify the listeners, then do what the signal did before."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from wayword.core import interrupts
 from wayword.core.action import decision_problem
@@ -98,6 +98,12 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
         raise
     except WaywordError as error:
         play.fail(str(error))
+    except asyncio.CancelledError as error:
+        task_of_run = asyncio.current_task()
+        # Raised by a user's code, nobody cancels the run: it would end in silence.
+        if task_of_run is None or task_of_run.cancelling() or interrupts.is_requested():
+            raise
+        play.fail(describe(error))
     # One episode's bug must not end a run of thousands, nor an exit() in a user's code.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         play.fail(describe(error))
@@ -107,18 +113,16 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     return trajectory
 
 
-T = TypeVar("T")
-
-
-def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
+def _awaitable(value: Any, agent: Agent, method: str) -> Awaitable[Any]:
     """Return the awaitable. Raises ``UsageError`` if a method was declared without ``async``."""
     # Without this, a forgotten ``async`` would fail every episode with an obscure
     # message.
     if not inspect.isawaitable(value):
-        raise UsageError(
-            f"{place_of(getattr(type(agent), method))}: {type(agent).__name__}.{method} must be "
-            "declared with `async def`"
-        )
+        expected = "must be declared with `async def`"
+        if inspect.isasyncgen(value):
+            expected = "must return its answer; write `return` in place of `yield`"
+        place = place_of(getattr(type(agent), method))
+        raise UsageError(f"{place}: {type(agent).__name__}.{method} {expected}")
     return value
 
 
@@ -231,9 +235,10 @@ class _EpisodeRun:
             acting, agent, "act"
         )  # of a user's agent, anything
         if problem := decision_problem(decision):
-            if inspect.iscoroutine(decision):
-                problem = "act returned a coroutine; write `await` before the call"
-                decision.close()
+            for value in (decision, getattr(decision, "action", None)):
+                if inspect.iscoroutine(value):
+                    problem = "act returned a coroutine; write `await` before the call"
+                    value.close()
             raise CodeError(f"{place_of(type(agent).act)}: {problem}")
         # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)

@@ -26,6 +26,7 @@ from pydantic import InstanceOf
 from wayword.core import registry
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
+from wayword.core.blame import users_errors
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, door, suggest
@@ -47,6 +48,7 @@ from wayword.envs.views import (
 from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.plan import Count, Plan
 from wayword.settings import check
+from wayword.settings import make as make_settings
 
 Episodes = int | Sequence[str] | None
 """Number of episodes (the first ones), or their ids; None for all."""
@@ -87,6 +89,12 @@ class EnvironmentOptions:
     views: Literal["all", "ahead"] = "all"
 
     def __post_init__(self) -> None:
+        ids: Any = self.episodes
+        is_list = isinstance(ids, Sequence) and not isinstance(ids, str)
+        if is_list and not all(isinstance(each, str) for each in ids):
+            raise UsageError(
+                f"episodes must be a number of episodes or a list of ids, got {ids!r:.80}"
+            )
         check(self)
         size = self.picture_size
         if isinstance(size, int):
@@ -124,6 +132,7 @@ class EnvironmentOptions:
 
 
 @door
+@users_errors()
 def make(
     name: str = "", *, dataset: Dataset | None = None, **options: Any
 ) -> Environment:
@@ -134,7 +143,8 @@ def make(
     for that agent's prompts, with its settings in ``view_settings``. ``actions``: ``text``, or
     ``menu``, which lists the legal actions and also accepts their numbers, from 0. ``reward``:
     ``guided`` (the default), ``success``, ``conditions``, ``progress``, ``potential``, ``cost``,
-    weights of terms, or a callable that gets each recorded step (:mod:`wayword.envs.rewards`).
+    weights of terms, a callable that gets each recorded step (:mod:`wayword.envs.rewards`), or None
+    if no one reads a reward: it is 0 at each step.
     ``episodes``: a number of episodes at most (``len(env.tasks)`` are there), or their ids.
     ``max_steps`` overrides the dataset's limit. In multi-actor tasks, the policy plays ``actor``,
     by default the first, and the agent ``others`` all others. ``seed`` is for agents, as in
@@ -152,9 +162,10 @@ def make(
 
     Raises ``UsageError`` for an unknown name or option.
     """
-    if not name:
-        form = "make takes a dataset's name first, as in make('houses')"
-        raise UsageError(f"{form}, got {name or dataset!r:.60}")
+    if not isinstance(name, str) or not name:
+        form = "make takes a dataset's name first, as in make('houses') or make('./mine.py')"
+        hint = "an open dataset of your own is an option: make('mine', dataset=Mine())"
+        raise UsageError(f"{form}; {hint}, got {name or dataset!r:.60}")
     supported = [
         key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"
     ]
@@ -262,6 +273,7 @@ class Environment:
         return self._view
 
     @door
+    @users_errors()
     def reset(
         self,
         seed: int | None = None,
@@ -357,6 +369,7 @@ class Environment:
         self._stride = count
 
     @door
+    @users_errors()
     def step(self, answer: str | int) -> StepResult:
         """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
         agent's prompts as the view, an answer may lead to another question without a turn. Raises
@@ -385,7 +398,9 @@ class Environment:
             if not is_last and self._recent.count(True) >= SOLVED:
                 self.level += 1
                 self._recent.clear()
-        return view.observe(), sum(terms.values()), terminated, truncated, info
+        # Without terms the sum would be an integer.
+        reward = float(sum(terms.values()))
+        return view.observe(), reward, terminated, truncated, info
 
     def _checked_answer(self, answer: Any) -> str | int:
         """Return an answer as a text, or as an integer for a menu. Raises ``UsageError`` for
@@ -495,6 +510,17 @@ class Environment:
         if self._background is not None:
             self._background.close()
             self._background = None
+
+    def __getattr__(self, name: str) -> Any:
+        hint = ""
+        if name in OF_GYMNASIUM:
+            hint = (
+                '; write gymnasium.make("wayword.envs.gymnasium:Wayword-v0", '
+                "dataset=NAME), which has it"
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+        )
 
     def __repr__(self) -> str:
         options = self.options
@@ -634,6 +660,14 @@ class Environment:
         }
 
 
+OF_GYMNASIUM = (
+    "action_masks",
+    "action_space",
+    "observation_space",
+    "render",
+    "unwrapped",
+)
+"""Attributes that people of Gymnasium look for."""
 VIEWS: Mapping[str, type[Words]] = {"text": Words, "structured": Structured}
 """Views that need no agent."""
 
@@ -647,10 +681,11 @@ def check_view(options: EnvironmentOptions) -> None:
             )
         return
     try:
-        registry.load("agent", options.view)
+        agent = registry.load("agent", options.view)
     except UsageError as error:
         kinds = "text, structured, or the name of an agent"
         raise UsageError(f"view must be {kinds}: {error}") from None
+    make_settings(agent.Settings, options.view_settings, options.view)
 
 
 def check_sight(dataset: Dataset, view: str) -> None:

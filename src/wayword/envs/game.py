@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Self
@@ -38,6 +38,10 @@ def check_include(names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise UsageError(
             f"include must be a list of names, got {names!r}: write [{names!r}]"
+        )
+    if not isinstance(names, Iterable):
+        raise UsageError(
+            f"include must be a list of names, such as ['distance'], got {names!r:.60}"
         )
     for name in names:
         if name not in OPTIONAL_INFOS:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -38,9 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword import _register_gymnasium
+from wayword.core.blame import users_errors
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError, missing
+from wayword.core.errors import UsageError, door, missing
 from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
 from wayword.envs.environment import Environment, checked_seed, make
@@ -56,7 +58,10 @@ except ModuleNotFoundError as error:
 MAX_CHARACTERS = 1_000_000
 """Longest text of the spaces."""
 MENU_SIZE = 1_000
-"""Numbers of the action space with ``actions="menu"``; those without an entry are rejected."""
+"""Numbers of the action space with ``actions="menu"``; those without an entry are rejected. A space
+has one size, and homes list up to about a hundred actions."""
+MISSES = 20
+"""Numbers without an entry after which a policy is said to ignore the mask."""
 ListActions = Callable[[], Sequence[str]]
 """Lists the legal actions; none once the episode is over."""
 
@@ -128,7 +133,13 @@ class MenuNumber(gymnasium.spaces.Discrete):
 
 def menu_mask(action_count: int) -> NDArray[np.int8]:
     """(``MENU_SIZE``,) 1 for the numbers of legal actions. Once an episode is over, no number is
-    read and all are 1: a softmax over an empty mask is undefined."""
+    read and all are 1: a softmax over an empty mask is undefined. Raises ``UsageError`` for more
+    actions than numbers."""
+    if action_count > MENU_SIZE:
+        raise UsageError(
+            f"the world lists {action_count:,} actions, and a menu has {MENU_SIZE:,} numbers; use "
+            "actions='text'"
+        )
     mask = np.zeros(MENU_SIZE, dtype=np.int8)
     mask[: action_count or MENU_SIZE] = 1
     return mask
@@ -212,6 +223,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         modes = render_modes(self.inner.dataset)
         self.metadata = {**self.metadata, "render_modes": modes}
         self._text = ""
+        self._misses = 0
         self._make_spaces()
 
     def _make_spaces(self) -> None:
@@ -236,6 +248,8 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         self.__dict__.update(state)
         self._make_spaces()
 
+    @door
+    @users_errors()
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -245,12 +259,28 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         return self._shown(*self.inner.reset(seed, options=options))
 
+    @door
+    @users_errors()
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Answer with a text, or with ``actions="menu"`` with a number."""
-        step = self.inner.step(plain_answer(action))
+        answer = plain_answer(action)
+        if self._has_menu:
+            self._count_miss(answer)
+        step = self.inner.step(answer)
         observation, reward, terminated, truncated, info = step
         shown, info = self._shown(observation, info)
         return shown, reward, terminated, truncated, info
+
+    def _count_miss(self, answer: Any) -> None:
+        """Warn once of a policy that ignores the mask: it would train on rejected turns."""
+        if isinstance(answer, int) and answer >= len(self._legal_actions()) > 0:
+            self._misses += 1
+            if self._misses == MISSES:
+                warnings.warn(
+                    f"{MISSES} actions were numbers without an entry of the menu, and each cost a "
+                    'turn; choose by info["action_mask"], as MaskablePPO does',
+                    stacklevel=4,
+                )
 
     def action_masks(self) -> Bools:
         """The mask of legal numbers, for ``MaskablePPO`` of sb3-contrib."""

@@ -119,6 +119,7 @@ def episodes_task(
         "max_steps": max_steps,
         "data": data,
         "eyes": eyes,
+        "reward": None,  # the family's metrics score the episode
     }
     env = make(name, **options)
     episodes = [task.episode for task in env.tasks]

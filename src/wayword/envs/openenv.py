@@ -32,11 +32,13 @@ from starlette.middleware import Middleware
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from wayword.core.blame import CodeError
 from wayword.core.errors import WaywordError
 from wayword.core.loopback import BadRequest, json_object
 from wayword.envs.access import Access, EitherSlash, check_host
 from wayword.envs.environment import Environment, make
 from wayword.envs.openenv_pages import MAX_BYTES, MESSAGES, Pages
+from wayword.metrics.scoring import missing_success
 
 MAX_SESSIONS = 64
 """Sessions at the same time."""
@@ -54,14 +56,17 @@ class OpenEnvServer:
     ) -> None:
         self._name = name
         self._access = Access(token)
-        # Clients read the last reward as the episode's score.
-        self._options = {"reward": "success", **options}
         self._max_sessions = max_sessions
         self._session_count = 0
         # Opened once, to fail early and to list the episodes.
-        first = make(name, **self._options)
+        reward = options.pop("reward", "")
+        first = make(name, reward=reward or None, **options)
         self._dataset = first.dataset
         self._tasks = first.tasks
+        # Clients read the last reward as the episode's score; where nothing judges, there is none.
+        if not reward and not missing_success(self._dataset):
+            reward = "success"
+        self._options = {**options, "reward": reward or None}
 
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
@@ -127,6 +132,8 @@ async def _reply(env: Environment, socket: WebSocket) -> str | None:
         reply_type, compute = MESSAGES[kind]
         result = await asyncio.to_thread(compute, env, data)
         return json.dumps({"type": reply_type, "data": result})
+    except CodeError as error:  # also a TypeError, but none of the message
+        return _error("EXECUTION_ERROR", str(error))
     except (BadRequest, KeyError, TypeError, AttributeError):
         return _error("INVALID_JSON", 'a message is {"type": "reset", "data": {}}')
     except WaywordError as error:

@@ -96,7 +96,7 @@ def step(env: Environment, action: JsonObject) -> dict[str, Json]:
         env,
         observation,
         {**info, "truncated": truncated},
-        reward,
+        reward if env.reward.weights else None,
         terminated or truncated,
     )
 

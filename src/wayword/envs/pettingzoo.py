@@ -24,7 +24,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from wayword.core.errors import UsageError, missing
+from wayword.core.blame import users_errors
+from wayword.core.errors import UsageError, door, missing
 from wayword.envs.environment import checked_options, make
 from wayword.envs.game import Info, TaskGame
 from wayword.envs.rewards import RewardMeter
@@ -216,6 +217,8 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     # ``parallel`` plays the same tasks.
     metadata = {**_MultiActorEnv.metadata, "is_parallelizable": False}  # noqa: RUF012
 
+    @door
+    @users_errors()
     def reset(
         self,
         seed: int | None = None,
@@ -235,6 +238,8 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         hint = "; call reset() first" if vars(self).get("_game") is None else ""
         raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
 
+    @door
+    @users_errors()
     def step(self, action: Any) -> None:
         """Play the turn of ``agent_selection``; None removes an actor whose episode is over."""
         actor = self.agent_selection
@@ -276,6 +281,8 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
 class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[misc]
     """All actors at once: answers are given together, and carried out in turn order."""
 
+    @door
+    @users_errors()
     def reset(
         self,
         seed: int | None = None,
@@ -286,6 +293,8 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         infos = {actor: self._info(actor) for actor in self.agents}
         return {actor: self.observe(actor) for actor in self.agents}, infos
 
+    @door
+    @users_errors()
     def step(
         self,
         actions: dict[str, Any],

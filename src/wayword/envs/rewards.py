@@ -95,28 +95,30 @@ class Reward:
 
 
 def parse_reward(
-    spec: str | StepReward | Mapping[str, float | StepReward] | Reward,
+    spec: str | StepReward | Mapping[str, float | StepReward] | Reward | None,
     discount: float = 1.0,
 ) -> Reward:
-    """The reward of a preset's name, of weights, or of a callable. Raises ``UsageError`` for
-    unknown names."""
+    """The reward of a preset's name, of weights, or of a callable; without terms for None. Raises
+    ``UsageError`` for unknown names."""
     if isinstance(spec, Reward):
         return spec
     reward = _parsed(spec, discount)
     if discount != 1.0 and not {"guide", "potential"} & {*reward.weights}:
         raise UsageError(
-            f"discount={discount} has no effect on the reward {' + '.join(reward.weights)}, only "
-            "on guide and potential; remove it"
+            f"discount={discount} has no effect on the reward "
+            f"{' + '.join(reward.weights) or None}, only on guide and potential; remove it"
         )
     return reward
 
 
 def _parsed(
-    spec: str | StepReward | Mapping[str, float | StepReward], discount: float
+    spec: str | StepReward | Mapping[str, float | StepReward] | None, discount: float
 ) -> Reward:
     # Above 1 the potential would grow without limit.
     if not 0.0 <= discount <= 1.0:
         raise UsageError(f"discount must be between 0 and 1, got {discount!r}")
+    if spec is None:
+        return Reward({}, discount)
     # A name is one of the presets.
     if isinstance(spec, str):
         if spec not in PRESETS:
@@ -177,7 +179,7 @@ def check_judged(reward: Reward, dataset: Dataset) -> None:
     if problem and (terms := [name for name in JUDGED if name in reward.weights]):
         raise UsageError(
             f"{problem}; without it {' and '.join(terms)} of the reward are always 0: define it, "
-            "or give a callable as the reward"
+            "or give a callable as the reward, or reward=None if no one reads it"
         )
 
 

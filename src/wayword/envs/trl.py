@@ -43,8 +43,8 @@ def prompts(
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
     observation as the user's, with eyes in parts with its pictures) and ``episode``, the id. The
     actions in ``opening`` are taken first, with their results in the prompt."""
-    # One environment for all rows: it is reset to each episode.
-    env = make(name, episodes=count, **options)
+    # One environment for all rows, which hold no reward: it is reset to each episode.
+    env = make(name, episodes=count, **{"reward": None, **options})
     rows = []
     for task in env.tasks:
         texts = [str(env.reset(episode=task.episode.id)[0])]

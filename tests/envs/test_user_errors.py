@@ -1,0 +1,198 @@
+"""An exception in a user's world, agent or reward is one line with the file and line of it."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+from starlette.testclient import TestClient
+
+from wayword.core.blame import CodeError
+from wayword.core.errors import UsageError
+from wayword.core.trajectory import Step
+from wayword.envs import make
+from wayword.envs.gymnasium import MISSES
+from wayword.envs.openenv import OpenEnvServer
+from wayword.envs.pettingzoo import parallel
+
+WORLD = """
+from dataclasses import dataclass
+
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.world import Family, Feedback, Observation, World
+
+
+@dataclass(frozen=True)
+class Place(Observation):
+    number: int
+
+
+class Line(World):
+    def reset(self, episode):
+        self.place, self.stopped = 0, False
+
+    def observe(self, actor):
+        return Place(self.place)
+
+    def action_space(self, actor):
+        return ActionSpace((Action("right"), STOP))
+
+    def step(self, actor, action):
+        self.place += {"right": 1}[action.name]
+        return Feedback()
+
+    def done(self, actor):
+        return self.stopped
+
+
+class Lines(Dataset):
+    family = Family("line")
+    tasks = [Task(Episode("one", "Go right.", "line", {}), Reference("one"))]
+
+    def world(self, episode):
+        return Line()
+
+    def succeeded(self, task, trajectory):
+        return False
+
+
+dataset = Lines
+"""
+LINE = WORLD.splitlines().index('        self.place += {"right": 1}[action.name]') + 1
+NAME = "wayword.envs.gymnasium:Wayword-v0"
+
+
+def stepped(file: str, answer: str) -> Any:
+    env = make(file)
+    env.reset()
+    return env.step(answer)
+
+
+def stepped_by_gymnasium(file: str, answer: str) -> Any:
+    env = gymnasium.make(NAME, dataset=file)
+    env.reset()
+    return env.step(answer)
+
+
+def stepped_in_a_vector(file: str, answer: str) -> Any:
+    envs = gymnasium.make_vec(NAME, num_envs=2, dataset=file)
+    envs.reset()
+    return envs.step((answer, answer))
+
+
+def stepped_together(file: str, answer: str) -> Any:
+    env = parallel(file)
+    env.reset()
+    return env.step({"agent": answer})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> str:
+    (tmp_path / "line.py").write_text(WORLD)
+    return str(tmp_path / "line.py")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [stepped, stepped_by_gymnasium, stepped_in_a_vector, stepped_together],
+    ids=lambda each: each.__name__,
+)
+def test_an_exception_in_a_world_is_one_line(
+    step: Callable[[str, str], Any], world: str
+) -> None:
+    step(world, "right")
+    with pytest.raises(CodeError) as caught:
+        step(world, "stop")
+    assert str(caught.value) == f"KeyError: 'stop' ({world}:{LINE})"
+    # The exception is the cause, with the user's frames alone.
+    cause = caught.value.__cause__
+    assert isinstance(cause, KeyError)
+    frames = traceback.extract_tb(cause.__traceback__)
+    assert [(each.filename, each.lineno) for each in frames] == [(world, LINE)]
+    ours = [
+        each.name
+        for each in traceback.extract_tb(caught.tb)
+        if "/src/wayword/" in each.filename
+    ]
+    # That of the vector counts the actions.
+    assert len(ours) <= 2, "frames of the package say nothing to the user"
+
+
+def test_an_exception_in_a_reward_is_one_line() -> None:
+    def lost(step: Step) -> float:
+        return 1 / len(step.decision.thought)
+
+    env = make("houses", reward=lost)
+    env.reset(seed=0)
+    with pytest.raises(CodeError, match=r"^ZeroDivisionError: .*test_user_errors\.py:"):
+        env.step("stop")
+
+
+def test_a_server_says_the_error_and_does_not_blame_the_message(world: str) -> None:
+    client = TestClient(OpenEnvServer(world).app(), headers={"Host": "localhost"})
+    with client.websocket_connect("/ws") as socket:
+        socket.send_json({"type": "reset", "data": {}})
+        socket.receive_json()
+        socket.send_json({"type": "step", "data": {"text": "stop"}})
+        error = socket.receive_json()["data"]
+        assert error["code"] == "EXECUTION_ERROR"
+        assert error["message"] == f"KeyError: 'stop' ({world}:{LINE})"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: make(3), "takes a dataset's name first, .* got 3"),  # type: ignore[arg-type]
+        (lambda: make("houses", include=3), "include must be a list of names, such as"),
+        (
+            lambda: make("houses", episodes=[1]),
+            r"episodes must be a number of episodes or a list of ids, got \[1\]",
+        ),
+        (
+            lambda: make("houses", view="navgpt", view_settings={"shot": 1}),
+            "navgpt has no setting 'shot'; there are: captions",
+        ),
+    ],
+)
+def test_wrong_arguments_say_what_to_write(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_attributes_of_gymnasium_are_named_where_they_are() -> None:
+    env = make("houses")
+    with pytest.raises(AttributeError, match=r"'action_space'; write gymnasium\.make"):
+        attrgetter("action_space")(env)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        attrgetter("nothing")(env)
+
+
+def test_a_policy_that_ignores_the_mask_is_warned_once() -> None:
+    env = gymnasium.make(NAME, dataset="houses", actions="menu", max_steps=3 * MISSES)
+    env.reset(seed=0)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(2 * MISSES):
+            *_, info = env.step(999)
+    assert ["numbers without an entry" in str(each.message) for each in warned] == [
+        True
+    ]
+    assert "they go from 0 to" in info["rejection"]
+
+
+def test_a_menu_with_more_actions_than_numbers_is_refused(tmp_path: Path) -> None:
+    many = 'Action("right"), *(Action(f"go{n}") for n in range(1000)), STOP'
+    (tmp_path / "many.py").write_text(WORLD.replace('Action("right"), STOP', many))
+    env = gymnasium.make(NAME, dataset=str(tmp_path / "many.py"), actions="menu")
+    with pytest.raises(UsageError, match="lists 1,002 actions, and a menu has 1,000"):
+        env.reset()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wayword.core.blame import CodeError
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
 from wayword.core.world import SLIPPED
@@ -198,7 +199,7 @@ def test_infos_hold_what_was_requested_and_nothing_else_is_planned(
     _, info = make("household", dataset=homes.dataset).reset(episode=0)
     assert type(info) is dict
     assert not set(OPTIONAL_INFOS) & set(info)
-    with pytest.raises(AssertionError, match="planned"):
+    with pytest.raises(CodeError, match="AssertionError: planned"):
         make("household", dataset=homes.dataset, include=["expert_action"]).reset(
             episode=0
         )

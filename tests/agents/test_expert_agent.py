@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from helpers.small_cave import Caves
+from wayword import run
 from wayword.agents.baselines.oracles import Expert
+from wayword.core.action import STOP
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import NoSettings
+from wayword.core.errors import UsageError
+from wayword.core.game import ActionPlan
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import World
 from wayword.datasets.household import Household
 from wayword.datasets.ma_wah import MaWah
 from wayword.datasets.procedural.homes.home import build_home
@@ -77,3 +86,19 @@ def test_experts_of_a_shared_job_try_again_where_another_foiled_a_plan() -> None
         assert not [note for step in trajectory.steps for note in step.notes]
         foiled += any(not step.feedback.ok for step in trajectory.steps)
     assert foiled  # otherwise there was nothing to try again
+
+
+class SolvedCaves(Caves):
+    """A user's world whose dataset has a plan."""
+
+    solutions = ("expert",)
+
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+        yield STOP
+
+
+def test_it_follows_the_plan_of_a_users_dataset(tmp_path: Path) -> None:
+    result = run("expert", SolvedCaves, limit=1, out=tmp_path / "solved")
+    assert (result.outcome.finished, result.outcome.failed) == (1, 0)
+    with pytest.raises(UsageError, match="expert acts in alfworld, babyai, household"):
+        run("expert", Caves, limit=1, out=tmp_path / "unsolved")

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from wayword.core.blame import CodeError
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.trajectory import Step
 from wayword.envs import make
 from wayword.envs.gymnasium import MISSES
@@ -134,6 +134,44 @@ def test_an_exception_in_a_reward_is_one_line() -> None:
     env.reset(seed=0)
     with pytest.raises(CodeError, match=r"^ZeroDivisionError: .*test_user_errors\.py:"):
         env.step("stop")
+
+
+AGENT = """
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+
+
+class Mine(Agent):
+    needs_model = True
+
+    async def act(self, observation, space):
+        return Decision(STOP)
+
+
+agent = Mine
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("raise SystemExit(3)", "SystemExit: 3 (FILE:10)"),
+        ("next(iter(()))", "RuntimeError: coroutine raised StopIteration (FILE:10)"),
+        ("return 'stop'", "FILE:9: act must return Decision(Action(…)) or a Rejection"),
+        (
+            "yield",
+            "FILE:9: Mine.act must return its answer; write `return` in place of",
+        ),
+    ],
+)
+def test_a_mistake_in_an_agent_whose_prompts_are_the_view_is_one_line(
+    new: str, message: str, world: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(AGENT.replace("return Decision(STOP)", new))
+    mine = str(tmp_path / "mine.py")
+    with make(world, view=mine) as env, pytest.raises(WaywordError) as caught:
+        env.reset()
+    assert str(caught.value).startswith(message.replace("FILE", mine))
 
 
 def test_a_server_says_the_error_and_does_not_blame_the_message(world: str) -> None:

@@ -257,7 +257,7 @@ WORLDS = {
     ),
     "an observation that moves": Mistake(
         "return Place(self.place)", "self.place += 1; return Place(self.place)",
-        "line.py:@observe: observe must not change the state, which was {'place': 0} and is {'pl",
+        "line.py:@observe: observe changes the state: place is 0 and 1; only reset and step may",
     ),
     "feedback in words": Mistake(
         "return Feedback()", "return Feedback('ok', 'moved')",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -145,6 +145,9 @@ class Agent(ABC):
     Settings: ClassVar[type[Any]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset()
     """The families of worlds it acts in (``"indoor"``, ``"street"`` …), empty for all."""
+    follows: ClassVar[str] = ""
+    """The kind of a dataset's solutions that it carries out: it also acts in every world whose
+    dataset has them."""
     needs_model: ClassVar[bool] = False
     roles: ClassVar[tuple[str, ...]] = ()
     """The roles in which it asks models, besides ``main``; a user may set a model for each."""
@@ -219,8 +222,17 @@ class Agent(ABC):
         return False
 
 
-def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
-    """Raise ``UsageError`` if agents of this class do not act in worlds of that family."""
+def check_family(
+    cls: type[Agent],
+    family: str,
+    dataset: str,
+    name: str = "",
+    solutions: Collection[str] = (),
+) -> None:
+    """Raise ``UsageError`` if agents of this class do not act in worlds of that family, nor follow
+    one of the dataset's ``solutions``."""
+    if cls.follows and cls.follows in solutions:
+        return
     if cls.families and family not in cls.families:
         fits = (
             f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"

@@ -121,12 +121,13 @@ def users_errors() -> Iterator[None]:
     except WaywordError:
         raise
     except Exception as error:
-        frame = error.__traceback__
-        while frame is not None and not _is_users(frame.tb_frame.f_code.co_filename):
-            frame = frame.tb_next
-        if frame is None:
-            raise
-        raise CodeError(describe(error)) from error.with_traceback(frame)
+        for cause in (error, error.__cause__):
+            frame = cause.__traceback__ if cause is not None else None
+            while frame and not _is_users(frame.tb_frame.f_code.co_filename):
+                frame = frame.tb_next
+            if cause is not None and frame is not None:
+                raise CodeError(describe(error)) from cause.with_traceback(frame)
+        raise
 
 
 def running_place(frame: FrameType | None, caller: str = "asyncio.events") -> str:

@@ -66,14 +66,17 @@ class Game:
             world = self.world
             # Once per episode, which the package's own worlds need not pay for.
             is_checked = not self.trajectory.steps and not _is_shipped(type(world))
-            before = _state_text(world) if is_checked else ""
+            before = _state_texts(world) if is_checked else {}
             method = type(world).observe
             seen = world.observe(actor)
-            if before and before != (after := _state_text(world)):
-                raise CodeError(
-                    f"{place_of(method)}: observe must not change the state, which was "
-                    f"{before:.80} and is {after:.80}"
-                )
+            after = _state_texts(world) if before else {}
+            for name, text in after.items():
+                if text != before.get(name):
+                    change = f"{name} is {before.get(name)} and {text}"
+                    raise CodeError(
+                        f"{place_of(method)}: observe changes the state: {change:.120}; only "
+                        "reset and step may change it"
+                    )
             expected = "an instance of a subclass of Observation"
             self._observations[actor] = returned(method, seen, Observation, expected)
         return self._observations[actor]
@@ -227,11 +230,12 @@ class Game:
         return other
 
 
-def _state_text(world: World) -> str:
-    """Return a world's state as text; empty if it cannot give one before its first step."""
+def _state_texts(world: World) -> dict[str, str]:
+    """Return the values of a world's state as texts, which do not change with it; empty if it
+    cannot give them before its first step."""
     with suppress(Exception):
-        return repr(world.state())
-    return ""
+        return {str(name): repr(value) for name, value in world.state().items()}
+    return {}
 
 
 def json_problem(state: Mapping[str, Any]) -> str:

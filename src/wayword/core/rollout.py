@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from wayword.core import interrupts
-from wayword.core.action import decision_problem
+from wayword.core.action import ActionSpace, Decision, Rejection, decision_problem
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.blame import CodeError, describe, place_of, returned
 from wayword.core.dataset import Dataset, Task
@@ -33,7 +33,7 @@ from wayword.core.perceiver import WatchedPerceiver
 from wayword.core.recording import Continued, Log, RecordedModel, retake
 from wayword.core.sight import Eyes
 from wayword.core.trajectory import Step, Trajectory, Verdict
-from wayword.core.world import World
+from wayword.core.world import Observation, World
 
 MakeAgent = Callable[[Toolkit, str], Agent]
 """Builds the agent of one actor for one episode."""
@@ -124,6 +124,28 @@ def _awaitable(value: Any, agent: Agent, method: str) -> Awaitable[Any]:
         place = place_of(getattr(type(agent), method))
         raise UsageError(f"{place}: {type(agent).__name__}.{method} {expected}")
     return value
+
+
+async def begin_episode(agent: Agent, episode: Episode) -> None:
+    """Let an agent begin an episode. Raises ``UsageError`` if it cannot be awaited."""
+    await _awaitable(agent.begin(episode), agent, "begin")
+
+
+async def decide(
+    agent: Agent, observation: Observation, space: ActionSpace
+) -> Decision | Rejection:
+    """Return an agent's decision. Raises ``UsageError`` if it cannot be awaited, and ``CodeError``
+    for anything that is no decision."""
+    # Of a user's agent, anything.
+    decision: Any = await _awaitable(agent.act(observation, space), agent, "act")
+    if problem := decision_problem(decision):
+        for value in (decision, getattr(decision, "action", None)):
+            if inspect.iscoroutine(value):
+                problem = "act returned a coroutine; write `await` before the call"
+                value.close()
+        raise CodeError(f"{place_of(type(agent).act)}: {problem}")
+    accepted: Decision | Rejection = decision
+    return accepted
 
 
 class _EpisodeRun:
@@ -230,16 +252,7 @@ class _EpisodeRun:
         """Play one turn; the step holds its model calls, notes, percept and duration."""
         began = time.perf_counter()
         agent = self._agents[actor]
-        acting = agent.act(game.observation(actor), game.space(actor))
-        decision: Any = await _awaitable(
-            acting, agent, "act"
-        )  # of a user's agent, anything
-        if problem := decision_problem(decision):
-            for value in (decision, getattr(decision, "action", None)):
-                if inspect.iscoroutine(value):
-                    problem = "act returned a coroutine; write `await` before the call"
-                    value.close()
-            raise CodeError(f"{place_of(type(agent).act)}: {problem}")
+        decision = await decide(agent, game.observation(actor), game.space(actor))
         # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
@@ -258,8 +271,7 @@ class _EpisodeRun:
         """Let the agents of some actors begin the episode, in the world's order."""
         for actor, agent in self._agents.items():
             if actor in actors:
-                began = agent.begin(self._task.episode.for_actor(actor))
-                await _awaitable(began, agent, "begin")
+                await begin_episode(agent, self._task.episode.for_actor(actor))
 
 
 def new_world(dataset: Dataset, episode: Episode) -> World:
@@ -309,7 +321,12 @@ def seat(
         eyes=eyes,
     )
     agent = setup.make_agent(toolkit, actor)
-    check_family(type(agent), dataset.family.name, type(dataset).__name__)
+    check_family(
+        type(agent),
+        dataset.family.name,
+        type(dataset).__name__,
+        solutions=dataset.solutions,
+    )
     # Only agents that say so see the answer.
     if agent.sees_answer:
         agent.reveal(task.reference, world, partial(dataset.plan, task, world, actor))

@@ -32,7 +32,14 @@ from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, door, suggest
 from wayword.core.model import Image, Message
 from wayword.core.recording import Log
-from wayword.core.rollout import Setup, actor_seed, finish, seat
+from wayword.core.rollout import (
+    Setup,
+    actor_seed,
+    begin_episode,
+    decide,
+    finish,
+    seat,
+)
 from wayword.core.sight import EyesSettings, Frame, Mode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
@@ -582,7 +589,7 @@ class Environment:
             rng = random.Random(actor_seed(setup.seed, task, actor))
             agent = seat(task, setup, game.world, actor, rng, self._log)
             self._agents[actor] = agent
-            finish(agent.begin(task.episode.for_actor(actor)))
+            finish(begin_episode(agent, task.episode.for_actor(actor)))
 
     def _open_view(self) -> ActorView:
         """Open the view that the options name. Raises ``UsageError``."""
@@ -634,7 +641,7 @@ class Environment:
         agent = self._agents[actor]
         if not game.active(actor):
             return
-        decision = finish(agent.act(game.observation(actor), game.space(actor)))
+        decision = finish(decide(agent, game.observation(actor), game.space(actor)))
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()

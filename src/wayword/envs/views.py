@@ -31,11 +31,12 @@ from wayword.agents.strategies.strategy import LONGEST_REMEMBERED, Strategy
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
+from wayword.core.blame import CodeError, describe
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.recording import Log
-from wayword.core.rollout import Setup, actor_seed, seat
+from wayword.core.rollout import Setup, actor_seed, begin_episode, decide, seat
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
 from wayword.runs.codec import plain
@@ -456,12 +457,15 @@ class AgentPrompts(ActorView):
         """Let the agent take a turn; at the beginning of an episode, begin it first."""
         game = self._game
         actor = self._actor
-        if begin:
-            await self._agent.begin(game.task.episode.for_actor(actor))
-            game.trajectory.opening_calls, game.trajectory.opening_notes = (
-                self._log.drain()
-            )
-        return await self._agent.act(game.observation(actor), game.space(actor))
+        try:
+            if begin:
+                await begin_episode(self._agent, game.task.episode.for_actor(actor))
+                game.trajectory.opening_calls, game.trajectory.opening_notes = (
+                    self._log.drain()
+                )
+            return await decide(self._agent, game.observation(actor), game.space(actor))
+        except SystemExit as error:  # it would end the loop, which the caller waits for
+            raise CodeError(describe(error)) from error
 
     async def _start(self, turn: Coroutine[Any, Any, Decision | Rejection]) -> None:
         """Start a turn, and wait for its first question or its decision."""

@@ -111,7 +111,8 @@ def _parts(plan: Plan, dataset: Dataset, name: str, settings: JsonObject) -> Age
     pictures.
     """
     cls = registry.load("agent", name)
-    check_family(cls, dataset.family.name, plan.dataset_name, name)
+    family = dataset.family.name
+    check_family(cls, family, plan.dataset_name, name, dataset.solutions)
     if dataset.eyes is not None and cls.needs_model and not cls.has_eyes:
         raise UsageError(
             f"{name} plays in words alone; remove eyes={dataset.eyes.eyes}, or choose an agent "

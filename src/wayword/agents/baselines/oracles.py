@@ -96,10 +96,12 @@ class Expert(Agent):
     In tasks for several actors each expert works on all goals without knowing the others' plans; an
     actor without hands stops immediately. If another actor foils a plan, the expert takes some
     random steps and plans again, up to 60 times: its success shows that a task can be solved, not
-    how well. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+    how well. In a world of your own it follows ``make_plan`` of a dataset with the solution
+    ``expert``. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
     families = frozenset({"alfworld", "babyai", "household"})
+    follows = "expert"
     sees_answer = True
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:

@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from wayword.core.blame import CodeError
+from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.trajectory import Step
 from wayword.envs import make
@@ -188,7 +189,7 @@ def test_a_server_says_the_error_and_does_not_blame_the_message(world: str) -> N
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make(3), "takes a dataset's name first, .* got 3"),  # type: ignore[arg-type]
+        (lambda: make(Dataset), r"dataset's name first.*make\('mine', dataset=Mine"),  # type: ignore[arg-type]
         (lambda: make("houses", include=3), "include must be a list of names, such as"),
         (
             lambda: make("houses", episodes=[1]),

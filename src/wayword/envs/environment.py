@@ -169,7 +169,8 @@ def make(
 
     Raises ``UsageError`` for an unknown name or option.
     """
-    if not isinstance(name, str) or not name:
+    given: Any = name
+    if not name or isinstance(given, Dataset | type):
         form = "make takes a dataset's name first, as in make('houses') or make('./mine.py')"
         hint = "an open dataset of your own is an option: make('mine', dataset=Mine())"
         raise UsageError(f"{form}; {hint}, got {name or dataset!r:.60}")

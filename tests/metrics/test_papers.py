@@ -77,7 +77,7 @@ def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
     text = paper_table([best, row("oracle", 40, sees_answer=True)], "r2r")
     assert r"$\mathbf{50.0}_" in text
     assert "Bold: better than every other method" in text
-    assert "Holm's correction over the metrics shown other than success" in text
+    assert "Holm's correction over methods and shown metrics" in text
     assert r"oracle$^\dagger$" in text
 
 

@@ -193,6 +193,42 @@ def test_a_bad_record_is_named_in_one_line(read: Read, record: Any, line: str) -
     assert len(text) < 400
 
 
+def test_all_bad_records_are_listed(read: Read, tmp_path: Path) -> None:
+    unknown = {"id": "9_9", "path": ["A"]}
+    elsewhere = {"id": "8_0", "path": ["C", "nowhere"]}
+    with pytest.raises(DataError) as caught:
+        read(unknown, GOOD, [], elsewhere)
+    *lines, last = str(caught.value).split("\n")
+    path = tmp_path / "p.json"
+    starts = [f"{path}: record {number}" for number in (0, 2, 3)]
+    assert [line[: len(starts[0])] for line in lines] == starts
+    assert last == f"{path}: 3 of 4 records are bad; correct or remove them"
+
+
+def test_many_bad_records_are_counted(read: Read) -> None:
+    with pytest.raises(DataError) as caught:
+        read(*[{"id": f"x{number}", "path": ["A"]} for number in range(1000)])
+    lines = str(caught.value).split("\n")
+    assert len(lines) == predictions.MOST_LISTED + 2
+    assert lines[-2] == "… and 980 more"
+    assert "1,000 of 1,000 records" in lines[-1]
+
+
+def test_a_broken_line_and_a_nan_hide_no_other_bad_record(
+    tmp_path: Path, dataset: Any
+) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"id": "7_0", "pa\n{"id": "9_9", "path": ["A"]}\n')
+    with pytest.raises(DataError, match=r"(?s)line 1: is not valid.*line 2, field"):
+        predictions.read(path, dataset)
+    path = tmp_path / "p.json"
+    path.write_text(
+        '[{"id": "7_0", "path": [["A", NaN, 0]]}, {"id": "9_9", "path": []}]'
+    )
+    with pytest.raises(DataError, match=r"(?s)record 0, field 'path'.*record 1, field"):
+        predictions.read(path, dataset)
+
+
 def test_json_lines_are_named_by_their_number(tmp_path: Path, dataset: Any) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('\n{"id": "7_0", "path": ["A"]}\n{"id": "8_0", "pa')

@@ -16,7 +16,7 @@ from tests.helpers.metric_keys import OF_OBJECTS, RARE, columns
 
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
-from wayword.metrics.compare import compare, mark_best
+from wayword.metrics.compare import compare, corrected, mark_best
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import fit, labels, render, terminal
 
@@ -412,3 +412,36 @@ def test_ndtw_has_priority_over_rejections_and_steps() -> None:
     head = terminal([row], width=80).splitlines()[0]
     assert "nDTW" in head
     assert "Steps" not in head
+
+
+@pytest.mark.parametrize("gap", [0.28, 0.32, 0.36, 0.42, 0.5, 0.8])
+def test_bold_of_several_runs_is_what_compare_finds(gap: float) -> None:
+    draws = random.Random(7)
+    runs = []
+    for shift in (0.0, 0.02, gap):
+        run = {}
+        for n in range(60):
+            rate = float(draws.random() < 0.3 + shift)
+            run[f"{n}"] = {
+                "sr": rate,
+                "spl": 0.9 * rate,
+                "ne": draws.gauss(6 - 3 * shift, 1),
+            }
+        runs.append(run)
+    rows = [
+        summarize(name, [*run.values()], family="indoor", of=60)
+        for name, run in zip("abc", runs, strict=True)
+    ]
+    keys = ["sr", "spl", "ne"]
+    shown = [each for each in rows[0].metrics if each.key in keys]
+    results = [
+        compare("c", runs[2], name, run, family="indoor", metrics=shown)
+        for name, run in zip("ab", runs[:2], strict=True)
+    ]
+    worst: dict[str, float] = {}
+    for result in corrected(results):
+        for line in result.lines:
+            worst[line.metric.key] = max(worst.get(line.metric.key, 0.0), line.p)
+    found = mark_best(rows, runs, keys)
+    assert found[2].best == {key for key, p in worst.items() if p < 0.05}
+    assert not found[0].best | found[1].best

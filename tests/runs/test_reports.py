@@ -158,6 +158,15 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
         compare([runs / "seeds"])
 
 
+def test_labels_name_the_compared_runs(runs: Path) -> None:
+    paths = [runs / "short", runs / "seeds"]
+    text = compare(paths, "latex", ["sr"], labels=["Base", "Ours"]).text
+    assert "First: Base" in text
+    assert "Second: Ours" in text
+    with pytest.raises(UsageError, match="--label: 1 given, and the comparison has 2"):
+        compare(paths, labels=["Base"])
+
+
 def test_all_seeds_of_a_side_know_the_clusters(tmp_path: Path) -> None:
     settings = {"dataset": {"houses": 2, "episodes": 12}}
     # The first seed was stopped early, so the second alone has some episodes.

@@ -93,6 +93,7 @@ def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
         assert at == pytest.approx([100 * primary.difference.mean])
     names = [tick.get_text() for tick in axes_of(drawn).get_yticklabels()]
     assert names == ["Chance", "Ours"], "the first rival is at the top"
+    assert "Holm's correction for 2 tests" in drawn.caption
     assert "difference to Base" in axes_of(drawn).get_xlabel()
     low, high = axes_of(drawn).get_xlim()
     assert low == -high, "0 is in the middle"

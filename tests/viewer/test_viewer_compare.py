@@ -16,6 +16,7 @@ from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.indoor import METRICS
 from wayword.metrics.intervals import ALPHA, Interval, MeanEstimate
+from wayword.runs.differences import comparisons
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -55,6 +56,27 @@ def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> 
     assert len(spreads) > 2
     kinds = [each.attributes["class"] for each in spreads[:2]]
     assert kinds == ["spread walk0", "spread walk1"]
+
+
+def test_several_runs_are_corrected_together_as_by_the_command(
+    top: Path, tmp_path: Path
+) -> None:
+    third = tmp_path / "houses-forward"
+    run(Plan("forward", "houses", limit=6, max_steps=6, out=third))
+    content = Content(Library([top, tmp_path]))
+    page = Page.parse(
+        content.compare(["houses-oracle", "houses-random", "houses-forward"])
+    )
+    paths = [top / "houses-oracle", top / "houses-random", third]
+    expected, _ = comparisons(paths)
+    shown = {row.text for row in page.all("tr")}
+    lines = [line for result in expected for line in result.lines]
+    for line in (line for line in lines if line.metric in METRICS):
+        chance = f"{line.p:.3f}".replace("nan", "–")
+        if line.p < 0.001:
+            chance = "<0.001"
+        rows = [row for row in shown if row.startswith(line.metric.label)]
+        assert any(chance in row for row in rows), (line.metric.label, chance, rows)
 
 
 def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:

@@ -258,25 +258,30 @@ def compare(
     form: FormatOption = "rich",
     metrics: Metrics = "",
     cluster: Cluster = "",
+    label: list[str] | None = None,
     data: Data = None,
 ) -> None:
     """Compare the first run with the others by episode: differences with intervals, wins, p-values.
 
     Runs that differ only in their seeds are pooled. Success is corrected for the number of other
-    runs, all other metrics for the number of metrics and runs, by Holm's method.
+    runs, all other metrics for the number of shown metrics and runs, by Holm's method.
 
     \b
     Examples:
       wayword compare runs/navgpt-houses-a runs/navgpt-houses-b --metrics sr,spl
       wayword compare runs/baseline runs/seeds-a runs/seeds-b
+      wayword compare runs/baseline runs/ours --label Baseline --label Ours --format latex
 
     Args:
         runs: Run folders on the same episodes; a folder of seeds is one run.
+        label: Name of a run; repeat for each run, in their order.
     """
     from wayword.runs import differences
     from wayword.runs.results import metric_names
 
-    compared = differences.compare(runs, form, metric_names(metrics), cluster, data)
+    compared = differences.compare(
+        runs, form, metric_names(metrics), cluster, data, label or ()
+    )
     _print_written(compared, form)
 
 

@@ -421,8 +421,12 @@ def _json_lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
         content = content.decode("utf-16", "replace").encode()
     # Line numbers count blank lines, as editors do.
     for number, line in enumerate(content.splitlines(), 1):
-        if line.strip():
-            yield number, parse_at(path, f"line {number}", line)
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        # A line that is not valid hides none of those after it.
+        with one_record(path, where):
+            yield number, parse_at(path, where, line)
 
 
 def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> Any:

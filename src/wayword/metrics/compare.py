@@ -11,7 +11,8 @@ Only episodes that both runs finished are compared; the others are counted. A di
 second run's value minus the first's. Intervals and p-values are of one method
 (:mod:`~wayword.metrics.intervals`) and agree. The tests of the primary metric (success) are one
 family, with a test per rival; those of all other metrics and rivals are another. Holm's correction
-applies within a family.
+applies within a family (:func:`corrected`), to all that is shown side by side: tables of
+comparisons, figures of differences, the viewer's pages, and bold means in LaTeX.
 """
 
 from __future__ import annotations
@@ -473,49 +474,54 @@ def mark_best(
     clusters: Mapping[str, Hashable] | None = None,
 ) -> list[Row]:
     """Return the rows with ``best`` set: those of the shown metrics (``keys``) in which a run
-    is better than every other run without access to the answer (paired tests on shared episodes,
-    all with p < 0.05; Holm's correction over the metrics other than success). ``scored`` are the
-    scores of each row's episodes."""
+    is better than every other run without access to the answer.
+
+    A run is best where a comparison of it with all the others, as ``wayword compare`` makes it of
+    these metrics, finds each difference significant, corrected by :func:`corrected`. ``scored``
+    are the scores of each row's episodes.
+    """
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
-    chances: dict[tuple[int, str], list[float]] = {}
-    tested: dict[str, list[float]] = {}
+    # Row -> its comparisons. The differences of the first of a pair are turned.
+    compared: dict[int, list[Comparison]] = {at: [] for at in rivals}
+    gains: dict[int, list[float]] = {at: [] for at in rivals}
     for a, b in combinations(rivals, 2):
         # Runs on different parts of a split do not compare.
         if not set(scored[a]) & set(scored[b]):
             continue
-        family = rows[a].family
         result = compare(
             "",
-            scored[b],
-            "",
             scored[a],
-            family=family,
+            "",
+            scored[b],
+            family=rows[a].family,
             metrics=[each for each in rows[a].metrics if each.key in keys],
             clusters=clusters,
+            primary=rows[a].success,
         )
+        for at, sign in ((a, -1.0), (b, 1.0)):
+            compared[at].append(result)
+            gains[at].append(sign)
+    best: dict[int, set[str]] = {}
+    for at in rivals:
+        # A run that cannot be compared with all others leads none.
+        if len(compared[at]) == len(rivals) - 1:
+            best[at] = _leads(corrected(compared[at]), gains[at])
+    return [
+        replace(row, best=frozenset(best.get(at, ()))) for at, row in enumerate(rows)
+    ]
+
+
+def _leads(results: Sequence[Comparison], signs: Sequence[float]) -> set[str]:
+    """Return the metrics that are significantly better in all comparisons.
+
+    A sign is 1 if the run of interest is the second of its comparison, and -1 if the first.
+    """
+    wins: dict[str, int] = {}
+    for result, sign in zip(results, signs, strict=True):
         for line in result.lines:
-            if line.metric.key != rows[a].success:
-                tested.setdefault(line.metric.key, []).append(line.estimate.p)
-            gain = line.difference.mean
+            gain = sign * (line.second - line.first)
             if line.metric.better == "lower":
                 gain = -gain
-            if gain and line.metric.better:
-                winner = (a if gain > 0 else b, line.metric.key)
-                chances.setdefault(winner, []).append(line.estimate.p)
-    # A run is best where its least clear comparison is significant; one run leads in a metric.
-    leads = {}
-    for winner, each in chances.items():
-        if len(each) == len(rivals) - 1 and not any(map(math.isnan, each)):
-            leads[winner] = max(each)
-    # Success is its own family; the other metrics share one, also those in which no run leads.
-    each_p = {key: max(each) for key, each in tested.items()}
-    each_p |= {key: p for (_, key), p in leads.items() if key in tested}
-    others = dict(zip(each_p, holm([*each_p.values()]), strict=True))
-    leads = {lead: others.get(lead[1], (p,))[0] for lead, p in leads.items()}
-    best: list[set[str]] = [set() for _ in rows]
-    for (at, key), p in leads.items():
-        if p < ALPHA:
-            best[at].add(key)
-    return [
-        replace(row, best=frozenset(keys)) for row, keys in zip(rows, best, strict=True)
-    ]
+            if line.metric.better and gain > 0 and line.p < ALPHA:
+                wins[line.metric.key] = wins.get(line.metric.key, 0) + 1
+    return {key for key, count in wins.items() if count == len(results)}

@@ -192,7 +192,7 @@ def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
     if any(row.best for row in rows):
         notes.append(
             "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes; "
-            "Holm's correction over the metrics shown other than success)."
+            "Holm's correction over methods and shown metrics, for success over methods)."
         )
     if any(row.sees_answer for row in rows):
         notes.append(r"$^\dagger$ Upper bound that uses the ground truth.")

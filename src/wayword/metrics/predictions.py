@@ -43,6 +43,8 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import (
+    collecting_bad_records,
+    one_record,
     parse_at,
     parsed,
     read_bytes,
@@ -108,6 +110,8 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 """A heading or an elevation in a text. Whole numbers may be ids of places."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
+MOST_LISTED = 20
+"""Bad records of a file that its error lists; more would push the first off the screen."""
 
 Walk = Sequence[str] | Trajectory
 """The places of a walk; a trajectory where actions were replayed or an object is sought."""
@@ -197,17 +201,27 @@ def trajectory_from_actions(
 def read(path: Path, dataset: Dataset) -> Predictions:
     """Read a prediction file against the episodes of ``dataset``.
 
-    Raises ``DataError`` with file, record and field for anything that cannot be scored.
+    Raises ``DataError`` with file, record and field for anything that cannot be scored: a line for
+    each bad record, up to ``MOST_LISTED``, and their number.
     """
+    # This reads the dataset, whose own bad records are not the file's.
     reader = _Reader(path, dataset)
     collecting = gc.isenabled()
     gc.disable()  # collection would take longer than reading, and free nothing
+    found = []
     try:
-        records = _records(path, dataset.split)
-        found = [reader.read(where, record) for where, record in records]
+        with collecting_bad_records() as bad:
+            for where, record in _records(path, dataset.split):
+                with one_record(path, where):
+                    if not isinstance(record, dict):
+                        problem = "must be an object with an id and a trajectory"
+                        raise DataError(path, where, problem)
+                    found.append(reader.read(where, record))
     finally:
         if collecting:
             gc.enable()
+    if bad:
+        raise _bad_records(path, bad, len(found))
     if not found:
         raise DataError(path, "", "contains no predictions")
     if len(reader.foreign) == len(found):
@@ -217,7 +231,23 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     return Predictions(dataset.family.place, of, tasks, walks, illegal)
 
 
-def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _bad_records(path: Path, bad: Sequence[str], valid: int) -> DataError:
+    """Return the error of all bad records of a file, a line for each and one with their number.
+
+    ``valid`` other records can be scored.
+    """
+    # The last line alone would say nothing that the only one does not.
+    if len(bad) == 1:
+        return DataError(bad[0], "", "")
+    lines = list(bad[:MOST_LISTED])
+    if len(bad) > MOST_LISTED:
+        lines.append(f"… and {len(bad) - MOST_LISTED:,} more")
+    lines.append(str(path))
+    problem = f"{len(bad):,} of {len(bad) + valid:,} records are bad"
+    return DataError("\n".join(lines), "", problem, "correct or remove them")
+
+
+def _records(path: Path, split: str) -> Iterator[tuple[str, Any]]:
     """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
     kind = path.suffix.lower()
     if kind == ".gz":
@@ -237,17 +267,14 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
     except (ValueError, RecursionError):
         # JSON lines in a file with either suffix: the first line is a value of its own.
         if kind == ".json" and not _is_json(content.lstrip().split(b"\n", 1)[0]):
-            parse_at(path, "", content)
-    named: Iterator[tuple[str, Any]]
-    if value is None:
-        named = ((f"line {number}", line) for number, line in read_json_lines(path))
-    else:
-        named = _named_records(path, value, split)
-    for where, record in named:
-        if not isinstance(record, dict):
-            problem = "must be an object with an id and a trajectory"
-            raise DataError(path, where, problem)
-        yield where, record
+            # The records of a list are named, also the first that is not valid.
+            is_list = content.lstrip().startswith(b"[")
+            value = parse_at(path, "", content, is_list=is_list)
+    if value is not None:
+        yield from _named_records(path, value, split)
+        return
+    for number, line in read_json_lines(path):
+        yield f"line {number}", line
 
 
 def _is_json(text: bytes) -> bool:

@@ -96,13 +96,15 @@ def compare(
     keys: Sequence[str] = (),
     cluster: str = "",
     data: Path | None = None,
+    labels: Sequence[str] = (),
 ) -> Report:
     """Return the table of the first run against each of the others, episode by episode.
 
     ``cluster`` as in :func:`table`. The runs in a folder are pooled if they differ only
-    in their seeds. Raises ``UsageError`` if two runs have no episode in common.
+    in their seeds. ``labels`` are names of the runs in place of the folders'. Raises
+    ``UsageError`` if two runs have no episode in common, or for a wrong number of labels.
     """
-    results, notices = comparisons(runs, keys, cluster, data)
+    results, notices = comparisons(runs, keys, cluster, data, labels)
     return Report(comparing.render(results, form, width_of()), notices)
 
 
@@ -111,6 +113,7 @@ def comparisons(
     keys: Sequence[str] = (),
     cluster: str = "",
     data: Path | None = None,
+    labels: Sequence[str] = (),
 ) -> tuple[list[comparing.Comparison], tuple[str, ...]]:
     """Return the comparisons of :func:`compare`, corrected together, and notices for the user.
 
@@ -131,6 +134,15 @@ def comparisons(
         raise UsageError(
             f"compare needs at least two runs, got {len(groups)}; name another one"
         )
+    if labels and len(labels) != len(groups):
+        names = ", ".join(name for name, _ in groups)
+        raise UsageError(
+            f"--label: {len(labels)} given, and the comparison has {len(groups)} runs "
+            f"({names}); repeat --label for each, in this order"
+        )
+    if labels:
+        runs_alone = [each for _, each in groups]
+        groups = list(zip(labels, runs_alone, strict=True))
     (name, first), *others = groups
     results = [_compared(first, each, keys, (name, other)) for other, each in others]
     # Each further comparison adds a chance of a false difference.

@@ -17,7 +17,7 @@ from wayword.core.geometry import Floats
 from wayword.core.metric import Metric, is_solved
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import accounting
-from wayword.metrics.compare import Comparison, heading
+from wayword.metrics.compare import Comparison, corrected, heading
 from wayword.metrics.progress import count
 from wayword.metrics.table import finite
 from wayword.runs import differences, lengths, reports
@@ -570,6 +570,12 @@ class Pairs:
                 same=same,
             )
             pairs.append(pair)
+        # Corrected together, as `wayword compare` does.
+        results = corrected([pair.comparison for pair in pairs])
+        pairs = [
+            replace(pair, comparison=result)
+            for pair, result in zip(pairs, results, strict=True)
+        ]
         changed: dict[str, None] = {}
         for pair in pairs:
             changed |= dict.fromkeys(pair.gained[:LISTED])

@@ -450,8 +450,9 @@ def draw_pairs(request: FigureRequest) -> Drawing:
         axis += f" ({unit})"
     axes.set_xlabel(axis)
     faint_grid(axes, "x")
+    note = _pair_note(compared, lines[0])
     caption = (
-        f"Difference in {metric.label} to {names[0]} on the same episodes. {_pair_note(compared)} "
+        f"Difference in {metric.label} to {names[0]} on the same episodes. {note} "
         "+ / −: episodes that are better and worse."
     )
     return Drawing(figure, caption, notices)
@@ -474,11 +475,11 @@ def _chance(p: float) -> str:
     return f"p = {p:.3f}"
 
 
-def _pair_note(compared: Sequence[Comparison]) -> str:
-    """Return what the error bars of paired differences are."""
+def _pair_note(compared: Sequence[Comparison], line: MetricDifference) -> str:
+    """Return what the error bars and p-values of paired differences are; ``line`` is one."""
     units = plural(compared[0].unit or "episode")
     number = min(result.clusters for result in compared)
     note = f"Error bars: 95% intervals with {number:,} {units} as units"
-    if len(compared) > 1:
-        note += ", corrected by Holm's method"
+    if line.tests > 1:
+        note += f"; Holm's correction for {line.tests} tests"
     return f"{note}."

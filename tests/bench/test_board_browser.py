@@ -42,6 +42,14 @@ def test_board_and_card_are_accessible(board: str, browser: Browser) -> None:
             assert wrong(seen, only_style=number > 0) == [], where
 
 
+def test_the_board_fits_a_laptop(board: str, browser: Browser) -> None:
+    seen = browser.new_page(viewport={"width": 1280, "height": 800})
+    seen.goto(board)
+    for table in seen.locator(".scroll").all():
+        wide, room = table.evaluate("each => [each.scrollWidth, each.clientWidth]")
+        assert wide <= room, "an interval would be cut"
+
+
 def test_rows_are_sorted_and_filtered_under_the_policy(
     board: str, browser: Browser
 ) -> None:

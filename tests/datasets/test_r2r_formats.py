@@ -422,7 +422,7 @@ def test_agents_are_shown_r2rs_pictures(
 def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) -> None:
     """What is missing is not to be looked up in the very list that says it is missing."""
     (tmp_path / "r2r" / "annotations").mkdir(parents=True)
-    listed = catalog.data_listing(tmp_path).splitlines()
+    listed = [*catalog.data_listing(tmp_path)]
     (line,) = [line for line in listed if line.lstrip().startswith("r2r:val_unseen ")]
     assert line.endswith("R2R_val_unseen.json: no such file (nor .gz)")
     assert not any("wayword data list" in line for line in listed)

@@ -22,7 +22,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.maps.content import Extent, Map, Waypoint
-from wayword.viewer.plots import style
+from wayword.viewer.plots import charts, style
 from wayword.viewer.plots.display import KINDS, Plot, plot
 from wayword.viewer.plots.request import interval_note
 from wayword.viewer.plots.walks import _Labels
@@ -159,6 +159,40 @@ def test_the_ring_is_on_the_walk_of_the_actor_whose_step_it_was() -> None:
 def test_a_map_compares_walks_with_different_outcomes(runs: Path) -> None:
     drawn = plot([runs / "oracle", runs / "random"], "map")
     assert {"oracle (solved)", "random (failed)"} <= set(legend(drawn))
+
+
+def test_a_map_of_several_runs_marks_the_mistake_of_each(runs: Path) -> None:
+    paths = [runs / "random", runs / "forward", runs / "oracle"]
+    episode = next(
+        name
+        for name, _ in RunFolder.read(paths[0]).scores()
+        if all(
+            any("(step" in sign for sign in legend(plot(path, "map", episode=name)))
+            for path in paths[:2]
+        )
+    )
+    drawn = plot(paths, "map", episode=episode)
+    rings = [sign for sign in legend(drawn) if "(step" in sign]
+    assert [ring.partition(":")[0] for ring in rings] == ["random", "forward"]
+    for path in paths[:2]:
+        assert f" {path.name}: " in drawn.caption
+    assert " oracle: " not in drawn.caption
+
+
+def test_means_of_few_episodes_are_hollow(runs: Path) -> None:
+    drawn = plot(runs / "random", "length")
+    counts = [
+        int(tick.get_text().partition("n = ")[2])
+        for tick in axes_of(drawn).get_xticklabels()
+    ]
+    hollow = [
+        line
+        for line in axes_of(drawn).get_lines()
+        if line.get_markerfacecolor() == "white"
+    ]
+    assert len(hollow) == sum(count < charts.FEW for count in counts)
+    assert ("Hollow: fewer than 10 episodes" in drawn.caption) == bool(hollow)
+    assert hollow
 
 
 @pytest.mark.parametrize(

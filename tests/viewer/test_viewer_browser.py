@@ -106,6 +106,18 @@ def test_every_kind_of_page_is_sound(
         assert not messages, f"{wide} px, {scheme}"
 
 
+def test_long_names_of_runs_cut_no_interval(browser: Browser, tmp_path: Path) -> None:
+    named = tmp_path / "navgpt-gpt-5-mini-houses-shots-2-temperature-0-seed-17"
+    run(Plan("random", "houses", limit=2, max_steps=4, out=named))
+    with Server(Content(Library([tmp_path]))) as server, server.in_background():
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(server.address)
+        page.wait_for_selector("body[data-ready]", timeout=20_000)
+        table = page.locator(".scroll")
+        wide, room = table.evaluate("each => [each.scrollWidth, each.clientWidth]")
+    assert wide <= room
+
+
 SOLVED_FIRST = """
 const parse = JSON.parse;
 JSON.parse = (text) => {

@@ -62,8 +62,11 @@ def data_list(
 
     if published:
         show.echo(listing(data))
-    else:
-        show.echo(catalog.data_listing(data))
+        return
+    # Each line is shown once it is known, as the first reading of a large split takes seconds.
+    with show.waiting("reading the data …"):
+        for line in catalog.data_listing(data):
+            show.echo(line)
 
 
 @data.command("fetch")

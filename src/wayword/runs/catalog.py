@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,11 +23,15 @@ from wayword.runs.plan import Plan
 from wayword.testing.contracts import check_dataset
 
 
-def data_listing(folder: Path | None) -> str:
-    """All splits of all datasets, with the number of episodes or what is missing. Without a data
-    folder, published datasets are named in one line, with what to type to use one."""
+def data_listing(folder: Path | None) -> Iterator[str]:
+    """Yield a line for each split of all datasets, with the number of episodes or what is missing.
+
+    Each is yielded once it is known: a first reading of large files builds their index, which takes
+    seconds. Without a data folder, published datasets are named in one line, with what to type to
+    use one.
+    """
     found = data_folder(folder)
-    rows = [f"data folder: {found or 'none; set WAYWORD_DATA or add --data'}"]
+    yield f"data folder: {found or 'none; set WAYWORD_DATA or add --data'}"
     absent = []
     for name in registry.names("dataset"):
         for split in registry.load("dataset", name).splits:
@@ -40,23 +44,22 @@ def data_listing(folder: Path | None) -> str:
                 if NEEDS_DATA in size and found is None:
                     absent.append(name)
                     continue
-            rows.append(f"  {on:<31} {size}")
+            yield f"  {on:<31} {size}"
     if absent:
-        rows.append(f"Published datasets, not here: {', '.join(dict.fromkeys(absent))}")
-        rows.append(
+        yield f"Published datasets, not here: {', '.join(dict.fromkeys(absent))}"
+        yield (
             "To use one, such as r2r, choose a folder and download it from its publisher:"
         )
-        rows.append("  export WAYWORD_DATA=/path/to/data")
-        rows.append("  wayword data fetch r2r")
-        rows.append(
+        yield "  export WAYWORD_DATA=/path/to/data"
+        yield "  wayword data fetch r2r"
+        yield (
             "`wayword data list --published` shows sizes, licenses, terms and addresses."
         )
-        return "\n".join(rows)
-    rows.append(
+        return
+    yield (
         "`wayword data fetch NAME` downloads what is missing; docs/datasets.md has the source of "
         "each file and its place in the data folder."
     )
-    return "\n".join(rows)
 
 
 def present(folder: Path | None) -> dict[str, str]:

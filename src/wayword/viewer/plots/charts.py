@@ -35,6 +35,9 @@ from wayword.viewer.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FEW = 10
+"""Episodes below which a mean by length is a hollow mark: a reader must not take it for one of
+hundreds."""
 LINE = 0.17
 """Inches of a line of a figure with one line of text for each mark."""
 
@@ -123,6 +126,22 @@ def error_bars(
     )
 
 
+def hollow_mark(axes: Axes, x: float, y: float, number: int) -> None:
+    """Draw a hollow mark over one of series ``number``, for a mean of few episodes."""
+    color, _, marker = look(number)
+    axes.plot(
+        x,
+        y,
+        linestyle="none",
+        marker=marker,
+        markerfacecolor="white",
+        markeredgecolor=color,
+        markeredgewidth=0.8,
+        clip_on=False,
+        zorder=4,
+    )
+
+
 # Success by length of the reference.
 
 
@@ -152,16 +171,23 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     figure, axes = new_figure(request.width, min(2.3, 0.66 * request.width))
     # Side by side, so that intervals at one length do not hide each other.
     shift = min(0.12, 0.5 / len(runs))
+    has_few = False
     for number, parts in enumerate(runs):
         aside = shift * (number - (len(runs) - 1) / 2)
         at = []
         values = []
+        hollow = []
         for n, label in enumerate(labels):
             if label in parts and metric.key in parts[label].values:
                 at.append(n + aside)
-                value = parts[label].values[metric.key]
-                values.append(value.times(factor))
+                value = parts[label].values[metric.key].times(factor)
+                values.append(value)
+                if parts[label].n < FEW:
+                    hollow.append((n + aside, value.mean))
         error_bars(axes, at, values, number, names[number])
+        for x, mean in hollow:
+            has_few = True
+            hollow_mark(axes, x, mean, number)
     ticks = []
     for label in labels:
         numbers = [parts[label].n for parts in runs if label in parts]
@@ -178,6 +204,8 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         f"{metric.label} by length of the reference, on {splits(rows)}. "
         f"{interval_note(parts_of_all, metric.key)} n: episodes of a range."
     )
+    if has_few:
+        caption += f" Hollow: fewer than {FEW} episodes."
     # The series have the names of the legend.
     named = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
     caption = " ".join([caption, *other_episodes(named)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from wayword.core.episode import JsonObject
@@ -15,8 +15,7 @@ from wayword.core.visible import spaced
 from wayword.runs import scored_runs
 from wayword.runs.config import success_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
-from wayword.viewer import maps
-from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.content import (
@@ -26,6 +25,7 @@ from wayword.viewer.maps.content import (
     Shape,
     Waypoint,
 )
+from wayword.viewer.markup import Letters
 from wayword.viewer.plots.request import Drawing, FigureRequest
 from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
 
@@ -82,24 +82,23 @@ def draw_map(request: FigureRequest) -> Drawing:
     """Draw an episode of one or several runs on its map.
 
     By default the first episode without success or, of several runs, the first one with
-    different outcomes. Of a single run the mistake is marked. Raises ``UsageError`` if
-    the runs share no finished episode, or if it has no map.
+    different outcomes. The mistake of each is marked. Raises ``UsageError`` if the runs
+    share no finished episode, or if it has no map.
     """
     runs = [RunFolder.read(path) for path in scored_runs.run_folders(request.runs)]
     episode = request.episode or _telling_episode(runs)
     sources = open_sources(runs[0], [episode], request.data, request.trusted)
     names = request.names([run.path.name for run in runs])
     records = [run.record(episode) for run in runs]
-    document = Document.of(records[0], sources)
-    drawn = document.marked
-    if not isinstance(drawn, Map):
-        problem = f"episode {episode!r} has no map"
-        if sources.notice:
-            problem += f": {sources.notice}"
-        raise UsageError(problem)
+    documents = [Document.of(record, sources) for record in records]
+    each_drawn = [
+        _map_of(name, document) for name, document in zip(names, documents, strict=True)
+    ]
+    # The first run's map is the ground of all walks.
+    drawn = each_drawn[0]
     if drawn.unit == "squares":
         crop(drawn)
-    walks = _walks(names, records, sources, drawn)
+    walks = _walks(names, documents, each_drawn)
     # Those that are visible after the last step.
     shapes = [
         shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
@@ -137,12 +136,8 @@ def draw_map(request: FigureRequest) -> Drawing:
     caption = f"Episode {episode}."
     if instruction:
         caption = f"Episode {episode}: “{instruction}”"
-    mistake = document.mistake
-    if len(runs) == 1 and mistake is not None:
-        _draw_mistake(axes, drawn)
-        for stop in filter(None, map(drawn.ringed, drawn.walks.values())):
-            labels.keep_clear(stop.point, _RING)
-        caption += f" {_lettered(labels, mistake.text, document)}"
+    sentences = _mark_mistakes(axes, labels, names, documents, each_drawn)
+    caption = " ".join([caption, *sentences])
     _draw_names(labels, shapes)
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
@@ -192,23 +187,26 @@ Walk = tuple[str, Sequence[Waypoint], str]
 FAILED = "failed"
 
 
+def _map_of(name: str, document: Document) -> Map:
+    """Return the map of a run's episode, with its mistake. Raises ``UsageError`` if it has none."""
+    drawn = document.marked
+    if not isinstance(drawn, Map):
+        problem = f"{name}: episode {document.record.episode_id!r} has no map"
+        if document.sources.notice:
+            problem += f": {document.sources.notice}"
+        raise UsageError(problem)
+    return drawn
+
+
 def _walks(
     names: Sequence[str],
-    records: Sequence[EpisodeRecord],
-    sources: Sources,
-    first: Map,
+    documents: Sequence[Document],
+    each_drawn: Sequence[Map],
 ) -> list[Walk]:
-    """Return the walk of each actor of each run, in the legend's order.
-
-    ``first`` is the map of the first record. Raises ``UsageError`` for a record without
-    a map.
-    """
+    """Return the walk of each actor of each run, in the legend's order."""
     walks: list[Walk] = []
-    for number, (name, record) in enumerate(zip(names, records, strict=True)):
-        drawn = maps.map_of(record.trajectory, sources) if number else first
-        if not isinstance(drawn, Map):
-            raise UsageError(f"{name}: episode {record.episode_id!r} has no map")
-        outcome = _outcome(record, sources.success)
+    for name, document, drawn in zip(names, documents, each_drawn, strict=True):
+        outcome = _outcome(document.record, document.sources.success)
         for actor, walk in drawn.walks.items():
             title = name if len(drawn.walks) == 1 else f"{name}, {actor}"
             walks.append((title, walk, outcome))
@@ -456,13 +454,13 @@ def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:
         labels.write(text, at, 3.0, color=QUIET)
 
 
-def _lettered(labels: _Labels, text: str, document: Document) -> str:
+def _lettered(labels: _Labels, text: str, document: Document, letters: Letters) -> str:
     """Return the text with letters for the ids of places, which are marked on the map."""
     drawn = document.drawn
     places: dict[str, Point] = {}
     if isinstance(drawn, Map):
         places = dict(drawn.gold) | drawn.places
-    for place, letter in document.letters.by_place.items():
+    for place, letter in letters.by_place.items():
         # Text keeps an id that has no mark on the map: its letter would lead nowhere.
         if place in text and place in places:
             text = text.replace(place, letter)
@@ -617,23 +615,63 @@ def _draw_walk(
     )
 
 
-def _draw_mistake(axes: Axes, drawn: Map) -> None:
-    """Draw the ring of the episode's page: where the actor stood before step ``drawn.mistake``.
+def _mark_mistakes(
+    axes: Axes,
+    labels: _Labels,
+    names: Sequence[str],
+    documents: Sequence[Document],
+    each_drawn: Sequence[Map],
+) -> list[str]:
+    """Ring the mistake of each run, and return the sentences on them for the caption.
 
-    That step left the path for good or else lost the episode; it is 0, without a ring, if the
-    limit of steps is to blame.
+    Of several runs, each ring has the color of its walk, and its run's name in the legend.
     """
-    for stop in filter(None, map(drawn.ringed, drawn.walks.values())):
+    # Letters are those of the first run's page; further places of the others come after them.
+    places = chain.from_iterable(each.letters.by_place for each in documents)
+    letters = Letters.of_ids([*places])
+    mistakes = []
+    walks_before = 0
+    for name, document, drawn in zip(names, documents, each_drawn, strict=True):
+        if document.mistake is not None:
+            whose = ""
+            color = INK
+            if len(documents) > 1:
+                whose = f"{name}: "
+                color, _, _ = look(walks_before)
+            _draw_mistake(axes, drawn, whose, color)
+            for stop in _rings(drawn):
+                labels.keep_clear(stop.point, _RING)
+            mistakes.append((whose, document.mistake.text, document))
+        walks_before += len(drawn.walks)
+    # Letters stand next to the rings, so they are written once all rings have their place.
+    sentences = []
+    for whose, text, document in mistakes:
+        sentences.append(f"{whose}{_lettered(labels, text, document, letters)}")
+    return sentences
+
+
+def _rings(drawn: Map) -> list[Waypoint]:
+    """Return where the actor stood before the mistake, as on the episode's page.
+
+    That step left the path for good or else lost the episode. There is none if the limit of steps
+    is to blame.
+    """
+    return [*filter(None, map(drawn.ringed, drawn.walks.values()))]
+
+
+def _draw_mistake(axes: Axes, drawn: Map, whose: str, color: str) -> None:
+    """Draw the ring of a mistake; ``whose`` is the run in the legend."""
+    for stop in _rings(drawn):
         axes.plot(
             *stop.point,
             marker="o",
             markersize=12,
             markerfacecolor="none",
-            markeredgecolor=INK,
+            markeredgecolor=color,
             markeredgewidth=0.9,
             linestyle="none",
             zorder=3.6,
-            label=f"{drawn.mistake_words} (step {drawn.mistake})",
+            label=f"{whose}{drawn.mistake_words} (step {drawn.mistake})",
         )
 
 

@@ -359,6 +359,18 @@ def test_a_users_own_field_that_is_refused_names_the_way_out() -> None:
     assert caught.value.fatal
 
 
+def test_a_refused_value_of_a_users_field_names_its_setting() -> None:
+    said = "Unsupported value: 'reasoning_effort' does not support 'minimal'"
+    text = refusal(said, "reasoning_effort", "unsupported_value")
+    with (
+        serving(lambda *_: (400, text)) as server,
+        pytest.raises(
+            ModelError, match=r"change --set model\.extra\.reasoning_effort, or"
+        ),
+    ):
+        complete(server, HELLO, Sampling(), extra={"reasoning_effort": "minimal"})
+
+
 @pytest.mark.parametrize(
     ("name", "tokens"),
     [

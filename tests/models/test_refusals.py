@@ -12,7 +12,13 @@ import yaml
 from wayword.core.secrets import MASK, remember
 from wayword.models.servers import refusals
 from wayword.models.servers.profile import Profile
-from wayword.models.servers.refusals import ServerRefusal, learn, read, window
+from wayword.models.servers.refusals import (
+    ServerRefusal,
+    learn,
+    read,
+    remedy_of,
+    window,
+)
 
 BODY: dict[str, Any] = {
     "max_tokens": 4496,
@@ -88,6 +94,12 @@ def test_a_value_out_of_range_becomes_the_nearest_allowed_one(
     refusal = ServerRefusal("value out of range", "", fields=(name,), **bounds)
     lesson = learn(refusal, profile, {**BODY, name: value})
     assert (lesson and lesson[0]) == changes
+
+
+def test_a_refused_value_names_the_setting_of_agents() -> None:
+    refusal = read(400, {"error": "max_tokens must be at most 8"}, ("max_tokens",))
+    assert refusal.kind == "value out of range"
+    assert remedy_of(refusal, {}).startswith("change --set max_tokens, or leave")
 
 
 def test_the_table_is_closed_and_known_by_at_least_sixteen_servers() -> None:

@@ -282,6 +282,15 @@ def test_a_mistake_is_answered_in_one_line(
     assert message in complaint(*words)
 
 
+def test_a_missing_file_is_named_before_a_missing_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "r2r" / "annotations").mkdir(parents=True)
+    run = ("run", "act", "--on", "r2r", "--model", "openai:any", "--data", tmp_path)
+    assert "R2R_val_seen.json: no such file" in complaint(*run)
+
+
 def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> None:
     agent = tmp_path / "mine.py"
     agent.write_text("import json\nfrom wayword.core.agent import Agnet\n")

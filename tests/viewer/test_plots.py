@@ -275,6 +275,13 @@ def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:
         line = axes_of(plot(path, "curve")).lines[-1]
         return [*zip(line.get_xdata(), line.get_ydata(), strict=True)]
 
+    for path, labels in {
+        csv.parent: ("Total timesteps", "Episode reward mean"),
+        lines: ("Training step", "Reward"),
+        monitor: ("Line", "Reward"),
+    }.items():
+        axes = axes_of(plot(path, "curve"))
+        assert (axes.get_xlabel(), axes.get_ylabel()) == labels
     assert points(csv.parent) == [(10, 0.1), (30, 0.5)]
     assert points(monitor) == [(1, 0.0), (2, 1.0)]
     assert points(tmp_path / "sft") == [(1, 2.0), (2, 1.0)]

@@ -237,6 +237,8 @@ async def run_async(
 
     # Open all parts before anything is written.
     dataset = open_dataset(plan)
+    # A missing file is named before a missing key is asked for.
+    _ = dataset.files
     agent = open_agent(plan, dataset)
     account = Account(plan.max_tokens, plan.max_dollars)
     models = open_models(plan, model_choices(plan, agent), account)

@@ -24,7 +24,7 @@ from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
 from wayword.models.servers.addresses import address_parts, proxy_for, unquoted
-from wayword.models.servers.refusals import ServerRefusal, read, window
+from wayword.models.servers.refusals import ServerRefusal, read, remedy_of, window
 from wayword.models.servers.replies import code_of, error_in, is_of_interface, reply_in
 from wayword.models.servers.requests import (
     HEADERS,
@@ -336,8 +336,8 @@ class Connection:
             line = f"{self.address} sent an unreadable reply: {refusal.message[:120]}"
         elif refusal.kind == "wrong key":
             line = f"{self.address} refused the key ({status}): {refusal.message}"
-        if refusal.remedy:
-            remedy = refusal.remedy.format(
+        if template := remedy_of(refusal, self._settings.extra):
+            remedy = template.format(
                 field="".join(refusal.fields[:1]),
                 key_env=self._settings.key_env,
                 v1=self._supposed_address,

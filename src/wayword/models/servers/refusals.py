@@ -109,6 +109,23 @@ def read(status: int, error: Json, sent: Sequence[str]) -> ServerRefusal:
 _ABOUT_FIELDS = ("field unknown", "value out of range")
 
 
+def remedy_of(refusal: ServerRefusal, extra: Mapping[str, Json]) -> str:
+    """Return what to do about a refusal; ``{field}`` stands for the refused field.
+
+    It names the setting with the refused value: an entry of ``model.extra`` (``extra`` has its
+    entries), or a setting of agents.
+    """
+    setting = ""
+    for field in refusal.fields[:1]:
+        if field in extra:
+            setting = f"model.extra.{field}"
+        elif refusal.kind == "value out of range":
+            setting = _table()["settings"].get(field, "")
+    if not setting:
+        return refusal.remedy
+    return f"change --set {setting}, or {refusal.remedy}"
+
+
 @cache
 def _table() -> Mapping[str, Any]:
     return tomllib.loads(TABLE.read_text(encoding="utf-8"))

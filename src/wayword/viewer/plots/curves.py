@@ -62,6 +62,15 @@ VALUES = {
 }
 """Columns that are drawn without ``--metric``, the first of a file that has any, and what each
 measures."""
+ABBREVIATED = {
+    "ep": "episode",
+    "rew": "reward",
+    "r": "reward",
+    "eval": "evaluation",
+    "env": "environment",
+    "num": "number of",
+}
+"""Words of trainers' columns, and what an axis says."""
 LOGS = ("trainer_state.json", "progress.csv", "monitor.csv")
 """Files that are looked for in a folder."""
 SAME_NAMES = {"trainer_state", "progress", "monitor", "metrics", "log"}
@@ -130,7 +139,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
             label=names[number],
             clip_on=False,
         )
-    axes.set_xlabel(_sentence(logs[0].counts))
+    axes.set_xlabel(_steps_label(logs[0].counts))
     axes.set_ylabel(_sentence(logs[0].metric))
     axes.margins(x=0.02)
     faint_grid(axes, "y")
@@ -403,6 +412,16 @@ def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:
 
 
 def _sentence(name: str) -> str:
-    """Return a column's name as a label: ``Success rate`` for ``rollout/success_rate``."""
-    words = spaced(name.rpartition("/")[2])
-    return words[:1].upper() + words[1:]
+    """Return a column's name as a label: ``Success rate`` for ``rollout/success_rate``, ``Episode
+    reward mean`` for ``rollout/ep_rew_mean``."""
+    words = spaced(name.rpartition("/")[2]).strip().split()
+    label = " ".join(ABBREVIATED.get(word.lower(), word) for word in words)
+    return label[:1].upper() + label[1:]
+
+
+def _steps_label(name: str) -> str:
+    """Return the label of a column of steps, whose names differ between trainers."""
+    # As for runs of checkpoints.
+    if _plain(name) in ("step", "steps", "global_step"):
+        return "Training step"
+    return _sentence(name)

@@ -37,16 +37,17 @@ from wayword.metrics.table import (
 from wayword.metrics.table import metrics_of as metrics_of_rows
 
 PRESETS: Mapping[str, Sequence[str]] = {
-    "r2r": ("sr", "spl", "ne", "ndtw"),
+    "r2r": ("tl", "ne", "osr", "sr", "spl"),
     "rxr": ("ne", "sr", "sdtw", "ndtw"),
-    "reverie": ("sr", "osr", "spl", "rgs", "rgspl"),
-    "touchdown": ("tc", "spd", "ndtw"),
+    "reverie": ("tl", "osr", "sr", "spl", "rgs", "rgspl"),
+    "touchdown": ("spd", "kpa", "tc"),
     "objectnav": ("success_grounded", "spl_grounded"),
     "robot": ("found", "metres", "blocked", "lost"),
     "alfred": ("sr", "goal_sr", "plw_sr", "plw_goal_sr"),
     "babyai": ("sr", "plw_sr"),
 }
-"""Columns of the tables of each benchmark's papers, in their usual order."""
+"""Columns of the tables of each benchmark's papers, in their usual order: R2R's as in NavGPT's and
+DiscussNav's Table 1, REVERIE's as in DUET's, streets' as in VELMA's."""
 _ARROWS = {"higher": r"$\uparrow$", "lower": r"$\downarrow$", None: ""}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
-from wayword.core.visible import in_dollars
+from wayword.core.visible import in_dollars, join_words
 from wayword.metrics import scoring
 from wayword.metrics.intervals import (
     FEWEST,
@@ -432,7 +432,7 @@ def splits_of(rows: Sequence[Row]) -> str:
     """Return the splits of rows as text."""
     # A paper may have used data that this package does not read.
     splits = dict.fromkeys(row.dataset or "data of its own" for row in rows)
-    return " and ".join(splits)
+    return join_words([*splits])
 
 
 def _spent(row: Row, alone: bool) -> str:

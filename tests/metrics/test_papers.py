@@ -24,7 +24,8 @@ FAMILIES = {
 def row(name: str, won: int = 20, **fields: object) -> Row:
     """A row of forty episodes of ten paths."""
     scores = [
-        {"sr": float(n < won), "spl": float(n < won), "ne": 1.0 + n % 7, "ndtw": 0.5 + n / 100,
+        {"sr": float(n < won), "spl": float(n < won), "ne": 1.0 + n % 7, "tl": 9.0 + n % 5,
+         "osr": float(n < won + 4), "ndtw": 0.5 + n / 100,
          "steps": 3.0, "calls": 0.0, "cost": 0.0}
         for n in range(40)
     ]  # fmt: skip
@@ -38,10 +39,10 @@ def test_columns_are_those_of_the_preset_in_its_order() -> None:
     lines = paper_table([row("a"), row("b")], "r2r").splitlines()
     head = next(line for line in lines if line.startswith("Method"))
     assert head == (
-        r"Method & SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ & NE (m) $\downarrow$ & "
-        r"nDTW (\%) $\uparrow$ \\"
+        r"Method & TL (m) & NE (m) $\downarrow$ & OSR (\%) $\uparrow$ & "
+        r"SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ \\"
     )
-    assert r"\begin{tabular}{@{}lcccc@{}}" in lines
+    assert r"\begin{tabular}{@{}lccccc@{}}" in lines
 
 
 def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
@@ -99,7 +100,9 @@ def test_every_preset_names_metrics_of_its_family(preset: str) -> None:
 
 
 def test_rows_without_the_metrics_and_unknown_presets_are_one_line() -> None:
-    with pytest.raises(UsageError, match="--preset touchdown: a has no tc, spd; give"):
+    with pytest.raises(
+        UsageError, match="--preset touchdown: a has no spd, kpa, tc; give"
+    ):
         paper_table([row("a")], "touchdown")
     with pytest.raises(UsageError, match="--preset r2: did you mean 'r2r'"):
         paper_table([row("a")], "r2")
@@ -112,7 +115,7 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     theirs = published_rows("navgpt/table-1", [ours])
     lines = paper_table([ours], "r2r", theirs).splitlines()
     below = lines[lines.index(r"\midrule", lines.index(r"\midrule") + 1) + 1]
-    assert below == r"NavGPT & gpt-4 & $34$ & $29$ & $6.46$ & -- \\"
+    assert below == r"NavGPT & gpt-4 & $11.45$ & $6.46$ & $42$ & $34$ & $29$ \\"
     assert "(40 episodes)" in lines[2]
     assert "as published in NavGPT (Zhou et al. 2024), Table 1." in lines[-2]
     shown = render([ours, theirs[0]]).splitlines()

@@ -435,13 +435,20 @@ def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> A
     try:
         return parsed(text)
     except (ValueError, RecursionError) as error:
-        # One NaN must not hide the other bad records.
         errors = _BAD_RECORDS.get()
         with suppress(ValueError, RecursionError):
+            # Python's reader takes NaN and infinities, so what else is valid has fields.
+            value = paired(text, json.loads(text))
+            constants = [*_constants(where, value, is_list)]
+            # One NaN must not hide the other bad records.
             if errors is not None and (is_list or where):
-                value = paired(text, json.loads(text))
-                errors += _constants(path, where, value, is_list)
+                for place, constant in constants:
+                    problem = f"{NOT_FINITE}, got {constant}"
+                    errors.append(str(DataError(path, place, problem)))
                 return value
+            for place, _ in constants[:1]:
+                where = place
+                is_list = False
         if is_list:
             where = _broken_record(text.decode(errors="replace"))
         raise DataError(
@@ -452,16 +459,14 @@ def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> A
         ) from error
 
 
-def _constants(path: Path, where: str, value: Any, is_list: bool) -> list[str]:
-    """Return the errors of NaN and infinities in the fields of a record, or of a list of them."""
-    errors = []
+def _constants(where: str, value: Any, is_list: bool) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a record, or of a list of them, with NaN or an infinity: where it is, and
+    which."""
     for number, record in enumerate(value if is_list else [value]):
+        place = f"record {number}" if is_list else where
         for name, content in record.items() if isinstance(record, dict) else ():
             if found := _CONSTANT.search(_TEXTS.sub("", json.dumps(content))):
-                place = f"record {number}" if is_list else where
-                problem = f"{NOT_FINITE}, got {found[0]}"
-                errors.append(str(DataError(path, f"{place}, field {name!r}", problem)))
-    return errors
+                yield ", ".join(filter(None, (place, f"field {name!r}"))), found[0]
 
 
 NOT_FINITE = "must be a finite number"
@@ -652,7 +657,8 @@ def one_record(path: Path, where: str) -> Iterator[None]:
         yield
     except DataError as error:
         # Of a value that is not valid JSON, the reader says the same again.
-        place = f"{path}: {error.where}: {NOT_FINITE}"
+        field = error.where.rpartition(", ")[2]
+        place = f"{path}: {where}, {field}: {NOT_FINITE}"
         if not any(line.startswith(place) for line in errors):
             errors.append(str(error))
     except READER_ERRORS as error:

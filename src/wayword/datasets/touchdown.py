@@ -283,7 +283,7 @@ class StreetRoutes(SolvableWalks):
             raise DataError(path, f"{where}, field 'route_panoids'", problem)
         heading = read("start_heading", files.NUMBER)
         if not math.isfinite(heading):
-            problem = f"must be finite, got {heading!r}"
+            problem = f"{files.NOT_FINITE}, got {heading!r}"
             raise DataError(path, f"{where}, field 'start_heading'", problem)
         # The body can only face along an edge of the graph.
         snapped = self.navigator.closest(graph.index[route[0]], heading)

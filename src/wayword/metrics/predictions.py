@@ -221,7 +221,7 @@ def read(path: Path, dataset: Dataset) -> Predictions:
         if collecting:
             gc.enable()
     if bad:
-        raise _bad_records(path, bad, len(found))
+        raise _bad_records(path, bad)
     if not found:
         raise DataError(path, "", "contains no predictions")
     if len(reader.foreign) == len(found):
@@ -231,11 +231,8 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     return Predictions(dataset.family.place, of, tasks, walks, illegal)
 
 
-def _bad_records(path: Path, bad: Sequence[str], valid: int) -> DataError:
-    """Return the error of all bad records of a file, a line for each and one with their number.
-
-    ``valid`` other records can be scored.
-    """
+def _bad_records(path: Path, bad: Sequence[str]) -> DataError:
+    """Return the error of all bad records of a file, a line for each and one with their number."""
     # The last line alone would say nothing that the only one does not.
     if len(bad) == 1:
         return DataError(bad[0], "", "")
@@ -243,7 +240,7 @@ def _bad_records(path: Path, bad: Sequence[str], valid: int) -> DataError:
     if len(bad) > MOST_LISTED:
         lines.append(f"… and {len(bad) - MOST_LISTED:,} more")
     lines.append(str(path))
-    problem = f"{len(bad):,} of {len(bad) + valid:,} records are bad"
+    problem = f"{len(bad):,} bad records"
     return DataError("\n".join(lines), "", problem, "correct or remove them")
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,14 @@ import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# No test is timed: on busy cores, Hypothesis' 200 ms an example fail what is right. Suites with
+# environments of their own do without it.
+with suppress(ImportError):
+    from hypothesis import settings
+
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 _connect = socket.socket.connect
 if "WAYWORD_DATA" in os.environ:  # tests run commands in other folders

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
@@ -21,11 +23,13 @@ import wayword
 from wayword.cli.app import app
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Box
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import spaced
 from wayword.metrics.detector_reports import last_report
 from wayword.perception.detectors import detector_called
-from wayword.perception.networks.colors import boxes_of
+from wayword.perception.networks import indoor_words
+from wayword.perception.networks.colors import LEAST_PIXELS, Painted, color_of
 from wayword.runs import robots
 from wayword.runs.results import RunResult
 from wayword.settings import parse
@@ -218,21 +222,51 @@ def test_a_malformed_fault_names_the_form() -> None:
     assert robots.parse_faults(["1:drop", "12:drop"]) == {1: "drop", 12: "drop"}
 
 
-def test_a_color_names_a_thing_by_its_last_words() -> None:
-    import numpy as np
-
-    from wayword.perception.networks.colors import color_of
-
+def painted_mugs() -> NDArray[np.uint8]:
+    """A grey picture with two mugs."""
     picture = np.full((20, 20, 3), 190, np.uint8)
     picture[2:8, 3:9] = color_of("mug")
     picture[12:18, 3:9] = color_of("mug")
-    boxes = boxes_of(picture, "cat-shaped mug")
+    return picture
+
+
+def test_a_color_names_an_object_by_its_last_words() -> None:
+    painted = Painted(painted_mugs())
+    boxes = painted.boxes_of("cat-shaped mug")
     assert [(box.left, box.top, box.right, box.bottom) for box in boxes] == [
         (3.0, 2.0, 9.0, 8.0),
         (3.0, 12.0, 9.0, 18.0),
     ]
-    assert boxes_of(picture, "sofa") == []
+    assert painted.boxes_of("sofa") == []
     assert detector_called("colors:names").name == "colors:names"
+
+
+def test_only_regions_of_enough_pixels_are_objects() -> None:
+    picture = painted_mugs()
+    picture[:, 12:20:2] = color_of("sofa")  # strips of enough pixels
+    picture[::2, 11:20] = 190  # … cut to single ones
+    assert (picture == color_of("sofa")).all(axis=2).sum() > LEAST_PIXELS
+    painted = Painted(picture)
+    assert painted.boxes_of("sofa") == []
+    # An ending that is in the picture is found behind one that is too small.
+    assert len(painted.boxes_of("sofa mug")) == 2
+
+
+def test_names_that_are_not_in_the_picture_are_dismissed_by_its_colors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A searcher looks for a list of names in each view, a few of which are there."""
+    searched = []
+
+    def counted(self: Painted, color: int, name: str) -> list[Box]:
+        searched.append(name)
+        return []
+
+    monkeypatch.setattr(Painted, "_regions", counted)
+    painted = Painted(painted_mugs())
+    for name in [*indoor_words(), "mug"]:
+        painted.boxes_of(name)
+    assert set(searched) == {"mug"}
 
 
 @pytest.fixture(scope="module")

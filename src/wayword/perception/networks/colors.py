@@ -19,6 +19,7 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 
 LEAST_PIXELS = 12
 """Pixels of the smallest object that is detected."""
+_SHIFTS = np.array([1 << 16, 1 << 8, 1], np.uint32)
 
 
 def color_of(name: str) -> tuple[int, int, int]:
@@ -44,30 +45,48 @@ class ColorNames(Perceiver):
         """Return the boxes of each picture for all phrases."""
         answers = []
         for picture in pictures:
+            painted = Painted(picture)
             found: list[Box] = []
             for phrase in phrases:
-                found += boxes_of(picture, phrase)
+                found += painted.boxes_of(phrase)
             answers.append(found)
         return answers
 
 
-def boxes_of(picture: Picture, phrase: str) -> list[Box]:
-    """Return the boxes of all regions whose color encodes the phrase or an ending of it."""
-    from scipy.ndimage import find_objects, label
+class Painted:
+    """A picture by the colors of its pixels: most names that are looked for are not in it, and are
+    dismissed without a look at its pixels."""
 
-    words = phrase.lower().replace("-", " ").split()
-    for first in range(len(words)):
-        name = " ".join(words[first:])
-        is_named = (picture == np.array(color_of(name), np.uint8)).all(axis=2)
+    def __init__(self, picture: Picture) -> None:
+        # (H, W): the three bytes of each pixel's color as one number.
+        self._colors = picture.astype(np.uint32) @ _SHIFTS
+        colors, counts = np.unique(self._colors, return_counts=True)
+        self._large = set(colors[counts >= LEAST_PIXELS].tolist())
+        """Colors with enough pixels for a box."""
+
+    def boxes_of(self, phrase: str) -> list[Box]:
+        """Return the boxes of all regions whose color encodes the phrase or an ending of it."""
+        words = phrase.lower().replace("-", " ").split()
+        for first in range(len(words)):
+            name = " ".join(words[first:])
+            color = int.from_bytes(color_of(name))
+            if color not in self._large:
+                continue
+            if boxes := self._regions(color, phrase):
+                return boxes
+        return []
+
+    def _regions(self, color: int, name: str) -> list[Box]:
+        """Return the boxes of the regions of a color."""
+        from scipy.ndimage import find_objects, label
+
         # Regions of eight neighbors: outlines may leave single pixels.
-        regions, count = label(is_named, np.ones((3, 3)))
+        regions, count = label(self._colors == color, np.ones((3, 3)))
         sizes = np.bincount(regions.ravel(), minlength=count + 1)[1:]
         boxes = []
         for size, window in zip(sizes, find_objects(regions), strict=True):
             if size >= LEAST_PIXELS:
                 rows, columns = window
                 edges = (columns.start, rows.start, columns.stop, rows.stop)
-                boxes.append(Box(phrase, 1.0, *map(float, edges)))
-        if boxes:
-            return boxes
-    return []
+                boxes.append(Box(name, 1.0, *map(float, edges)))
+        return boxes

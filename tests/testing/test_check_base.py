@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from helpers.imprecise_base import ImpreciseBase
@@ -25,7 +27,7 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
 from wayword.worlds.objectnav.base import MotionResult, goto, rotate
 from wayword.worlds.objectnav.guarded import GuardedBase
-from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.observation import View, from_camera, from_laser
 from wayword.worlds.objectnav.robot import (
     MOST_IDLE,
     RosBase,
@@ -99,6 +101,45 @@ def returning(method: str, value: Any) -> type[Wrong]:
 
 
 NAN = {"x": math.nan, "y": 0.0, "heading": 0.0}
+
+
+class Scans(Here):
+    """Has a laser with ``readings``, which are repeated over its bearings."""
+
+    readings: Sequence[float] = ()
+
+    def capture(self) -> View:
+        seen = super().capture()
+        ranges = np.resize(np.array(self.readings, float), len(seen.depth.bearings))
+        return replace(
+            seen, depth=from_laser(ranges, seen.depth.bearings, seen.eye, 5.0)
+        )
+
+
+def scanning(*readings: float) -> type[Scans]:
+    return type("Scanning", (Scans,), {"readings": readings})
+
+
+class SendsTooFew(Here):
+    def capture(self) -> View:
+        seen = super().capture()
+        depth = from_laser(np.ones(3), seen.depth.bearings, seen.eye, 5.0)
+        return replace(seen, depth=depth)
+
+
+FILE = re.escape(Path(__file__).name)
+UNMEASURED = rf"{FILE}:\d+: capture\(\) must measure something"
+OTHER_UNIT = r"ValueError: ranges: has a median of 3000 m: its unit is not the metre; .* infinite"
+DISTANCES = [
+    (scanning(-1.0), UNMEASURED),
+    (scanning(-1.0, 0.0, math.nan, -math.inf), UNMEASURED),
+    (scanning(3000.0), rf"capture\(\) raised {OTHER_UNIT}.* \(.*{FILE}:\d+\)$"),
+    (scanning(3000.0, -1.0, math.inf), OTHER_UNIT),
+    (SendsTooFew, rf"depth has the shape \(10, 3\), not \(10, 40\): .*{FILE}:\d+"),
+]
+"""Bases whose distances are refused, each with the message."""
+
+
 VALUES = {
     "status": (returning("rotate", MotionResult("done")), "unknown status 'done'"),
     "metres": (returning("rotate", MotionResult("ok", math.nan)), "nan metres"),
@@ -130,11 +171,30 @@ def test_a_robot_behind_rosbridge_keeps_it() -> None:
         (CountsFromX, r"pose\(\) must have a heading in \[0, 360\), got -90"),
         (SaysNothing, r"rotate\(40\) must return a MotionResult, got None"),
         *((cls, f".*{text}") for cls, text in VALUES.values()),
+        *DISTANCES,
     ],
 )
 def test_each_broken_promise_is_named(broken: type[Here], promise: str) -> None:
     with pytest.raises(AssertionError, match=promise):
         check_base(broken())
+
+
+def test_a_laser_sees_no_obstacle_and_no_free_floor_where_it_measured_nothing() -> None:
+    unknown = [math.nan, -1.0, 0.0, -math.inf, 3000.0]
+    scan = np.array([*unknown, math.inf, 2.0, 2.0])
+    bearings = tuple(range(len(scan)))
+    depth = from_laser(scan, bearings, 0.9, 5.0, rows=(0.0,))
+    assert depth.measured()[0].tolist() == [False] * len(unknown) + [True] * 3
+    assert np.isinf(depth.metres()[0, 5])
+    assert depth.metres()[0, 6:] == pytest.approx(2.0, abs=0.02)
+
+
+@pytest.mark.parametrize("unit", [100.0, 1000.0], ids=["centimetres", "millimetres"])
+def test_depth_of_a_camera_in_another_unit_is_refused(unit: float) -> None:
+    depth = np.linspace(0.8, 4.0, 60 * 80).reshape(60, 80)
+    assert from_camera(depth, 80.0, 5.0).measured().any()
+    with pytest.raises(ValueError, match=r"depth: .* its unit is not the metre"):
+        from_camera(unit * depth, 80.0, 5.0)
 
 
 @pytest.mark.parametrize(("broken", "promise"), VALUES.values(), ids=VALUES)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from wayword.core.blame import describe, place_of
 from wayword.core.episode import Episode
 from wayword.core.geometry import relative, unit
 from wayword.worlds.objectnav.base import (
@@ -64,13 +65,13 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
             x = start["x"] + metres * east
             y = start["y"] + metres * north
             what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
-            _check_moved(base.go_to(x, y), what)
+            _check_moved(base, base.go_to(x, y), what)
             end = _pose(base)
             off = math.dist((x, y), (end["x"], end["y"]))
             assert off <= ARRIVED, (
                 f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
             )
-        _check("report()", report_problem(base.report()))
+        _check(base, "report()", report_problem(base.report()))
     finally:
         base.stop()
 
@@ -81,8 +82,15 @@ def _check_view(base: Base) -> View:
     Its depth image must have a row for each elevation, columns from left to right, and
     rows that look down.
     """
-    view = base.capture()
-    _check("capture()", view_problem(view))
+    try:
+        view = base.capture()
+    except ValueError as error:
+        # Distances in another unit, or of another shape: the user's line is the place to mend.
+        raise AssertionError(f"capture() raised {describe(error)}") from error
+    _check(base, "capture()", view_problem(view))
+    if not view.depth.measured().any():
+        problem = "must measure something; every distance is 0, negative or NaN"
+        _check(base, "capture()", problem)
     pose = _pose(base)
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     turned = abs(relative(view.heading, pose["heading"]))
@@ -98,18 +106,19 @@ def _check_view(base: Base) -> View:
 def _pose(base: Base) -> dict[str, float]:
     """Return the pose of a base: finite metres, and degrees in [0, 360)."""
     pose = base.pose()
-    _check("pose()", pose_problem(pose))
+    _check(base, "pose()", pose_problem(pose))
     return dict(pose)
 
 
-def _check(what: str, problem: str) -> None:
-    """Assert that there is no problem."""
-    assert not problem, f"{what} {problem}"
+def _check(base: Base, call: str, problem: str) -> None:
+    """Assert that there is no problem with the result of a method's call: ``rotate(40)``."""
+    method = getattr(type(base), call.partition("(")[0])
+    assert not problem, f"{place_of(method)}: {call} {problem}"
 
 
-def _check_moved(moved: MotionResult, what: str) -> None:
+def _check_moved(base: Base, moved: MotionResult, what: str) -> None:
     """Assert that a motion has a known result, and succeeded."""
-    _check(what, motion_problem(moved))
+    _check(base, what, motion_problem(moved))
     assert moved.status == "ok", (
         f"{what} was {moved.status} ({moved.reason}); give the robot more room"
     )
@@ -122,7 +131,7 @@ def _check_turn(base: Base, degrees: float) -> None:
     """
     what = f"rotate({degrees:g})"
     before = _pose(base)["heading"]
-    _check_moved(base.rotate(degrees), what)
+    _check_moved(base, base.rotate(degrees), what)
     turned = relative(_pose(base)["heading"], before)
     assert abs(relative(turned, degrees)) <= TURNED, (
         f"{what}: the heading, clockwise from north, must change by as much, not by {turned:.0f}"

@@ -59,14 +59,20 @@ class DepthImage:
     ) -> DepthImage:
         """Encode ``metres`` (E, C) along the rays in 8 bits.
 
-        They are infinite if there is no surface within ``reach`` (metres), NaN if
-        nothing was measured.
+        They are infinite if there is no surface within ``reach`` (metres), NaN or
+        negative if nothing was measured. Raises ``ValueError`` for another shape.
         """
+        rows, columns = len(elevations), len(bearings)
+        if metres.shape != (rows, columns):
+            raise ValueError(
+                f"depth has the shape {metres.shape}, not {(rows, columns)}: "
+                "elevations, bearings"
+            )
         # Twice the reach, since infinity is no number of steps.
         shares = np.minimum(metres, 2 * reach) / reach
         steps = np.round(shares * (NO_HIT - 1))
         levels = np.clip(steps, 1, NO_HIT)
-        levels = np.where(np.isnan(metres), UNMEASURED, levels)
+        levels = np.where(metres >= 0, levels, UNMEASURED)
         packed = levels.astype(np.uint8).tobytes()
         return DepthImage(
             bearings,
@@ -297,6 +303,24 @@ class View(Observation):
     floor: FloorMap | None = None
 
 
+FARTHEST_MEDIANS = {"camera": 50.0, "laser": 100.0}
+"""Metres: no depth camera or laser of a robot sees so far with half of its rays. Centimetres reach
+a camera's from a view of half a metre on."""
+
+METRES = "give metres, infinite where nothing was in range"
+
+
+def unit_problem(distances: Floats, sensor: str) -> str:
+    """Return why distances of a ``camera`` or ``laser`` cannot be metres; empty if they can."""
+    measured = distances[np.isfinite(distances) & (distances > 0)]
+    if not len(measured):
+        return ""
+    median = float(np.median(measured))
+    if median < FARTHEST_MEDIANS[sensor]:
+        return ""
+    return f"has a median of {median:.0f} m: its unit is not the metre"
+
+
 ROW_ELEVATIONS = Camera().rows
 COLUMN_DEGREES = 2.0  # width of a depth column in degrees
 
@@ -309,7 +333,7 @@ def from_camera(
     tilt: float = 0.0,
 ) -> DepthImage:
     """Convert a pinhole camera's ``depth`` (H, W): metres along its axis; infinite if no surface is
-    in range; NaN, negative or 0 if nothing was measured.
+    in range; NaN, negative or 0 if nothing was measured. Raises ``ValueError`` for another unit.
 
     ``field_of_view`` is horizontal, ``tilt`` is positive up. Of ``rows`` (elevations), only those
     fully inside the picture are kept, so that unseen areas do not count as empty.
@@ -323,6 +347,8 @@ def from_camera(
     >>> np.round(scan.metres()[:, 0], 2).tolist()
     [1.0, 1.04]
     """
+    if problem := unit_problem(depth, "camera"):
+        raise ValueError(f"depth: {problem}; {METRES}")
     picture_height, picture_width = depth.shape
     focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
     bearings = columns(max(1, int(field_of_view / COLUMN_DEGREES)), COLUMN_DEGREES)
@@ -367,10 +393,16 @@ def from_laser(
 ) -> DepthImage:
     """Return the depth image of a camera at height ``eye``, with a wall wherever a laser hit.
 
-    ``ranges`` (C,) are metres along the floor, infinite without a hit, NaN if nothing was measured.
-    A laser measures a single plane: lower and higher obstacles are unknown, and floor is assumed up
-    to the hit.
+    ``ranges`` (C,) are metres along the floor, infinite without a hit. Nothing was measured where
+    they are NaN, negative or 0, or too far for any laser (100 m). A laser measures a single plane:
+    lower and higher obstacles are unknown, and floor is assumed up to the hit. Raises
+    ``ValueError`` for another unit.
     """
+    ranges = np.asarray(ranges, float)
+    if problem := unit_problem(ranges, "laser"):
+        raise ValueError(f"ranges: {problem}; {METRES}")
+    is_distance = (ranges > 0) & (ranges < FARTHEST_MEDIANS["laser"])
+    ranges = np.where(is_distance | (ranges == np.inf), ranges, np.nan)
     slope = np.tan(np.radians(np.array(rows)))[:, None]
     with np.errstate(divide="ignore"):
         floor = np.where(slope < 0, eye / np.maximum(-slope, 1e-9), np.inf)

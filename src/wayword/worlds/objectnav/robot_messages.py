@@ -19,7 +19,7 @@ import numpy as np
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.files import READER_ERRORS
-from wayword.core.geometry import Floats, absolute
+from wayword.core.geometry import absolute
 from wayword.worlds.objectnav import observation
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap
 
@@ -36,9 +36,6 @@ SATURATED = {"<u2": 65535, "<i2": 32767}
 """Largest value of a pixel, with which drivers mark one that was not measured."""
 FARTHEST_LEAST = 10.0
 """Metres: no laser measures nothing below this distance. Its ``range_min`` is in another unit."""
-FARTHEST_MEDIANS = {"data": 50.0, "ranges": 100.0}
-"""Metres: no depth camera (``data``) or laser (``ranges``) of a robot sees so far with half of its
-rays. Centimetres reach a camera's from a view of half a metre on."""
 LETHAL_LEVEL = 100  # of an occupied cell; maps in another scale are refused
 # Metres from the origin at most: those of a map projection (UTM) reach 1e7
 FARTHEST_PLACE = 1e8
@@ -192,7 +189,8 @@ def scan_depth(
         most = float(message.get("range_max") or math.inf)
     if not len(ranges):
         raise DataError(topic, "field 'ranges'", "is empty")
-    check_unit(ranges, topic, "ranges", "let the driver send metres")
+    if problem := observation.unit_problem(ranges, "laser"):
+        raise DataError(topic, "field 'ranges'", problem, "let the driver send metres")
     if least > FARTHEST_LEAST:
         problem = f"is {least:g} m: its unit is not the metre"
         raise DataError(
@@ -236,6 +234,8 @@ def scan_depth(
     bearings = (angles if flipped else -angles) + turn
     bearings = (bearings + 180.0) % 360.0 - 180.0
     nearest, column_bearings = observation.nearest_per_column(metres, bearings)
+    # Free up to the reach; a laser of 200 m must not be taken for one in another unit.
+    nearest[nearest > reach] = np.inf
     # What is beyond the laser's own range is unknown, also where it hit nothing.
     return observation.from_laser(
         nearest,
@@ -294,7 +294,9 @@ def image_depth(
         problem = "has not one measured pixel"
         remedy = "uncover the camera, or step back: it measures nothing at close range"
         raise NothingMeasured(topic, "field 'data'", problem, remedy)
-    check_unit(depth, topic, "data", "set dataset.depth_unit, as 0.001 for millimetres")
+    if problem := observation.unit_problem(depth, "camera"):
+        remedy = "set dataset.depth_unit, as 0.001 for millimetres"
+        raise DataError(topic, "field 'data'", problem, remedy)
     return observation.from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
@@ -303,22 +305,6 @@ def image_bytes(data: Json) -> bytes:
     if isinstance(data, str):
         return base64.b64decode(data, validate=True)
     return bytes(data)
-
-
-def check_unit(
-    metres: Floats,
-    topic: str,
-    field: str,
-    remedy: str,
-) -> None:
-    """Raise ``DataError`` for distances that cannot be metres."""
-    distances = metres[np.isfinite(metres) & (metres > 0)]
-    if not len(distances):
-        return
-    median = float(np.median(distances))
-    if median >= FARTHEST_MEDIANS[field]:
-        problem = f"has a median of {median:.0f} m: its unit is not the metre"
-        raise DataError(topic, f"field {field!r}", problem, remedy)
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import wayword
 from helpers.rosbridge_server import Robot, serving, started
 from wayword.agents.search.lgx import LGX, LGXSettings
 from wayword.core import registry
@@ -206,3 +207,33 @@ def test_a_text_agent_is_not_shown_that_nothing_is_in_view_of_a_robot() -> None:
         text = around(world.observe("agent"))
     assert text.startswith("Free way: ")
     assert "in view" not in text
+
+
+YARD = """
+from testing.test_check_base import Here as base
+"""
+WAITS = """
+import asyncio
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+
+class Waits(Agent):
+    families = frozenset({"objectnav"})
+    async def act(self, observation, space):
+        await asyncio.sleep(0.01)  # as for an answer of a model: other episodes could go on
+        return Decision(STOP)
+agent = Waits
+"""
+
+
+def test_episodes_share_the_robot_one_at_a_time(tmp_path: Path) -> None:
+    base, agent = tmp_path / "yard.py", tmp_path / "waits.py"
+    base.write_text(YARD)
+    agent.write_text(WAITS)
+    settings = {"dataset": {"target": "vase|mug|cup", "base": str(base)}}
+    out = tmp_path / "run"
+    result = wayword.run(str(agent), "robot", out=out, concurrency=8, settings=settings)
+    assert [each.trajectory.ended for each in result.episodes] == ["stopped"] * 3
+    assert "one episode at a time, as they share the robot" in result.notices
+    with pytest.raises(UsageError, match=r"engine ray .* cannot share a robot"):
+        wayword.run(str(agent), "robot", out=out, engine="ray", settings=settings)

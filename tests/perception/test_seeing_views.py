@@ -133,6 +133,13 @@ def test_names_are_simulated_without_a_colon_and_networks_with_one() -> None:
         detector_called("yolov99:x")
     with pytest.raises(UsageError, match="is a network"):
         detector_called("owlv2:x", recall=0.5)
+    # Simulated ones cannot see the pictures of a robot.
+    with pytest.raises(
+        UsageError, match=r"simulated: clip, .*; for pictures, .* colors, detr"
+    ):
+        detector_called("colrs")
+    with pytest.raises(UsageError, match=r"owlv2: add .*: owlv2:NAME"):
+        detector_called("owlv2")
 
 
 def test_without_a_picture_or_with_a_broken_one_there_is_one_line() -> None:

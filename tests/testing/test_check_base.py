@@ -296,9 +296,7 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     one.reset(task.episode)
     assert one.observe("agent").heading == 90.0
     two.reset(task.episode)
-    with pytest.raises(
-        RobotError, match="took over the robot; run with --concurrency 1"
-    ):
+    with pytest.raises(RobotError, match="took over the robot; only one can drive it"):
         one.step("agent", rotate(30.0))
     assert two.step("agent", rotate(30.0)).ok
     assert dataset._custom_base.base.port == "COM3"  # type: ignore[attr-defined]

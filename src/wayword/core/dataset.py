@@ -212,7 +212,8 @@ class Dataset(ABC):
     splits: ClassVar[tuple[str, ...]] = ("all",)
     """The names of its splits, the default first."""
     live: ClassVar[bool] = False
-    """True if its worlds are outside this program, such as a robot: episodes cannot be replayed."""
+    """True if its worlds are outside this program, such as a robot: episodes are played one at a
+    time, and cannot be replayed."""
     max_steps: ClassVar[int] = 30
     """Maximum turns per actor; the episode is cut off after that."""
     clusters: ClassVar[Clusters | None] = None

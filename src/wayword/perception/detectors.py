@@ -340,6 +340,10 @@ def _unbroken(text: str) -> str:
 INNER = 0.5  # share of a box's width and height used for depth: its edges show the background
 
 
+NETWORKS = (*EYES["grounder"], *EYES["detector"])
+"""Families of the networks that detect objects in pictures."""
+
+
 def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     """Return the detector of that name: a network if it contains a colon, else a preset of a
     simulated one, with changed parameters (``recall=0.8``).
@@ -347,14 +351,17 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     Networks are loaded at first use. Raises ``UsageError`` for an unknown name or parameter.
     """
     # Names of networks hold a colon, names of presets never do.
-    if ":" in name:
+    if ":" in name or name in NETWORKS:
         if changes:
             raise UsageError(
                 f"{name} is a network: only simulated detectors have a quality"
             )
         return EyeDetector(name)
     if name not in PRESETS:
-        raise UsageError(f"no detector is called {name!r}; {suggest(name, PRESETS)}")
+        raise UsageError(
+            f"no detector is called {name!r}; simulated: {', '.join(sorted(PRESETS))}; for "
+            f"pictures, as of a robot, NAME:WEIGHTS with NAME {', '.join(sorted(NETWORKS))}"
+        )
     quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
     # Sorted, so that equal detectors have equal names in records.
     suffix = "".join(
@@ -381,10 +388,9 @@ class EyeDetector(Perceiver):
 
     def __init__(self, name: str) -> None:
         family = name.partition(":")[0]
-        families = [*EYES["grounder"], *EYES["detector"]]
-        if family not in families:
+        if family not in NETWORKS:
             raise UsageError(
-                f"no detector is called {name!r}; {suggest(family, families)}"
+                f"no detector is called {name!r}; {suggest(family, NETWORKS)}"
             )
         if not name.partition(":")[2]:
             raise UsageError(

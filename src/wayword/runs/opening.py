@@ -85,6 +85,11 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
         _parts(plan, dataset, plan.agent, settings), others=others, actors=actors
     )
 
+    if dataset.live and plan.engine:
+        raise UsageError(
+            f"{plan.on}: --engine {plan.engine} plays several episodes at once, which cannot share "
+            "a robot; remove it"
+        )
     # Each agent that plays needs the models and the memory that the plan asks of it.
     unnamed = [actor for actor in actors if actor not in others] or [""]
     for parts in agents.playing():

@@ -215,7 +215,7 @@ def search_command(url: str, target: str) -> str:
     """Return a command that searches with a simulated robot and needs no model. Pictures of a
     simulation need no time to settle."""
     return (
-        f"wayword run frontier --on robot --concurrency 1 --set dataset.url={url} "
+        f"wayword run frontier --on robot --set dataset.url={url} "
         f"--set dataset.target={target!r} --set grounding=colors:names "
         "--set dataset.settle=0 --set dataset.throttle=0"
     )

@@ -399,8 +399,12 @@ async def _play(
             gate=account,
             continued=active.continued,
         )
-        # One episode at a time: a person cannot play two.
+        # One episode at a time: a person cannot play two, and there is only one robot.
         concurrency = plan.concurrency
+        if active.dataset.live:
+            if min(concurrency, len(todo)) > 1:
+                active.notices.append("one episode at a time, as they share the robot")
+            concurrency = 1
         if person:
             concurrency = 1
             answered = cast(Dataset, AnsweredDataset(active.dataset, person))

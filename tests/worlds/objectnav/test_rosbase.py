@@ -286,7 +286,7 @@ def test_one_episode_drives_at_a_time() -> None:
         first.reset(EPISODE)
         second.reset(EPISODE)
         for action in (rotate(30.0), STOP):
-            with pytest.raises(RobotError, match="--concurrency 1"):
+            with pytest.raises(RobotError, match="only one can drive it"):
                 first.step("agent", action)
         assert robot.goals == 0
         assert link.connected, (

@@ -779,5 +779,5 @@ class SharedRobotWorld(ObjectNavWorld):
         """Raise ``RobotError`` if another episode took over the robot."""
         if self._drivers != [self]:
             raise RobotError(
-                "another episode took over the robot; run with --concurrency 1"
+                "another episode took over the robot; only one can drive it"
             )

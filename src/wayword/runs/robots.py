@@ -86,8 +86,10 @@ def inspect(settings: RosSettings) -> Probe:
         ) from None
     finally:
         base.stop()
-    if not base.settings.image:
-        lines.append("picture  none; dataset.image is empty")
+    for setting, absent in ABSENT.items():
+        if not getattr(base.settings, setting):
+            name = PROBED.get(setting, setting)
+            lines.append(f"{name:8} {absent}; dataset.{setting} is empty")
     if base.halted:
         lines.append(f"A search would not start: {base.halted}")
     lines.append(
@@ -103,6 +105,12 @@ PROBED = {
     "emergency_stop": "stop",
 }
 """Setting of a topic -> what it sends, where the two differ."""
+ABSENT = {
+    "image": "none",
+    "battery": "not watched",
+    "emergency_stop": "not watched",
+}
+"""Setting of a topic that a robot may lack -> what a search has without it."""
 
 
 def _received(base: RosBase, setting: str, message: JsonObject) -> str:
@@ -127,7 +135,22 @@ def _received(base: RosBase, setting: str, message: JsonObject) -> str:
                 nearest = f"nearest {metres[measured].min():.2f} m"
             bearings = depth.bearings
             return f"from {min(bearings):.0f} to {max(bearings):.0f} degrees; {nearest}"
-    return "ok"
+        case "battery":
+            charge = base.charge_of(message)
+            if charge is None:
+                return f"no charge; its percentage is {message.get('percentage')!r}"
+            return f"{charge:.0%} charged"
+        case "emergency_stop":
+            pressed = message.get("data")
+            if pressed in (False, 0):
+                return "not pressed"
+            return (
+                "pressed" if pressed in (True, 1) else f"taken as pressed: {pressed!r}"
+            )
+    # The costmap
+    floor = base.floor_of(message)
+    rows = len(message["data"]) // floor.columns
+    return f"{floor.columns} x {rows} cells of {floor.cell:g} m"
 
 
 def _silence(base: RosBase, topic: Topic) -> str:

@@ -16,9 +16,11 @@ from helpers.rosbridge_server import MAP_SHIFT, odometry, serving, transform
 from wayword.agents.search.costmap import Costmap
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
+from wayword.runs.robots import inspect
 from wayword.worlds.objectnav import observation, robot_messages
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import FloorMap
+from wayword.worlds.objectnav.robot import RosSettings
 from wayword.worlds.objectnav.rosbridge import RobotError
 from worlds.objectnav.test_rosbase import driven, ended, robot_at
 
@@ -236,3 +238,10 @@ def test_a_map_in_another_frame_than_the_poses_is_refused() -> None:
             DataError, match=r"is 'map', but poses are in 'odom'.*pose_from=tf"
         ):
             world.observe("agent")
+        wrong_map = inspect(RosSettings(url=url, costmap="/costmap"))
+        robot.latched["/costmap"] = grid(FLOOR)
+        right_map = inspect(RosSettings(url=url, costmap="/costmap"))
+    assert "poses are in 'odom'" in wrong_map.text
+    assert "costmap" in wrong_map.wrong
+    assert "/costmap (dataset.costmap): 4 x 2 cells of 0.5 m" in right_map.text
+    assert "costmap" not in right_map.wrong

@@ -33,7 +33,7 @@ from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav import observation
 from wayword.worlds.objectnav.base import Base, MotionResult, parse_numbers
-from wayword.worlds.objectnav.observation import DepthImage, View
+from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
     Message,
@@ -342,24 +342,34 @@ class RosBase:
         if topic in s.tf_topics:
             self.transforms.add(message, topic)
         elif topic == s.battery:
-            share = message.get("percentage")
-            # Some drivers send 0 to 100: their first values are above 1, or 1 for an empty battery.
-            if isinstance(share, int | float):
-                is_percent = share > OVERCHARGED
-                if share == 1 and charged(message) < CHARGED_LEAST:
-                    is_percent = True
-                if is_percent:
-                    self._full_charge = 100
-            most = max(OVERCHARGED, self._full_charge)
-            if not isinstance(share, int | float) or not 0 <= share <= most:
-                problem = f"{s.battery}: the percentage must be between 0 and 1, got {share!r}"
+            charge = self.charge_of(message)
+            if charge is None:
+                got = message.get("percentage")
+                problem = (
+                    f"{s.battery}: the percentage must be between 0 and 1, got {got!r}"
+                )
                 problem += "; to search without it, leave dataset.battery empty"
-            elif (share := share / self._full_charge) < s.least_charge:
-                problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
+            elif charge < s.least_charge:
+                problem = f"the battery is at {charge:.0%}, below {s.least_charge:.0%}: charge it"
         elif topic == s.emergency_stop and message.get("data") not in (False, 0):
             problem = "the emergency stop is pressed: release it and restart the search"
         if problem and not self._halted:
             self._halt(problem)
+
+    def charge_of(self, message: Message) -> float | None:
+        """Return the fraction of a full battery; None for a message that does not say it."""
+        share = message.get("percentage")
+        if not isinstance(share, int | float):
+            return None
+        # Some drivers send 0 to 100: their first values are above 1, or 1 for an empty battery.
+        is_percent = share > OVERCHARGED
+        if share == 1 and charged(message) < CHARGED_LEAST:
+            is_percent = True
+        if is_percent:
+            self._full_charge = 100
+        if not 0 <= share <= max(OVERCHARGED, self._full_charge):
+            return None
+        return share / self._full_charge
 
     def _halt(self, problem: str) -> None:
         """End the search."""
@@ -663,19 +673,8 @@ class RosBase:
         floor = None
         if s.image:
             image = self.picture_of(latest[s.image])
-        # A map in another frame would put its walls where none are.
         if s.costmap:
-            frame = parse_frame(latest[s.costmap])
-            if frame != self._frame:
-                problem = f"is {frame!r}, but poses are in {self._frame!r}"
-                remedy = f"set dataset.pose_from=tf and dataset.map_frame={frame}"
-                raise DataError(
-                    s.costmap,
-                    "field 'header.frame_id'",
-                    problem,
-                    remedy,
-                )
-            floor = floor_map(latest[s.costmap], s.costmap)
+            floor = self.floor_of(latest[s.costmap])
         depth = self.depth_of(latest[s.depth])
         return View(
             "robot",
@@ -702,6 +701,18 @@ class RosBase:
         if not image:
             raise DataError(topic, "field 'data'", "is empty", "restart the camera")
         return image
+
+    def floor_of(self, message: Message) -> FloorMap:
+        """Return the map of a message on the topic ``costmap``. Raises ``DataError``, also for a
+        map in another frame than the poses."""
+        topic = self.settings.costmap
+        frame = parse_frame(message)
+        # It would put its walls where none are.
+        if frame != self._frame:
+            problem = f"is {frame!r}, but poses are in {self._frame!r}"
+            remedy = f"set dataset.pose_from=tf and dataset.map_frame={frame}"
+            raise DataError(topic, "field 'header.frame_id'", problem, remedy)
+        return floor_map(message, topic)
 
     def depth_of(self, message: Message) -> DepthImage:
         """Return the depth of a message on the topic ``depth``. Raises ``DataError``."""

@@ -139,7 +139,8 @@ def test_a_probe_reports_every_topic_and_names_the_settings_to_correct(
     probe = robots.inspect(chosen)
     lines = {line.split()[0]: line for line in probe.text.splitlines()}
     assert "/odom (dataset.odometry): x " in lines["pose"]
-    assert "/battery (dataset.battery): ok" in lines["battery"]
+    assert "/battery (dataset.battery): 87% charged" in lines["battery"]
+    assert lines["stop"] == "stop     not watched; dataset.emergency_stop is empty"
     kind = "sensor_msgs/msg/LaserScan"
     asked = f"silent for 0.5 s; is it in `ros2 topic list -t`, as {kind}?"
     assert lines["depth"].endswith(f"/scann (dataset.depth): {asked}")
@@ -166,6 +167,27 @@ def test_a_probe_names_a_refused_type_the_frames_that_came_and_a_state_that_stop
     problem = "the emergency stop is pressed: release it and restart the search"
     assert f"A search would not start: {problem}" in probe.text
     assert probe.wrong == ["depth", "tf"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message", "text"),
+    [
+        ("battery", {"percentage": 12}, "12% charged"),
+        ("battery", {"percentage": None}, "no charge; its percentage is None"),
+        ("emergency_stop", {"data": False}, "not pressed"),
+        ("emergency_stop", {"data": True}, "pressed"),
+        ("emergency_stop", {}, "taken as pressed: None"),
+    ],
+)
+def test_a_probe_says_what_a_state_is(
+    setting: str, message: dict[str, object], text: str
+) -> None:
+    robot = FakeRobot(robots.home_base(0))
+    robot.states[setting] = message
+    with serving(robot) as url:
+        probe = robots.inspect(RosSettings(url=url, **{setting: setting}))
+    assert f"(dataset.{setting}): {text}\n" in probe.text
+    assert probe.wrong == []
 
 
 def keep_turning(base: RosBase) -> None:

@@ -62,11 +62,10 @@ class DepthImage:
         They are infinite if there is no surface within ``reach`` (metres), NaN or
         negative if nothing was measured. Raises ``ValueError`` for another shape.
         """
-        rows, columns = len(elevations), len(bearings)
-        if metres.shape != (rows, columns):
+        shape = len(elevations), len(bearings)
+        if metres.shape != shape:
             raise ValueError(
-                f"depth has the shape {metres.shape}, not {(rows, columns)}: "
-                "elevations, bearings"
+                f"depth has the shape {metres.shape}, not {shape}: elevations, bearings"
             )
         # Twice the reach, since infinity is no number of steps.
         shares = np.minimum(metres, 2 * reach) / reach

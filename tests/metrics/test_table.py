@@ -18,7 +18,7 @@ from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
 from wayword.metrics.compare import compare, corrected, mark_best
 from wayword.metrics.summary import Row, summarize
-from wayword.metrics.table import fit, labels, render, terminal
+from wayword.metrics.table import extra_labels, fit, labels, render, terminal
 
 Scores = list[dict[str, float]]
 
@@ -299,6 +299,28 @@ def test_bold_is_corrected_over_the_shown_metrics_as_a_comparison_of_them() -> N
         assert ("ne" in marked[1]) == (p < 0.05), (keys, p)
         assert not marked[0]
     assert bold == {"ne": True, "sr ne": True, "ne tl": False}
+
+
+def test_long_settings_are_short_in_print_and_whole_in_data(
+    rows: Sequence[Row],
+) -> None:
+    settings = {
+        "dataset.target": "cat-shaped mug|watering can|red fire extinguisher",
+        "grounding": "owlv2:google/owlv2-base-patch16-ensemble",
+        "dataset.url": "ws://127.0.0.1:9090",
+        "max_steps": "200",
+    }
+    first = replace(rows[0], settings=settings)
+    other = {key: value.upper() for key, value in settings.items()}
+    second = replace(rows[0], settings={**other, "max_steps": "100"})
+    short, _ = extra_labels([first, second])
+    assert short == "target=cat-shaped mug|wate…, grounding=owlv2-base-patch16-…, …"
+    (whole, _) = labels([first, second])
+    assert json.loads(render([first, second], "json"))["rows"][0]["settings"] == whole
+    # Rows that would look alike keep all of it.
+    third = replace(first, settings={**settings, "max_steps": "100"})
+    (alike, _, _) = extra_labels([first, third, second])
+    assert alike == whole
 
 
 def test_rows_are_labelled_by_the_settings_in_which_they_differ(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,18 @@ import pytest
 import wayword
 from helpers.parsed_page import Page
 from helpers.recorded_run import recorded_trajectory
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import summarize
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
-from wayword.viewer.maps.content import Extent, Map, Waypoint
+from wayword.viewer.maps.content import Extent, Map, Shape, Waypoint
 from wayword.viewer.plots import charts, style
 from wayword.viewer.plots.display import KINDS, Plot, plot
 from wayword.viewer.plots.request import interval_note
-from wayword.viewer.plots.walks import _Labels
+from wayword.viewer.plots.walks import _Labels, _shapes_of, _telling_episode
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
 
@@ -255,6 +255,83 @@ def test_cost_leaves_unknown_prices_out_and_draws_agents_without_model_as_lines(
     by_tokens = plot([paths[2]], "cost")
     assert axes_of(by_tokens).get_xlabel() == "Tokens per episode"
     assert series(by_tokens)["unpriced"].lines[0].get_xdata() == pytest.approx([1000])
+
+
+def _searches(path: Path, name: str, searches: Sequence[tuple[float, bool]]) -> Path:
+    """A run on a robot: metres of each search, and whether its detector found the target."""
+    identity = {
+        "agent": name, "settings": {}, "dataset": "robot:live", "dataset_settings": {},
+        "data_checksum": "", "models": {}, "seed": 0, "max_steps": 9, "actors": {},
+    }  # fmt: skip
+    config = {
+        "identity": identity,
+        "family": "objectnav",
+        "episodes_in_split": len(searches),
+    }
+    with RunFolder.open(path / name, config) as folder:
+        for number, (metres, found) in enumerate(searches):
+            scores = {"found": float(found), "metres": metres, "blocked": 0.0}
+            scores |= {"lost": 0.0, "steps": 3.0, "calls": 0.0, "cost": 0.0}
+            trajectory = recorded_trajectory(f"e{number}", "x")
+            folder.append(EpisodeRecord(f"e{number}", scores, trajectory))
+    return path / name
+
+
+def test_a_robots_searches_have_figures_of_what_was_found(tmp_path: Path) -> None:
+    """They have no reference, and nothing but the agent's detector judges them."""
+    near = _searches(tmp_path, "near", [(4.0, True), (2.0, True), (9.0, False)])
+    none = _searches(tmp_path, "none", [(12.0, False)])
+    drawn = plot([near, none], "length")
+    lines = {line.get_label(): line for line in axes_of(drawn).lines}
+    found = lines["near (n = 3)"]
+    assert list(found.get_xdata()) == [0.0, 2.0, 4.0, 12.0]
+    assert list(found.get_ydata()) == pytest.approx([0.0, 100 / 3, 200 / 3, 200 / 3])
+    assert list(lines["none (n = 1)"].get_ydata()) == [0.0, 0.0]
+    assert "by metres driven" in drawn.caption
+    with pytest.raises(UsageError, match=r"have no reference; .* without --metric"):
+        plot([near], "length", metric="metres")
+
+    drawn = plot([near, none], "cost")
+    assert axes_of(drawn).get_xlabel() == "Metres driven per episode"
+    assert axes_of(drawn).get_ylabel() == "Found (%)"
+    places = [bars.lines[0].get_xdata()[0] for bars in axes_of(drawn).containers]
+    assert places == [5.0, 12.0]
+
+    assert (
+        "+ / −: episodes that are higher and lower"
+        in plot([near, none], "pairs").caption
+    )
+    # A map is of the first search that found nothing, or in which runs differ.
+    assert _telling_episode([RunFolder.read(near)]) == "e2"
+    assert _telling_episode([RunFolder.read(near), RunFolder.read(none)]) == "e0"
+    with pytest.raises(UsageError, match="judges it; draw map, length or cost"):
+        plot([near], "causes")
+
+
+WALKS = {"agent": [Waypoint(0, "", (0.0, 0.0), None)]}
+
+
+def _known(kind: str, *cells: tuple[float, float]) -> Shape:
+    return Shape("cells", list(cells), kind, size=0.25, first=1, last=99)
+
+
+def test_a_map_without_a_plan_has_the_ground_that_any_run_saw() -> None:
+    first = Map(
+        WALKS, shapes=[_known("occupied", (0.0, 0.0)), _known("knownfree", (1.0, 0.0))]
+    )
+    second = Map(
+        WALKS, shapes=[_known("knownfree", (2.0, 0.0)), _known("frontier", (3, 0))]
+    )
+    shapes, text = _shapes_of([first, second])
+    kinds = [(shape.kind, shape.points) for shape in shapes]
+    free = [("knownfree", [(1.0, 0.0)]), ("knownfree", [(2.0, 0.0)])]
+    assert kinds == [*free, ("occupied", [(0.0, 0.0)])]
+    assert text == " Light: floor that was seen free. Grey: obstacles that were seen."
+    # A plan has the obstacles itself.
+    first.shapes.append(Shape("area", [(0, 0), (9, 0), (9, 9)], "floor"))
+    shapes, text = _shapes_of([first, second])
+    assert [shape.kind for shape in shapes] == ["knownfree", "floor"]
+    assert not text
 
 
 def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:

@@ -357,6 +357,16 @@ def markdown(
 def labels(rows: Sequence[Row]) -> list[str]:
     """Return the settings of each row in which rows of its agent differ: ``shots=2``. Decoding is
     included if it differs between agents: constrained decoding helps."""
+    return [_joined(settings) for settings in _differing(rows)]
+
+
+def _joined(settings: Mapping[str, str]) -> str:
+    """Return settings as text: ``shots=2, seed=1``."""
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
+
+
+def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """Return the settings of ``labels``."""
     differing = []
     for row in rows:
         own = row.settings
@@ -373,18 +383,46 @@ def labels(rows: Sequence[Row]) -> list[str]:
         for key, value in own.items():
             if any(other.get(key) != value for other in alike):
                 keys.append(key)
-        texts = [f"{key}={own[key]}" for key in dict.fromkeys(keys)]
-        differing.append(", ".join(texts))
+        differing.append({key: own[key] for key in dict.fromkeys(keys)})
     return differing
+
+
+LONGEST_LABEL = 60
+"""Characters of settings next to a run's name. Longer ones are shortened: a table is printed."""
+LONGEST_VALUE = 20
 
 
 def extra_labels(rows: Sequence[Row]) -> list[str]:
     """Return ``labels`` of the rows without what a row's own name says, as in ``navgpt
-    (seed=0)``."""
+    (seed=0)``, shortened where the rows still differ."""
+    settings = _differing(rows)
+    full = [_joined(each) for each in settings]
+    short = [_shortened(each) for each in settings]
+    named = [(row.name, text) for row, text in zip(rows, short, strict=True)]
     texts = []
-    for row, text in zip(rows, labels(rows), strict=True):
-        texts.append("" if f"({text})" in row.name else text)
+    for number, (row, text) in enumerate(zip(rows, full, strict=True)):
+        is_distinct = named.count(named[number]) == 1
+        shown = short[number] if is_distinct else text
+        texts.append("" if f"({text})" in row.name else shown)
     return texts
+
+
+def _shortened(settings: Mapping[str, str]) -> str:
+    """Return settings as text of at most about ``LONGEST_LABEL`` characters: keys without groups,
+    values without folders, and the last settings left out, as far as it is needed."""
+    text = _joined(settings)
+    if len(text) <= LONGEST_LABEL:
+        return text
+    parts: list[str] = []
+    for key, value in settings.items():
+        value = value.rstrip("/").rpartition("/")[2]
+        if len(value) > LONGEST_VALUE:
+            value = f"{value[: LONGEST_VALUE - 1]}…"
+        part = f"{key.rpartition('.')[2]}={value}"
+        if parts and len(", ".join([*parts, part])) > LONGEST_LABEL:
+            return f"{', '.join(parts)}, …"
+        parts.append(part)
+    return ", ".join(parts)
 
 
 def _printed(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayword.core.errors import UsageError, suggest
-from wayword.core.metric import Metric
+from wayword.core.metric import Metric, is_solved
 from wayword.metrics import table as tables
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
@@ -18,6 +18,7 @@ from wayword.metrics.mistakes.causes import CAUSES, label_of
 from wayword.metrics.summary import Row, other_episodes, plural
 from wayword.runs import differences, lengths, reports, scored_runs
 from wayword.runs.record import RunFolder
+from wayword.runs.scored_runs import ScoredRun
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import open_sources
 from wayword.viewer.library import Rows
@@ -45,8 +46,9 @@ LINE = 0.17
 def metric_of(rows: Sequence[Row], wanted: str) -> Metric:
     """Return the metric that a figure of these rows shows.
 
-    ``wanted`` is a key or a column head; by default the first row's success. Raises
-    ``UsageError`` for a name that not all rows have, and for rows of several families.
+    ``wanted`` is a key or a column head; by default the first row's success, or what a robot
+    found where none is judged. Raises ``UsageError`` for a name that not all rows have, and for
+    rows of several families.
     """
     shared = [
         metric
@@ -61,11 +63,22 @@ def metric_of(rows: Sequence[Row], wanted: str) -> Metric:
                 "plot runs of one family of worlds"
             )
     key = wanted or first.success
+    if not wanted and all(is_unjudged(row) for row in rows):
+        key = FOUND
     for metric in shared:
         if key == metric.key or key.lower() == metric.label.lower():
             return metric
     options = [metric.key for metric in shared]
     raise UsageError(f"no metric {key!r} in all runs; {suggest(key, options)}")
+
+
+FOUND = "found"
+"""The metric of searches that nothing judges, as of a robot: by the agent's own detector."""
+
+
+def is_unjudged(row: Row) -> bool:
+    """True for a run without success, of which only reports of the agent's detector are known."""
+    return row.success not in row.values and FOUND in row.values
 
 
 def scale_of(metric: Metric) -> float:
@@ -148,9 +161,13 @@ def hollow_mark(axes: Axes, x: float, y: float, number: int) -> None:
 def draw_lengths(request: FigureRequest) -> Drawing:
     """Draw a metric by range of reference lengths: a line for each run, and n below each range.
 
-    All runs share the ranges. Raises ``UsageError`` as :func:`metric_of` and
+    All runs share the ranges. Searches with a robot have no reference: theirs is the share that
+    was found within so many metres. Raises ``UsageError`` as :func:`metric_of` and
     :func:`~wayword.runs.lengths.rows_by_length` do.
     """
+    groups = scored_runs.groups_at(request.runs, request.cluster, request.data)
+    if groups and all(is_unjudged(scored_runs.row_of(group)) for group in groups):
+        return _draw_found(request, groups)
     by_length = lengths.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted
     )
@@ -212,6 +229,58 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     return Drawing(figure, caption)
 
 
+def _draw_found(
+    request: FigureRequest, groups: Sequence[Sequence[ScoredRun]]
+) -> Drawing:
+    """Draw the share of searches whose detector found the target within so many metres driven: a
+    line for each run, with a mark for each search that found it."""
+    rows = [scored_runs.row_of(group) for group in groups]
+    require_rows(rows)
+    metric = metric_of(rows, request.metric)
+    if metric.key != FOUND:
+        raise UsageError(
+            f"--metric {request.metric}: runs on a robot have no reference; their figure by length "
+            "shows what was found, without --metric"
+        )
+    names = request.names([f"{row.name} (n = {row.n})" for row in rows])
+    # Metres of each search, and those of the ones that found their target.
+    driven = []
+    within = []
+    for group in groups:
+        searches = [scores for each in group for _, scores in each.scored.pairs()]
+        driven.append([scores.get("metres", math.nan) for scores in searches])
+        found = [scores for scores in searches if is_solved(scores.get(FOUND))]
+        within.append(sorted(scores.get("metres", math.nan) for scores in found))
+    farthest = float(np.nanmax(np.concatenate(driven)))
+    figure, axes = new_figure(request.width, min(2.3, 0.66 * request.width))
+    for number, (name, metres) in enumerate(zip(names, within, strict=True)):
+        color, dashes, marker = look(number)
+        shares = 100.0 * np.arange(len(metres) + 1) / len(driven[number])
+        # All lines end where the longest search did.
+        axes.step(
+            [0.0, *metres, farthest],
+            [*shares, shares[-1]],
+            where="post",
+            color=color,
+            linestyle=dashes,
+            marker=marker,
+            markevery=range(1, len(metres) + 1),
+            markeredgewidth=0.0,
+            label=name,
+            clip_on=False,
+            zorder=3,
+        )
+    axes.set_xlim(0.0, max(1.0, 1.02 * farthest))
+    axes.set_xlabel("Metres driven")
+    metric_axis(axes, metric)
+    legend_above(axes, names)
+    caption = (
+        f"Searches whose own detector found the target, by metres driven, on {splits(rows)}. "
+        "No metric judges the detector. n: searches. No intervals."
+    )
+    return Drawing(figure, " ".join([caption, *other_episodes(rows)]))
+
+
 def metric_axis(axes: Axes, metric: Metric) -> None:
     """Label the vertical axis; it starts at 0, and a rate's ends at 100%, or at 50% if all of it is
     below."""
@@ -247,8 +316,8 @@ def draw_costs(request: FigureRequest) -> Drawing:
     """Draw a metric against dollars per episode or, if no run has a price, against tokens.
 
     Runs without a model are horizontal lines: they cost nothing. A run without a price,
-    where others have one, is left out with a notice. Raises ``UsageError`` if no run
-    used a model.
+    where others have one, is left out with a notice. Without any model, runs on a robot are drawn
+    against metres driven. Raises ``UsageError`` for other runs without a model.
     """
     rows = reports.pooled_rows(request.runs, request.cluster, request.data)
     require_rows(rows)
@@ -263,7 +332,12 @@ def draw_costs(request: FigureRequest) -> Drawing:
     if not priced:
         what = "tokens (no price is known)"
         spent = tokens
-    if not any(spent):
+    is_driven = False
+    if not any(spent) and all(is_unjudged(row) for row in rows):
+        is_driven = True
+        what = "metres driven"
+        spent = [row.values["metres"].mean for row in rows if "metres" in row.values]
+    if not any(spent) or len(spent) < len(rows):
         raise UsageError(
             "no run has a cost or tokens: cost plots need a run with a language model"
         )
@@ -273,10 +347,13 @@ def draw_costs(request: FigureRequest) -> Drawing:
     for number, (row, name) in enumerate(zip(rows, names, strict=True)):
         each = spent[number]
         value = row.values[metric.key].times(scale_of(metric))
-        if not row.totals.get("calls") or each == 0.0:
+        has_model = bool(row.totals.get("calls"))
+        if each == 0.0 or not (has_model or is_driven):
             style = look(number)
             reason = "no model"
-            if row.totals.get("calls"):
+            if is_driven:
+                reason = "0 m"
+            elif has_model:
                 reason = "$0" if priced else "no tokens"
             if math.isfinite(value.half):
                 axes.axhspan(
@@ -307,6 +384,12 @@ def draw_costs(request: FigureRequest) -> Drawing:
     # Costs of models differ by orders of magnitude.
     if max(present) > 10 * min(present):
         axes.set_xscale("log")
+    label = "Tokens per episode"
+    if priced:
+        label = "Cost per episode (US dollars)"
+    elif is_driven:
+        label = "Metres driven per episode"
+    axes.set_xlabel(label)
     _spent_axis(axes, priced, present)
     metric_axis(axes, metric)
     legend_above(axes, shown)
@@ -335,12 +418,9 @@ def _tokens(row: Row) -> float | None:
 
 
 def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
-    """Label the axis of dollars or tokens, and leave room around the values ``present``."""
-
-    if priced:
-        axes.set_xlabel("Cost per episode (US dollars)")
-    else:
-        axes.set_xlabel("Tokens per episode")
+    """Number the axis of dollars, tokens or metres, and leave room around the values
+    ``present``."""
+    if not priced:
         axes.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
     if axes.get_xscale() == "log":
         axes.set_xlim(min(present) / 2, max(present) * 2)
@@ -370,7 +450,9 @@ def draw_causes(request: FigureRequest) -> Drawing:
         given.append(f"{path.name} (n = {len(unsolved)})")
         if not unsolved:
             judged = bool(rows.outcomes())
-            why = "every episode was solved" if judged else "no metric judges it"
+            why = "every episode was solved"
+            if not judged:
+                why = "no metric judges it; draw map, length or cost"
             notices.append(f"{path}: left out, because {why}")
             continue
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)
@@ -422,6 +504,14 @@ def draw_causes(request: FigureRequest) -> Drawing:
 
 NARROWEST = {"rate": 5.0, "ratio": 5.0, "metres": 1.0, "hops": 1.0}
 """Kind of a metric -> the least reach (points, metres, hops) of the axis of differences."""
+
+
+_SIDES = {
+    "higher": "better and worse",
+    "lower": "better and worse",
+    None: "higher and lower",
+}
+"""Better direction of a metric -> the two sides of its differences."""
 
 
 def draw_pairs(request: FigureRequest) -> Drawing:
@@ -481,7 +571,7 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     note = _pair_note(compared, lines[0])
     caption = (
         f"Difference in {metric.label} to {names[0]} on the same episodes. {note} "
-        "+ / −: episodes that are better and worse."
+        f"+ / −: episodes that are {_SIDES[metric.better]}."
     )
     return Drawing(figure, caption, notices)
 

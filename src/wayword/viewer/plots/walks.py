@@ -26,6 +26,7 @@ from wayword.viewer.maps.content import (
     Waypoint,
 )
 from wayword.viewer.markup import Letters
+from wayword.viewer.plots.charts import FOUND
 from wayword.viewer.plots.request import Drawing, FigureRequest
 from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
 
@@ -42,6 +43,16 @@ _RING = 7.0  # points from the middle of the mistake's ring to its letter
 _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
 _MARGIN = 0.3  # metres around the drawing
 _SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
+
+_PLAN = {"floor", "wall", "room", "cell"}
+"""Words of the kinds of shapes of a place whose plan is known."""
+OCCUPIED = "occupied"
+_KNOWN = {
+    "seenfree": "Light: floor that was seen free",
+    "knownfree": "Light: floor that was seen free",
+    OCCUPIED: "Grey: obstacles that were seen",
+}
+"""Kinds of ground that a search came to know, in drawing order, with their words in the caption."""
 
 # How each kind of shape is drawn. The kind is the first word that the table knows; others, such as
 # views that fade away, are left out.
@@ -64,6 +75,7 @@ _FILLS: Mapping[str, JsonObject] = {
     "furniture": {"facecolor": "white", "edgecolor": FAINT, "linewidth": 0.5},
     "seenfree": {"facecolor": "#dbe9f3", "edgecolor": "none"},
     "knownfree": {"facecolor": "#dbe9f3", "edgecolor": "none"},
+    OCCUPIED: {"facecolor": "#9c9c9c", "edgecolor": "none"},
     "knownwall": {"facecolor": "#9c9c9c", "edgecolor": "none"},
     "wall-cell": {"facecolor": "#9c9c9c", "edgecolor": "none"},
     "cell": {"facecolor": "white", "edgecolor": "#e2e2e2", "linewidth": 0.4},
@@ -99,10 +111,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     if drawn.unit == "squares":
         crop(drawn)
     walks = _walks(names, documents, each_drawn)
-    # Those that are visible after the last step.
-    shapes = [
-        shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
-    ]
+    shapes, ground = _shapes_of(each_drawn)
     box = _box(walks, drawn, shapes)
     # A landmark outside the drawing would be a speck at its edge.
     shapes = [each for each in shapes if not _is_outside(each, box)]
@@ -139,6 +148,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     sentences = _mark_mistakes(axes, labels, names, documents, each_drawn)
     caption = " ".join([caption, *sentences])
     _draw_names(labels, shapes)
+    caption += ground
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
     if drawn.scale and drawn.unit == "m":
@@ -164,10 +174,12 @@ def _telling_episode(runs: Sequence[RecordedRun]) -> str:
     outcomes = []
     for run in runs:
         success = success_of(run.config)
-        solved = {}
-        for name, scores in run.scores():
-            solved[name] = is_solved(scores.get(success))
-        outcomes.append(solved)
+        outcomes.append(
+            {
+                name: is_solved(scores.get(success, scores.get(FOUND)))
+                for name, scores in run.scores()
+            }
+        )
     # Only what all runs have played can be drawn for all.
     first = outcomes[0]
     shared = [name for name in first if all(name in each for each in outcomes)]
@@ -198,6 +210,31 @@ def _map_of(name: str, document: Document) -> Map:
     return drawn
 
 
+def _shapes_of(plans: Sequence[Map]) -> tuple[list[Shape], str]:
+    """Return the shapes to draw for the first of some maps of one episode, and a sentence on the
+    ground for the caption, with a blank before it.
+
+    Without a plan, as of a robot's place, the ground is what any run came to know of it.
+    """
+    shapes = _final_shapes(plans[0])
+    if any(_PLAN & set(shape.kind.split()) for shape in shapes):
+        return [shape for shape in shapes if shape.kind != OCCUPIED], ""
+    known = [
+        shape for plan in plans for shape in _final_shapes(plan) if shape.kind in _KNOWN
+    ]
+    known.sort(key=lambda shape: list(_KNOWN).index(shape.kind))
+    shown = dict.fromkeys(_KNOWN[shape.kind] for shape in known)
+    ground = "".join(f" {words}." for words in shown)
+    return [*known, *(shape for shape in shapes if shape.kind not in _KNOWN)], ground
+
+
+def _final_shapes(drawn: Map) -> list[Shape]:
+    """Return the shapes that are visible after the last step."""
+    return [
+        shape for shape in drawn.shapes if shape.first == 0 or shape.last > drawn.last
+    ]
+
+
 def _walks(
     names: Sequence[str],
     documents: Sequence[Document],
@@ -221,8 +258,8 @@ def _outcome(record: EpisodeRecord, success: str) -> str:
         return FAILED
     if success in scores:
         return "solved" if is_solved(scores[success]) else FAILED
-    if "found" in scores:
-        return "found" if is_solved(scores["found"]) else "not found"
+    if FOUND in scores:
+        return "found" if is_solved(scores[FOUND]) else "not found"
     return "not judged"
 
 
@@ -236,7 +273,8 @@ def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
     for _, walk, _ in walks:
         points += [stop.point for stop in walk]
     for shape in shapes:
-        if shape.form in ("rect", "area", "line") or "goal-object" in shape.kind:
+        is_ground = shape.form in ("rect", "area", "line") or shape.kind in _KNOWN
+        if is_ground or "goal-object" in shape.kind:
             points += shape.points
     extent = Extent.of(points)
     margin = _MARGIN

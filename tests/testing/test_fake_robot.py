@@ -111,11 +111,21 @@ def test_the_page_of_a_search_shows_the_pictures_and_where_the_target_was_report
     assert text.count('<img src="data:image/png;base64,') == len(
         search.trajectory.steps
     )
+    # Which objects are in a real camera's view is not known.
+    assert "Saw no object" not in text
     # A line in the picture of the report, and the point on the map.
     assert text.count("the detector reports the target") == 1
     assert re.search(r'<line x1="[\d.]+" y1="0" x2="[\d.]+" y2="1">', text)
     assert "target, as the detector reported it" in text
     assert f'data-key="g" data-go="{report.step}"' in text
+
+
+def test_the_page_of_a_run_begins_with_what_was_found_and_driven(
+    search: Search,
+) -> None:
+    text = Content(Library([search.folder.parent])).run(search.folder.name)
+    heads = re.findall(r'<div class="metric"><h2>([^<]+)', text)
+    assert heads[:2] == ["Found", "Metres"]
 
 
 def test_the_point_on_the_map_is_in_the_target(search: Search) -> None:

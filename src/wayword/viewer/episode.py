@@ -528,6 +528,8 @@ class _Cards:
             "objects": objects,
             "new_objects": new,
             "folded": folded,
+            # Of a real camera it is not known which objects were in view.
+            "saw_none": folded and held.get("shown") is not None,
             "claims": stated,
             "chips": new[:_MOST_CHIPS] if folded else (),
             "questions": _questions(calls),

@@ -166,12 +166,15 @@ def metrics_part(run: Overview) -> Html:
 def headline(row: JsonObject, success: str) -> list[str]:
     """Return the keys of success, efficiency, steps and cost in a run's row.
 
-    Always four, so that the cards of runs line up; a key is empty if the row lacks it.
+    Of a robot, which no metric judges, what it found and its metres. Always four, so that the
+    cards of runs line up; a key is empty if the row lacks it.
     """
     metrics = row.get("metrics", {})
     present = {key for key, summary in metrics.items() if summary}
+    if success not in present:
+        success = "found"
     efficient = ""
-    for key in _EFFICIENCY:
+    for key in (*_EFFICIENCY, "metres"):
         if key in present and key != success:
             efficient = key
             break

@@ -171,8 +171,11 @@ _TAKEN_BACK = re.compile(
 _RETRACTED = re.compile(
     r"(?:^|[.!?…\n,;:(。！，—–-])\W{0,4}"
     r"(?:(?:oops|never ?mind|(?:scratch|strike) that|my mistake)\b"
-    r"|(?:wait|hold on|hang on|hmm+|actually|sorry)\b\W{1,4}(?:(?:no|nope|i['’]?m not)\b"
-    r"|not (?:yet|that|this|there|done|so fast)\b|i (?:should|must|can|could)(?:n['’]?t| not)\b"
+    r"|(?:wait|hold on|hang on|hmm+|actually|sorry)\b\W{1,4}"
+    r"(?:(?:no|nope)\b(?=\W*(?:$|[.,;:!?…\n—–-]))"
+    r"|i['’]?m not (?:there|done|at)\b|not (?:yet|that|this|there|done|so fast)\b"
+    r"|i (?:should|must)(?:n['’]?t| not)\b"
+    r"|i can(?:['’]?t|not| not) (?:go|do|move|turn|stop|take|reach)\b"
     r"|(?:that|this|it)(?:['’]?s| is) (?:not (?:right|correct|it\b)|wrong|incorrect|a mistake))"
     r"|(?:等等|等一下|等下|不对)[，,。！ ]{0,2}(?:不|错|还没|$))",
     re.I,

@@ -48,6 +48,11 @@ READINGS = {
     "stop. Sorry it took so long.": "stop",
     "goto[pot_1]. No, it is not far.": "goto[pot_1]",
     "goto[pot_1]. Actually, that's right.": "goto[pot_1]",
+    "goto[pot_1]. Actually, I can't reach it.": "no_action",
+    "goto[pot_1]. Sorry, I cannot see more.": "goto[pot_1]",
+    "stop. Actually, no landmark is in view.": "stop",
+    "turn_left. Hmm, no idea how far it is.": "turn_left",
+    "turn_left\nActually, I'm not sure about the rest.": "turn_left",
     "move_forward, as I should not turn": "move_forward",
 }
 

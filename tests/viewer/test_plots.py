@@ -51,7 +51,8 @@ def series(drawn: Plot) -> dict[str, Any]:
 
 
 def legend(drawn: Plot) -> list[str]:
-    return [text.get_text() for text in axes_of(drawn).get_legend().get_texts()]
+    (shown,) = drawn.figure.legends
+    return [text.get_text() for text in shown.get_texts()]
 
 
 def ends(bars: Any) -> list[tuple[float, float]]:
@@ -106,11 +107,12 @@ def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
     unsolved = sum(values["sr"] < 0.5 for _, values in scores)
     (bars,) = axes_of(drawn).containers
     assert bars.get_label() == f"random (n = {unsolved})"
+    assert f"n = {unsolved} unsolved episodes." in drawn.caption, "it has no legend"
     shares = np.asarray(bars.lines[0].get_xdata()) * unsolved / 100
     assert shares == pytest.approx(np.round(shares))
     assert shares.min() >= 1, "causes that no episode shows are left out"
     both = plot([runs / "oracle", runs / "random"], "causes", labels=["Best", "Rand"])
-    assert list(series(both)) == ["Rand"]
+    assert list(series(both)) == [f"Rand (n = {unsolved})"]
     (notice,) = both.notices
     assert notice.endswith("oracle: left out, because every episode was solved")
 
@@ -550,3 +552,88 @@ def test_without_prices_a_model_that_used_nothing_is_not_called_free(
     assert drawn.caption.startswith("SR against tokens (no price is known) per episode")
     assert not [name for name in legend(drawn) if "$" in name]
     assert "Error bars and bands: 95% intervals" in drawn.caption
+
+
+LABELS = {
+    "short": ["Imitation", "Forward", "Random"],
+    "long": [
+        "Imitation from forty demonstrations, with landmarks",
+        "runs/forward_with_a_long_name/without_any_blank",
+        "X" * 120,
+    ],
+}
+
+
+def is_inside(drawn: Plot, artist: Any) -> bool:
+    """True for an artist that is inside the figure, to a thousandth of an inch."""
+    box = artist.get_window_extent()
+    width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
+    edge = drawn.figure.dpi / 1000
+    across = -edge <= box.x0 and box.x1 <= width + edge
+    return bool(across and -edge <= box.y0 and box.y1 <= height + edge)
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_text_is_inside_the_figure(
+    kind: str, labels: Sequence[str], width: str, runs: Path, tmp_path: Path
+) -> None:
+    """Whatever the labels of three runs are; and no figure shrinks its axes to nothing."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    paths = [runs / name for name in ("random", "forward", "oracle")]
+    if kind == "causes":
+        paths[2] = _failing(tmp_path)
+    if kind == "cost":
+        tokens = {"calls": 3.0, "prompt_tokens": 9.0, "completion_tokens": 1.0}
+        paths = [
+            _costly(tmp_path, "none", 0.2),
+            _costly(tmp_path, "cheap", 0.3, cost=0.2, **tokens),
+            _costly(tmp_path, "dear", 0.5, cost=0.3, **tokens),
+        ]
+    if kind == "curve":
+        paths = [_log(tmp_path / f"{name}.csv") for name in ("a", "b", "c")]
+    drawn = plot(paths, kind, labels=labels, width=width)
+    drawn.figure.set_dpi(300)
+    FigureCanvasAgg(drawn.figure).draw()
+    axes = axes_of(drawn)
+    texts = [*drawn.figure.findobj(Text)]
+    for axis in (axes.xaxis, axes.yaxis):
+        # Labels of ticks beyond the ends of an axis are not drawn.
+        low, high = axis.get_view_interval()
+        for tick in axis.get_major_ticks():
+            if not low <= tick.get_loc() <= high or not axes.axison:
+                texts = [
+                    text for text in texts if text not in (tick.label1, tick.label2)
+                ]
+    shown = [text for text in texts if text.get_visible() and text.get_text()]
+    outside = [text.get_text() for text in shown if not is_inside(drawn, text)]
+    assert not outside
+    if axes.axison:
+        assert axes.get_window_extent().width > 0.2 * drawn.figure.bbox.width
+        assert axes.get_window_extent().height > 0.3 * drawn.figure.dpi
+    if kind == "causes":
+        # A name of several lines may be broken within its number.
+        names = "".join(legend(drawn)).replace("\n", " ")
+        assert names.count("(n = ") == len(labels)
+
+
+def _failing(folder: Path) -> Path:
+    """A third run with unsolved episodes."""
+    run(Plan("random", "houses", "", {**TREE, "steps": 2}, out=folder / "third"))
+    return folder / "third"
+
+
+def _log(path: Path) -> Path:
+    """A training log of two steps."""
+    path.write_text("step,reward\n1,0.5\n2,0.75\n", encoding="utf-8")
+    return path
+
+
+def test_a_name_is_broken_where_a_line_is_full() -> None:
+    for text in ("two words", "runs/a_name-with_signs", "X" * 40, "", "a  b"):
+        lines = style.wrapped(text, 0.5, 7.0).split("\n")
+        assert all(style.text_width(line, 7.0) <= 0.5 for line in lines), text
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")

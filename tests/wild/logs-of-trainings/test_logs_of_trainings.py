@@ -39,7 +39,8 @@ def points(path: Path, metric: str = "") -> list[tuple[float, float]]:
 
 
 def legend(*paths: Path) -> list[str]:
-    return [text.get_text() for text in drawn(*paths)[0].get_legend().get_texts()]
+    (shown,) = drawn(*paths)[0].figure.legends
+    return [text.get_text() for text in shown.get_texts()]
 
 
 @pytest.mark.parametrize(

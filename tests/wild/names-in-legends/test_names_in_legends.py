@@ -25,8 +25,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def legend(drawn: Plot) -> list[str]:
-    (axes,) = drawn.figure.axes
-    return [text.get_text().strip() for text in axes.get_legend().get_texts()]
+    (shown,) = drawn.figure.legends
+    return [text.get_text().strip() for text in shown.get_texts()]
 
 
 def test_a_name_may_begin_with_an_underscore(runs: Path) -> None:

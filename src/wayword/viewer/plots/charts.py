@@ -31,6 +31,7 @@ from wayword.viewer.plots.style import (
     legend_above,
     look,
     new_figure,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_xlabel(f"Length of the reference ({by_length.unit})")
     metric_axis(axes, metric)
-    legend_above(axes, names)
+    legend_above(axes)
     parts_of_all: list[Row] = []
     for parts in runs:
         parts_of_all += parts.values()
@@ -242,7 +243,8 @@ def _draw_found(
             f"--metric {request.metric}: runs on a robot have no reference; their figure by length "
             "shows what was found, without --metric"
         )
-    names = request.names([f"{row.name} (n = {row.n})" for row in rows])
+    names = request.names([row.name for row in rows])
+    names = with_numbers(names, [row.n for row in rows])
     # Metres of each search, and those of the ones that found their target.
     driven = []
     within = []
@@ -273,10 +275,11 @@ def _draw_found(
     axes.set_xlim(0.0, max(1.0, 1.02 * farthest))
     axes.set_xlabel("Metres driven")
     metric_axis(axes, metric)
-    legend_above(axes, names)
+    legend_above(axes)
     caption = (
         f"Searches whose own detector found the target, by metres driven, on {splits(rows)}. "
-        "No metric judges the detector. n: searches. No intervals."
+        f"No metric judges the detector. {_number_note('searches', [row.n for row in rows])} "
+        "No intervals."
     )
     return Drawing(figure, " ".join([caption, *other_episodes(rows)]))
 
@@ -302,6 +305,20 @@ def _span(numbers: Sequence[int]) -> str:
     if low == high:
         return f"{low:,}"
     return f"{low:,}–{high:,}"
+
+
+def with_numbers(names: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Return the names of series with their numbers of episodes: ``random (n = 850)``."""
+    return [
+        f"{name} (n = {count:,})" for name, count in zip(names, counts, strict=True)
+    ]
+
+
+def _number_note(what: str, counts: Sequence[int]) -> str:
+    """Return what ``n`` counts; of a single run, which has no legend, also the number."""
+    if len(counts) == 1:
+        return f"n = {counts[0]:,} {what}."
+    return f"n: {what}."
 
 
 def splits(rows: Sequence[Row]) -> str:
@@ -392,7 +409,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
     axes.set_xlabel(label)
     _spent_axis(axes, priced, present)
     metric_axis(axes, metric)
-    legend_above(axes, shown)
+    legend_above(axes)
     caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
     note = interval_note(rows, metric.key, "Error bars and bands")
     return Drawing(figure, f"{caption} {note}", tuple(notices))
@@ -442,12 +459,13 @@ def draw_causes(request: FigureRequest) -> Drawing:
     """
     shares: list[dict[str, Interval]] = []
     given = []
-    numbers = []  # of the runs that are drawn, for labels of all
+    drawn = []  # numbers of the runs that are drawn, for labels of all
+    counts = []
     notices = []
     for path in scored_runs.run_folders(request.runs):
         rows = Rows(RunFolder.read(path)).refresh()
         unsolved = rows.unsolved()
-        given.append(f"{path.name} (n = {len(unsolved)})")
+        given.append(path.name)
         if not unsolved:
             judged = bool(rows.outcomes())
             why = "every episode was solved"
@@ -466,11 +484,12 @@ def draw_causes(request: FigureRequest) -> Drawing:
             shows = np.array([float(cause in causes[name]) for name in unsolved])
             share[cause] = rate_interval(shows, own).times(100.0)
         shares.append(share)
-        numbers.append(len(given) - 1)
+        drawn.append(len(given) - 1)
+        counts.append(len(unsolved))
     if not shares:
         raise UsageError(f"there are no causes: {'; '.join(notices)}")
     all_names = request.names(given)
-    names = [all_names[number] for number in numbers]
+    names = with_numbers([all_names[number] for number in drawn], counts)
 
     def occurs(cause: str) -> bool:
         return any(share[cause].mean > 0 for share in shares)
@@ -490,12 +509,13 @@ def draw_causes(request: FigureRequest) -> Drawing:
     axes.set_ylim(-0.6, len(present) - 0.4)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("Unsolved episodes with this cause (%)")
+    # Names of causes are long: in the middle of the axes it would leave the figure.
+    axes.set_xlabel("Unsolved episodes with this cause (%)", loc="right")
     faint_grid(axes, "x")
-    legend_above(axes, names)
+    legend_above(axes)
     caption = (
         "Causes of failure, by heuristics on the recorded steps; an episode may have several. "
-        "n: unsolved episodes. Error bars: 95% intervals."
+        f"{_number_note('unsolved episodes', counts)} Error bars: 95% intervals."
     )
     return Drawing(figure, caption, tuple(notices))
 
@@ -534,7 +554,11 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     # The last part of each path
     given = [folder.rstrip("/").rpartition("/")[2] for folder in folders]
     names = request.names(given)
-    figure, axes = new_figure(request.width, 0.6 + 1.4 * LINE * len(lines))
+    # Names have a quarter of the width at most, next to the differences and their numbers.
+    rivals = [wrapped(name, 0.25 * request.width, 7.0) for name in names[:0:-1]]
+    most = max(name.count("\n") + 1 for name in rivals)
+    each_height = LINE * max(1.4, 0.8 * most)
+    figure, axes = new_figure(request.width, 0.6 + each_height * len(lines))
     for number, line in enumerate(lines):
         # The axis points up: the first difference is at the top.
         at = float(len(lines) - 1 - number)
@@ -557,7 +581,7 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     reach = max(map(abs, axes.get_xlim()))
     reach = max(reach, NARROWEST.get(metric.kind, 0.0))
     axes.set_xlim(-reach, reach)
-    axes.set_yticks(range(len(lines)), names[:0:-1])
+    axes.set_yticks(range(len(lines)), rivals)
     axes.set_ylim(-0.7, len(lines) - 0.3)
     axes.tick_params(axis="y", length=0)
     unit = tables.UNITS.get(metric.kind, "")
@@ -566,7 +590,8 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     axis = f"{metric.label} difference to {names[0]}"
     if unit:
         axis += f" ({unit})"
-    axes.set_xlabel(axis)
+    # The axes are not in the middle of the figure.
+    axes.set_xlabel(wrapped(axis, 0.55 * request.width, 8.0))
     faint_grid(axes, "x")
     note = _pair_note(compared, lines[0])
     caption = (

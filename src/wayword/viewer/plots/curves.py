@@ -143,7 +143,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
     axes.set_ylabel(_sentence(logs[0].metric))
     axes.margins(x=0.02)
     faint_grid(axes, "y")
-    legend_above(axes, names)
+    legend_above(axes)
     caption = f"{_sentence(logs[0].metric)} during training."
     if binned > 1:
         caption += f" Lines join means of up to {binned:,} consecutive values."
@@ -233,7 +233,7 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
         charts.error_bars(axes, at, values, number, names[number])
     axes.set_xlabel("Training step")
     charts.metric_axis(axes, metric)
-    legend_above(axes, names)
+    legend_above(axes)
     caption = f"{metric.label} of checkpoints on {charts.splits(rows)}."
     return Drawing(figure, f"{caption} {interval_note(rows, metric.key)}")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wayword.core.errors import UsageError, needing
@@ -20,9 +21,9 @@ FAINT = "#c8c8c8"
 PAPER = "#f1f1f1"
 
 RC: dict[Any, Any] = {
-    "font.family": "serif",
-    # Looks like the Times of most paper styles, and comes with matplotlib.
-    "font.serif": ["STIXGeneral"],
+    # Looks like the Times of most paper styles, and comes with matplotlib. By its name, as a figure
+    # may be drawn again under other settings.
+    "font.family": "STIXGeneral",
     "font.size": 8.0,
     "axes.labelsize": 8.0,
     "axes.titlesize": 8.0,
@@ -122,23 +123,88 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def legend_above(axes: Axes, names: Sequence[str]) -> None:
-    """Put the legend of two or more series above the axes, in as many columns as fit."""
-    if len(names) < 2:
-        return
-    # Inches of an entry: its sign, the gap, and about 21 characters of 7 points an inch.
-    each = 0.45 + max(map(len, names)) / 21
-    inches = axes.figure.get_figwidth()  # type: ignore[union-attr]
-    columns = max(1, int((inches - 0.3) / each))
-    lines = math.ceil(len(names) / columns)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=math.ceil(len(names) / lines),
+_LEGEND_TEXT = 7.0  # points
+_SIGN = 0.33  # inches of a legend's sign and the gap to its text
+_BETWEEN = 0.13  # inches between the columns of a legend
+_LEADING = 1.2  # height of a line of text, in sizes of its font
+_BREAKS = re.compile(r"[^\s/_-]*[\s/_-]*")
+"""Parts of a text between which a line may end."""
+
+
+def text_width(text: str, points: float) -> float:
+    """Return the width of a line of text of that size, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=RC["font.family"], size=points)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, False)
+    # Screens round the advance of each letter.
+    return 1.02 * float(width) / 72
+
+
+def wrapped(text: str, inches: float, points: float) -> str:
+    """Return the text in lines of at most that width: broken at blanks and signs such as ``/``, or
+    within a word that is wider than a line."""
+    # A word that is too wide for a line is broken wherever the line is full.
+    parts: list[str] = []
+    for part in _BREAKS.findall(text):
+        if text_width(part.rstrip(), points) > inches:
+            parts += part
+        else:
+            parts.append(part)
+    lines = [""]
+    for part in parts:
+        longer = lines[-1] + part
+        if lines[-1] and text_width(longer.rstrip(), points) > inches:
+            lines.append(part)
+        else:
+            lines[-1] = longer
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def fitted_legend(axes: Axes, loc: str, columns: int = 8) -> float:
+    """Add a legend of the axes' series to their figure, not wider than it, at the place ``loc`` of
+    matplotlib.
+
+    It has as many columns as fit, at most ``columns``; a name that is wider than the figure has
+    several lines. Returns its height in inches.
+    """
+    figure: Any = axes.figure
+    handles, names = axes.get_legend_handles_labels()
+    inches = figure.get_figwidth() - 0.1
+    each = _SIGN + max(text_width(name, _LEGEND_TEXT) for name in names)
+    columns = min(columns, int((inches + _BETWEEN) / (each + _BETWEEN)))
+    columns = max(1, columns)
+    rows = math.ceil(len(names) / columns)
+    names = [wrapped(name, inches - _SIGN, _LEGEND_TEXT) for name in names]
+    figure.legend(
+        handles,
+        names,
+        loc=loc,
+        ncols=math.ceil(len(names) / rows),
+        borderpad=0.2,
         borderaxespad=0.2,
         handlelength=2.4,
+        handletextpad=0.6,
         columnspacing=1.2,
     )
+    # Only a single column has names of several lines.
+    lines = rows
+    if columns == 1:
+        lines = sum(name.count("\n") + 1 for name in names)
+    return (_LEADING * lines + 0.5 * rows) * _LEGEND_TEXT / 72
+
+
+def legend_above(axes: Axes) -> None:
+    """Put the legend of two or more series above the axes, in as many columns as fit; the figure
+    becomes higher by all lines after the first."""
+    figure: Any = axes.figure
+    _, names = axes.get_legend_handles_labels()
+    if len(names) < 2:
+        return
+    height = fitted_legend(axes, "outside upper left")
+    line = (_LEADING + 0.5) * _LEGEND_TEXT / 72
+    figure.set_figheight(figure.get_figheight() + height - line)
 
 
 def faint_grid(axes: Axes, axis: Any) -> None:

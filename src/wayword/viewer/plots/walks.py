@@ -28,7 +28,15 @@ from wayword.viewer.maps.content import (
 from wayword.viewer.markup import Letters
 from wayword.viewer.plots.charts import FOUND
 from wayword.viewer.plots.request import Drawing, FigureRequest
-from wayword.viewer.plots.style import FAINT, INK, PAPER, QUIET, look, new_figure
+from wayword.viewer.plots.style import (
+    FAINT,
+    INK,
+    PAPER,
+    QUIET,
+    fitted_legend,
+    look,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,15 +162,8 @@ def draw_map(request: FigureRequest) -> Drawing:
     if drawn.scale and drawn.unit == "m":
         _draw_scale(axes, west, south, east)
     # Below the map, where it hides nothing.
-    legend = axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=2,
-        handlelength=2.4,
-        columnspacing=1.4,
-    )
-    lines = math.ceil(len(legend.get_texts()) / 2)
-    figure.set_figheight(height + 0.1 + 0.17 * lines)
+    legend = fitted_legend(axes, columns=2, loc="outside lower center")
+    figure.set_figheight(height + 0.1 + legend)
     return Drawing(figure, caption)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +16,13 @@ from helpers.sampling import LONG
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.agents import legal
 from wayword.core.action import Action, Decision, Rejection
+from wayword.core.blame import CodeError
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Step
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
 from wayword.envs.openenv import OpenEnvServer
-from wayword.envs.rewards import Reward, RewardMeter
+from wayword.envs.rewards import PRESETS, Reward, RewardMeter
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.opening import open_dataset
 
@@ -436,6 +438,41 @@ def test_a_callable_must_return_a_number() -> None:
     env.reset(episode=0)
     with pytest.raises(UsageError, match="custom must return a finite number"):
         env.step("sing")
+
+
+@pytest.mark.parametrize("value", ["np.array([1.0])", "float('nan')", "'near'"])
+def test_a_wrong_number_of_a_user_is_one_line_with_its_place(
+    value: str, tmp_path: Path
+) -> None:
+    wrong = f"import numpy as np\n\n\ndef near(step):\n    return {value}\n"
+    (tmp_path / "near.py").write_text(wrong)
+    namespace: dict[str, Any] = {}
+    exec(compile(wrong, str(tmp_path / "near.py"), "exec"), namespace)
+    env = make("houses", settings=HOUSE, reward={"near": namespace["near"]})
+    env.reset(episode=0)
+    with pytest.raises(UsageError) as refused:
+        env.step("sing")
+    line = str(refused.value)
+    assert line.startswith(f"{tmp_path}/near.py:4: reward: near must return a finite")
+    assert "\n" not in line
+
+    judge = "\n    def succeeded(self, task, trajectory):\n        return False\n"
+    world = tmp_path / "keys.py"
+    distance = f"\n    def distance(self, task, world):\n        return {value}\n"
+    text = "import numpy as np\n" + KEYS
+    world.write_text(text.replace("\n\ndataset =", f"{judge}{distance}\n\ndataset ="))
+    with pytest.raises(CodeError) as broken:
+        make(str(world), reward="progress").reset()
+    line = str(broken.value)
+    assert re.match(rf"{world}:\d+: distance must give a finite number as the", line)
+    assert "\n" not in line
+
+
+def test_the_page_says_what_each_name_of_a_reward_pays() -> None:
+    page = (Path(__file__).parents[2] / "docs/environments.md").read_text()
+    for name, weights in PRESETS.items():
+        terms = " + ".join(f"{weight:g} × `{term}`" for term, weight in weights.items())
+        assert f"\n| `{name}` | {terms} |\n" in page, name
 
 
 def test_progress_that_cannot_be_measured_says_so(tmp_path: Path) -> None:

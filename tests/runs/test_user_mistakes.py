@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.reports import table
 
@@ -243,6 +243,11 @@ WORLDS = {
         "    family = F", "    def __init__(self): pass\n\n    family = F",
         "Lines.__init__ must take (self, split, folder, settings)",
     ),
+    "a helper with the name of a method": Mistake(
+        "    def world(", "    def plan(self, task, world): pass\n\n    def world(",
+        "Lines.plan must take (self, task, world, actor, kind), as it overrides Dataset.plan; "
+        "rename it if that is not meant",
+    ),
     "an object for the class": Mistake(
         "dataset = Lines", "dataset = Lines()",
         "line.py: write 'dataset = Lines', without parentheses",
@@ -449,6 +454,19 @@ def test_a_mistake_in_an_agent_is_one_line(name: str, tmp_path: Path) -> None:
 
 def test_intact_files_play_without_a_notice(tmp_path: Path) -> None:
     assert played(tmp_path, WORLD, AGENT) == []
+
+
+def test_a_split_that_a_dataset_does_not_list_is_refused(tmp_path: Path) -> None:
+    own = (
+        '    splits = ("train", "test")\n\n    def __init__(self, split, folder, settings):\n'
+        "        pass\n\n    family = F"
+    )
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace("    family = F", own))
+    run(Plan("random", f"{file}:test", limit=1, out=tmp_path / "run"))
+    with pytest.raises(UsageError) as refused:
+        run(Plan("random", f"{file}:tets", out=tmp_path / "other"))
+    assert str(refused.value) == f"{file} has no split 'tets'; did you mean 'test'?"
 
 
 def test_a_table_says_why_it_has_no_success(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ from helpers import small_cave
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.agent import Agent
+from wayword.core.dataset import Dataset
 from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.houses import Houses
-from wayword.testing import check_agent, check_world
+from wayword.envs import make
+from wayword.runs import Plan, run
+from wayword.testing import check_agent, check_dataset, check_world
 from wayword.worlds.indoor.world import IndoorWorld
 
 
@@ -163,6 +168,162 @@ def test_a_broken_promise_of_a_world_is_one_line_with_its_place(
 
 def test_an_intact_world_keeps_its_promises() -> None:
     check_world(small_cave.Caves())
+
+
+SHARED_SHELF = """
+SHELF = {"lamp": 1}
+
+
+class Shelf(Cave):
+    def observe(self, actor):
+        return Seen(self.room, f"{SHELF}")
+
+    def step(self, actor, action):
+        feedback = super().step(actor, action)
+        if action.name == "take":
+            SHELF.pop("lamp", None)
+        return feedback
+"""
+SOLVED = """
+
+class Solved(Caves):
+    solutions = ("expert",)
+    WORLD_LINE
+
+    def make_plan(self, task, world, actor, kind):
+        for action in PLAN:
+            yield action
+"""
+GO = "Action('go', ('tower',)), Action('go', ('roof',)), Action('take', ('lamp',))"
+
+
+def solved(folder: Path, plan: str, before: str = "", world: str = "") -> Dataset:
+    """The cave in a user's file, with an expert and what ``before`` defines."""
+    text = Path(small_cave.__file__).read_text() + before
+    text += SOLVED.replace("PLAN", f"({plan}, STOP)").replace("WORLD_LINE", world)
+    (folder / "w.py").write_text(f"{text}\ndataset = Solved\n")
+    dataset: Dataset = registry.load("dataset", str(folder / "w.py"))()
+    return dataset
+
+
+def test_the_expert_s_actions_are_legal(tmp_path: Path) -> None:
+    check_world(solved(tmp_path, GO))
+    with pytest.raises(AssertionError) as broken:
+        check_world(solved(tmp_path, "Action('go', ('tower',)), Action('fly')"))
+    assert re.search(
+        r"w.py:\d+: the expert's action is rejected after go\[tower\]: fly is not a legal action",
+        str(broken.value),
+    )
+
+
+def test_what_an_episode_changed_is_not_left_to_the_next(tmp_path: Path) -> None:
+    world = "def world(self, episode): return Shelf()"
+    # Two random steps do not reach the lamp, the expert's do.
+    with pytest.raises(AssertionError) as broken:
+        check_world(solved(tmp_path, GO, SHARED_SHELF, world), steps=2)
+    assert re.search(
+        r"w.py:\d+: an episode starts otherwise once it was played: the observation is .*; reset "
+        r"must make a copy of what step changes",
+        str(broken.value),
+    )
+
+
+def test_worlds_share_nothing_that_a_step_changes(tmp_path: Path) -> None:
+    shared = """
+VISITS = []
+
+
+class Shelf(Cave):
+    def step(self, actor, action):
+        feedback = super().step(actor, action)
+        VISITS.append(action.name)
+        return feedback
+
+    def state(self):
+        return {**super().state(), "visits": list(VISITS)}
+"""
+    world = "def world(self, episode): return Shelf()"
+    expected = r"w.py:\d+: go\[.*\] in one world changes another: visits is"
+    with pytest.raises(AssertionError, match=expected):
+        check_world(solved(tmp_path, GO, shared, world))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("lambda seen: (SelfState(), '')|lambda seen, perceiver: seen.missing",
+         r"AttributeError: 'Seen' object has no attribute 'missing' \(.*w.py:\d+\)"),
+        ("lambda seen: (SelfState(), '')|lambda seen, perceiver: None",
+         r"w.py:\d+: the verbalizer must give a text, got None"),
+        ("lambda seen: SelfState()|lambda seen, perceiver: ''",
+         r"w.py:\d+: the verbalizer must give a text, got SelfState"),
+    ],
+)  # fmt: skip
+def test_the_verbalizer_is_read(words: str, expected: str, tmp_path: Path) -> None:
+    state, around = words.split("|")
+    text = (
+        Path(small_cave.__file__).read_text()
+        + f"""
+from wayword.verbalize.generic import SelfState, Verbalizer
+
+around = {around}
+words = Verbalizer("other", {state}, around, lambda feedback: "Done.")
+Seen.family = Caves.family = Family("cave", verbalizer=words)
+dataset = Caves
+"""
+    )
+    (tmp_path / "w.py").write_text(text)
+    with pytest.raises(AssertionError) as broken:
+        check_world(registry.load("dataset", str(tmp_path / "w.py"))())
+    assert re.search(expected, str(broken.value)), broken.value
+
+
+SCORER = """
+
+from wayword.core.metric import Metric
+
+
+class Scorer:
+    metrics = (
+        Metric("delivered", "Delivered", "rate", "higher", "delivered"),
+        Metric("scans", "Scans", "count", "lower", "scans"),
+    )
+
+    def score(self, dataset, pairs):
+        return [{"delivered": 0.0, "scans": 2.0} for _ in pairs]
+
+
+Caves.family = Family("cave", success="delivered", scorer=Scorer())
+dataset = Caves
+"""
+NAMES = {
+    'success="delivered"|success="deliverd"':
+        "family 'cave' names success 'deliverd'; did you mean 'delivered'?",
+    '"scans": 2.0|"scan": 2.0':
+        "score gives 'scan', which is not in its metrics; did you mean 'scans'?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", NAMES)
+def test_names_of_metrics_are_compared(change: str, tmp_path: Path) -> None:
+    file = tmp_path / "w.py"
+    source = Path(small_cave.__file__).read_text()
+    file.write_text(source + SCORER)
+    check_world(registry.load("dataset", str(file))())
+    file.write_text(source + SCORER.replace(*change.split("|")))
+    expected = rf"w.py:\d+: {re.escape(NAMES[change])}"
+    with pytest.raises(AssertionError, match=expected):
+        check_world(registry.load("dataset", str(file))())
+    if "success" in change:
+        with pytest.raises(AssertionError, match=expected):
+            check_dataset(registry.load("dataset", str(file))())
+        with pytest.raises(UsageError, match=expected):
+            make(str(file))
+        with pytest.raises(UsageError, match=expected):
+            run(Plan("random", str(file), out=tmp_path / "run"))
+    else:
+        (notice,) = run(Plan("random", str(file), out=tmp_path / "run")).notices
+        assert re.search(expected, notice), notice
 
 
 class Draws(Stops):

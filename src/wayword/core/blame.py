@@ -10,14 +10,15 @@ checks a dataset. What only shows while an episode is played raises :class:`Code
 from __future__ import annotations
 
 import inspect
+import math
 import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, SupportsFloat
 
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import single_line
@@ -51,6 +52,11 @@ def place_of(part: Any) -> str:
     return f"{file}:{line}"
 
 
+def is_shipped(cls: type) -> bool:
+    """True for a class of this package, which has tests of its own."""
+    return cls.__module__.startswith("wayword.")
+
+
 def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
     """Return what a user's method returned. Raises ``CodeError`` unless it is of these types."""
     if not isinstance(value, kinds):
@@ -58,6 +64,15 @@ def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
             f"{place_of(method)}: {method.__name__} must return {expected}, got {value!r:.80}"
         )
     return value
+
+
+def finite(value: Any) -> float | None:
+    """Return a number of a user's method as a float; None for anything but a finite number."""
+    # Arrays of one number have the method, and refuse.
+    with suppress(TypeError, ValueError, OverflowError):
+        if isinstance(value, SupportsFloat) and math.isfinite(float(value)):
+            return float(value)
+    return None
 
 
 def describe(error: BaseException) -> str:
@@ -187,7 +202,12 @@ def check_class(cls: type, base: type) -> None:
         try:
             inspect.signature(own).bind(*parameters)
         except TypeError:
-            takes = f"must take ({', '.join(parameters)})"
-            raise UsageError(
-                f"{place_of(own)}: {cls.__name__}.{name} {takes}"
-            ) from None
+            problem = f"{cls.__name__}.{name} must take ({', '.join(parameters)})"
+            # A helper may have the name of a method by accident; an abstract one is meant.
+            is_required = getattr(method, "__isabstractmethod__", False)
+            if name != "__init__" and not is_required:
+                problem += (
+                    f", as it overrides {base.__name__}.{name}; rename it if that is not "
+                    "meant"
+                )
+            raise UsageError(f"{place_of(own)}: {problem}") from None

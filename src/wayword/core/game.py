@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
-from wayword.core.blame import CodeError, check_class, place_of, returned
+from wayword.core.blame import CodeError, check_class, is_shipped, place_of, returned
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
@@ -65,7 +65,7 @@ class Game:
         if actor not in self._observations:
             world = self.world
             # Once per episode, which the package's own worlds need not pay for.
-            is_checked = not self.trajectory.steps and not _is_shipped(type(world))
+            is_checked = not self.trajectory.steps and not is_shipped(type(world))
             before = _state_texts(world) if is_checked else {}
             method = type(world).observe
             seen = world.observe(actor)
@@ -154,7 +154,7 @@ class Game:
             feedback = self.world.step(actor, decision.action)
             returned(method, feedback, Feedback, "Feedback(…)")
             # Verbalizers and tables read both; the package's own worlds need not pay for it.
-            if not _is_shipped(type(self.world)):
+            if not is_shipped(type(self.world)):
                 form = 'Feedback("ok", {"KEY": VALUE}): a text, then a mapping'
                 parts: Any = (feedback.status, feedback.details)
                 is_valid = isinstance(parts[0], str) and isinstance(parts[1], Mapping)
@@ -210,7 +210,7 @@ class Game:
         method = type(self.world).state
         state = returned(method, self.world.state(), Mapping, "a dict")
         # Once per episode, which the package's own worlds need not pay for.
-        if not _is_shipped(type(self.world)) and (problem := json_problem(state)):
+        if not is_shipped(type(self.world)) and (problem := json_problem(state)):
             raise CodeError(
                 f"{place_of(method)}: state must hold JSON values: {problem}"
             )
@@ -250,20 +250,15 @@ def json_problem(state: Mapping[str, Any]) -> str:
 @cache  # called once per episode
 def _check_class(cls: type[World]) -> None:
     """Raise ``UsageError`` for a user's world whose methods take other arguments."""
-    if not _is_shipped(cls):
+    if not is_shipped(cls):
         check_class(cls, World)
-
-
-def _is_shipped(cls: type[World]) -> bool:
-    """True for a world of this package, which has tests of its own."""
-    return cls.__module__.startswith("wayword.")
 
 
 def _checked(world: World, actor: str) -> ActionSpace:
     """Return the actor's legal actions. Raises ``CodeError`` unless they are an action space."""
     space = world.action_space(actor)
     # Checked at each step, which the package's own worlds need not pay for.
-    if _is_shipped(type(world)):
+    if is_shipped(type(world)):
         return space
     if problem := _space_problem(space):
         raise CodeError(f"{place_of(type(world).action_space)}: {problem}")

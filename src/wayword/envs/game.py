@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 from wayword.core.action import Action, Decision, Rejection
+from wayword.core.blame import CodeError, finite, is_shipped, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
@@ -130,6 +131,9 @@ class TaskGame(Game):
         # A family that judges states has no need for a full set of scores.
         if self._judge is not None:
             standing = self._judge.standing(dataset, self.task, self.world)
+            # The package's own scorers have tests.
+            if standing is not None and not is_shipped(type(self._judge)):
+                _check_distance(self._judge.standing, standing.distance)
         else:
             current = Trajectory(
                 trajectory.episode_id,
@@ -144,6 +148,7 @@ class TaskGame(Game):
             if success is not None:
                 solved = is_solved(success)
                 distance = dataset.distance(self.task, self.world)
+                _check_distance(dataset.distance, distance)
                 standing = Standing(solved, int(solved), distance=distance)
         self._standing = (len(trajectory.steps), standing)
         return standing
@@ -243,6 +248,15 @@ class TaskGame(Game):
                 else:
                     info[name] = float(standing.distance)
         return info
+
+
+def _check_distance(method: Callable[..., Any], distance: Any) -> None:
+    """Raise ``CodeError`` unless a user's method gave a number or None: NaN would be rewarded."""
+    if distance is not None and finite(distance) is None:
+        raise CodeError(
+            f"{place_of(method)}: {method.__name__} must give a finite number as the distance, or "
+            f"None where it is unknown, got {distance!r:.80}"
+        )
 
 
 class _Expert:

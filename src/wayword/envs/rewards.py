@@ -37,14 +37,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, SupportsFloat
+from typing import Any
 
 from wayword.core.action import Rejection
+from wayword.core.blame import finite, place_of
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
-from wayword.metrics.scoring import missing_success
+from wayword.metrics.scoring import check_success, missing_success
 
 TERMS: Mapping[str, str] = {
     "success": "1 when the actor stops and the episode is solved",
@@ -175,6 +176,7 @@ def takes_game(term: StepReward) -> bool:
 
 def check_judged(reward: Reward, dataset: Dataset) -> None:
     """Raise ``UsageError`` for a reward that is always 0, as nothing judges success."""
+    check_success(dataset)
     problem = missing_success(dataset)
     if problem and (terms := [name for name in JUDGED if name in reward.weights]):
         raise UsageError(
@@ -294,11 +296,13 @@ class RewardMeter:
         """Return a step's value by a term of the user's. Raises ``UsageError`` for no number."""
         term: Callable[..., Any] = self._custom[name]
         value = term(step, game) if name in self._of_game else term(step)
-        if not isinstance(value, SupportsFloat) or not math.isfinite(float(value)):
+        number = finite(value)
+        if number is None:
             raise UsageError(
-                f"reward: {name} must return a finite number for a step, got {value!r:.80}"
+                f"{place_of(term)}: reward: {name} must return a finite number for a step, got "
+                f"{value!r:.80}"
             )
-        return float(value)
+        return number
 
     def _guide_value(self, game: TaskGame) -> float:
         """Return the share of the distance covered, else of the conditions met."""

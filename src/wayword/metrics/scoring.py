@@ -7,7 +7,7 @@ outside the package has its own: see :class:`~wayword.core.world.Family`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,9 +17,9 @@ from operator import eq
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
-from wayword.core.blame import CodeError, place_of
+from wayword.core.blame import CodeError, is_shipped, place_of
 from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.metric import Metric, is_solved
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
@@ -237,6 +237,20 @@ def missing_success(dataset: Dataset) -> str:
     return problem
 
 
+def check_success(dataset: Dataset) -> None:
+    """Raise ``UsageError`` for a user's dataset whose family names a success that its scorer does
+    not measure: no episode would be solved."""
+    family = dataset.family
+    if is_shipped(type(dataset)):
+        return
+    keys = [metric.key for metric in scorer(family).metrics]
+    if family.success not in keys:
+        raise UsageError(
+            f"{place_of(type(dataset))}: family {family.name!r} names success "
+            f"{family.success!r}; {suggest(family.success, keys)}"
+        )
+
+
 def misspelled_success(dataset: Dataset) -> str:
     """Return the name of a user's method that resembles ``succeeded``; empty if there is none."""
     added = set(dir(type(dataset))) - set(dir(Dataset))
@@ -293,6 +307,8 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     by = scorer(dataset.family)
     rows = []
     scored = by.score(dataset, pairs)
+    if not is_shipped(type(by)):
+        _check_declared(by, scored)
     trials = measure_trials(by, dataset, pairs)
     for scores, tried, (_, trajectory) in zip(scored, trials, pairs, strict=True):
         row = {**scores, **tried}
@@ -301,6 +317,20 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
             row |= state_accuracy.measure(trajectory) | accounting.measure(trajectory)
         rows.append(row | accounting.account(trajectory))
     return rows
+
+
+def _check_declared(by: Scorer, scored: Sequence[Mapping[str, float]]) -> None:
+    """Raise ``CodeError`` for a score of a user's scorer that is in none of its metrics: tables
+    would leave it out."""
+    keys = [metric.key for metric in by.metrics]
+    undeclared = {key for scores in scored for key in scores} - by_key(
+        by.metrics
+    ).keys()
+    for key in sorted(undeclared):
+        raise CodeError(
+            f"{place_of(type(by))}: score gives {key!r}, which is not in its metrics; "
+            f"{suggest(key, keys)}"
+        )
 
 
 def judge(dataset: Dataset) -> Judge:

@@ -33,6 +33,7 @@ from wayword.core.sight import EyesSettings, with_eyes
 from wayword.core.trajectory import ModelCall
 from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
+from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import RateLimit
 from wayword.models.parts.opening import Options, open_model, wrap
@@ -249,6 +250,11 @@ def open_dataset(plan: Plan) -> Dataset:
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split = plan.split or cls.splits[0]
+    # A user's class may read it without a check.
+    if split not in cls.splits:
+        raise UsageError(
+            f"{plan.dataset_name} has no split {split!r}; {suggest(split, cls.splits)}"
+        )
     folder = data_folder(plan.data)
     wrappers = (plan.perceiver(), plan.group("perturb"), plan.eyes())
     # Plans that share a dataset have equal parts here.
@@ -270,6 +276,7 @@ def open_dataset(plan: Plan) -> Dataset:
         else:
             with reading(plan.on):
                 opened[key] = opener(split, folder, settings)
+        scoring.check_success(opened[key])
     if opened[key].eyes is not None and opened[key].painter() is None:
         raise UsageError(
             f"eyes={plan.eyes().eyes}: {plan.on} draws no pictures; remove the setting, "

@@ -21,14 +21,17 @@ from wayword.core.blocking import blocking
 from wayword.core.dataset import INDEPENDENT, Dataset, Task, check_opened, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
-from wayword.core.game import Game, json_problem
+from wayword.core.game import Game, PlanningFailed, json_problem
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
 from wayword.core.rollout import Setup, new_world, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, World
+from wayword.core.world import Family, Feedback, World
 from wayword.metrics import scoring
 from wayword.settings import make
+from wayword.verbalize import generic
 
+PLAYED = 2
+"""Episodes that the expert plays: a second one meets what the first has left behind."""
 NOISE = (
     "",
     "   ",
@@ -191,6 +194,7 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     ``AssertionError`` that names the rule.
     """
     check_opened(dataset)
+    scoring.check_success(dataset)
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task_id(tasks, number) for number in range(len(tasks))]
@@ -249,7 +253,8 @@ def _check_clusters(dataset: Dataset, tasks: Sequence[Task]) -> None:
             continue
         pair = f"{other.episode.id} and {task.episode.id}"
         assert dataset.clusters is not None, (
-            f"{pair} share their start and answer: state the dataset's clusters, or INDEPENDENT"
+            f"{pair} share their start and answer: state the dataset's clusters, or INDEPENDENT "
+            "(from wayword.core.dataset import INDEPENDENT, Clusters; see docs/adding.md)"
         )
         same = dataset.clusters.of_task(other) == dataset.clusters.of_task(task)
         assert same or dataset.clusters == INDEPENDENT, (
@@ -313,14 +318,16 @@ def check_world(
     """Check determinism, that observing changes nothing, and that illegal actions raise.
 
     The first ``episodes`` of the dataset are played twice with the same random actions,
-    up to ``steps`` each, and scored as in a run. Raises ``AssertionError`` that names the rule.
+    up to ``steps`` each, and scored as in a run. The first ``PLAYED`` are also played by the
+    expert, and read through the verbalizer. Raises ``AssertionError`` that names the rule.
     """
     check_opened(dataset)
+    scoring.check_success(dataset)
     # A dataset need not judge success, but a method of nearly that name is meant to.
     missing = scoring.missing_success(dataset)
     is_misspelled = missing and scoring.misspelled_success(dataset)
     assert not is_misspelled, f"{place_of(type(dataset))}: {missing}"
-    for task in dataset.tasks[:episodes]:
+    for number, task in enumerate(dataset.tasks[:episodes]):
         _check_twins(dataset, task, steps, random.Random(seed))
 
         # Actions that no world knows: an unknown place, verb, or number of arguments.
@@ -363,6 +370,8 @@ def check_world(
             )
             world.step(actor, ending)
             assert world.done(actor), f"{where}: {actor} is not done after its stop"
+        if number < PLAYED:
+            _check_played(dataset, task, steps)
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
@@ -405,7 +414,10 @@ def _check_twins(
             assert action in space, (
                 f"{place_of(type(world).action_space)}: {action} is listed, so it must be legal"
             )
-            results = [game.act(actor, Decision(action)) for game in (first, second)]
+            before = copy.deepcopy(dict(second.world.state()))
+            results = [first.act(actor, Decision(action))]
+            _check_apart(world, action, before, second.world.state())
+            results.append(second.act(actor, Decision(action)))
             _check_same("step", first, second)
             _check_equal("step", [step.feedback for step in results], first)
             heading = world.pose(actor).get("heading", 0)
@@ -424,6 +436,91 @@ def _check_twins(
     states = [world.state(), _started(dataset, episode).state()]
     remedy = "set every attribute that step changes"
     _check_equal("reset", states, first, "a second time", remedy)
+
+
+def _check_apart(
+    world: World,
+    action: Action,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+) -> None:
+    """Check that an action in one world has not changed the state of another."""
+    assert dict(after) == before, (
+        f"{place_of(type(world).reset)}: {action} in one world changes another: "
+        f"{_difference(before, after)}; reset must make a copy of what step changes"
+    )
+
+
+def _check_played(dataset: Dataset, task: Task, steps: int) -> None:
+    """Check that the expert's actions are legal and each view has words, in one episode.
+
+    Without an expert, the first listed action is taken, up to ``steps`` times. The next episode
+    begins as this one did.
+    """
+    episode = task.episode
+    start = _start(dataset, episode)
+    game = Game(new_world(dataset, episode), episode, dataset.max_steps)
+    actor = game.world.actors[0]
+    _check_words(dataset, game, actor)
+    taken: list[str] = []
+    try:
+        if dataset.solutions:
+            plan = dataset.plan(task, game.world, actor, dataset.solutions[0])
+            for decision, feedback in game.follow(actor, plan):
+                after = f"after {', '.join(taken)}" if taken else "at the start"
+                assert isinstance(decision, Decision), (
+                    f"{place_of(type(dataset).make_plan)}: the expert's action is rejected "
+                    f"{after}: {decision.reason}"
+                )
+                taken.append(str(decision.action))
+                _check_words(dataset, game, actor, feedback)
+                if not game.active(actor):
+                    break
+    # Some episodes cannot be solved, or keep their answer to themselves.
+    except (PlanningFailed, UsageError):
+        pass
+    while not taken and len(game.trajectory.steps) < steps and game.active(actor):
+        choices = [each for each in game.space(actor).listed if each != STOP]
+        if not choices:
+            break
+        feedback = game.act(actor, Decision(choices[0])).feedback
+        _check_words(dataset, game, actor, feedback)
+    again = _start(dataset, episode)
+    assert again == start, (
+        f"{place_of(type(game.world).reset)}: an episode starts otherwise once it was played: "
+        f"{_difference(start, again)}; reset must make a copy of what step changes"
+    )
+
+
+def _start(dataset: Dataset, episode: Episode) -> dict[str, object]:
+    """Return a copy of a new world's state, and what its first actor sees and can do."""
+    world = _started(dataset, episode)
+    actor = world.actors[0]
+    actions = [str(each) for each in world.action_space(actor).listed]
+    views = {"the observation": world.observe(actor), "the listed actions": actions}
+    return copy.deepcopy({**world.state(), **views})
+
+
+def _check_words(
+    dataset: Dataset, game: Game, actor: str, result: Feedback | None = None
+) -> None:
+    """Check that the verbalizer gives texts of what an actor sees, and of its last result."""
+    if game.done(actor):
+        return
+    observation = game.observation(actor)
+    words = generic.verbalizer(observation)
+    state = words.self_state(observation)
+    is_pair = isinstance(state, tuple) and len(state) == 2
+    texts: list[tuple[Callable[..., Any], Any]] = [
+        (words.self_state, state[1] if is_pair else state),
+        (words.around, words.around(observation, dataset.perceiver())),
+    ]
+    if result is not None:
+        texts.append((words.feedback, generic.feedback(result, words)))
+    for method, text in texts:
+        assert isinstance(text, str), (
+            f"{place_of(method)}: the verbalizer must give a text, got {text!r:.80}"
+        )
 
 
 def _check_view(first: Game, second: Game, actor: str) -> None:

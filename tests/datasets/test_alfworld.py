@@ -109,7 +109,8 @@ def test_a_game_keeps_the_contract_of_worlds(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(alfworld, "Lease", Fridge)
-    store(root, HEAT)
+    commands = ["go to fridge 1", "take apple 1 from fridge 1"]
+    store(root, HEAT, walkthrough=commands)
     dataset = Alfworld("valid_unseen")
     check_dataset(dataset)
     check_world(dataset)

@@ -43,13 +43,22 @@ def success(
 
 
 def chance(
-    dataset: Dataset, episodes: int, seeds: int, metric: str = "sr", max_steps: int = 0
+    dataset: Dataset,
+    episodes: int,
+    seeds: int,
+    metric: str = "sr",
+    max_steps: int = 0,
+    moves: int = 0,
 ) -> NDArray[np.float64]:
-    """The mean success of the agent ``random`` on each episode."""
+    """The mean success of the agent ``random`` on each episode.
+
+    It stops after ``moves``; 0: after its usual number, which is best where only a stop ends an
+    episode.
+    """
     random: Any = registry.load("agent", "random")
 
     def make(toolkit: Toolkit, actor: str) -> Agent:
-        agent: Agent = random(random.Settings(), toolkit)
+        agent: Agent = random(random.Settings(steps=moves), toolkit)
         return agent
 
     played = [

@@ -59,7 +59,8 @@ def main() -> None:
         from wayword.cli.app import app
 
         # In standalone mode Typer would print errors and exit by itself.
-        code = app(standalone_mode=False)
+        # Named, as a program that imports this module has another name.
+        code = app(prog_name="wayword", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:
         _end(stopped)

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from wayword.agents.search.costmap import (
     Bools,
     Cell,
+    Costmap,
     distances,
     frontiers,
     shortest_route,
@@ -142,3 +143,36 @@ def test_frontiers_are_the_free_cells_next_to_unknown_ones(
         (len(g) for g in groups), reverse=True
     )
     assert frontiers(free, known, min_cells=len(expected) + 1) == []
+
+
+def room(gap: int) -> Costmap:
+    """A room of 21 by 21 cells; its north wall crosses the last row, up to a gap of so many cells.
+
+    The other three are beyond cells that are seen. Of the last row the near side is free.
+    """
+    costmap = Costmap(0.0, 0.0, half=4.0)
+    middle = len(costmap.free) // 2
+    inside = slice(middle - 10, middle + 11)
+    costmap.free[inside, inside] = True
+    # Five obstacle cells a cell; walls around, through the middle of their cells
+    low, high = 5 * (middle - 10) + 2, 5 * (middle + 10) + 2
+    obstacles = costmap._obstacles
+    obstacles[low, low : high + 1] = obstacles[high, low : high + 1] = True
+    obstacles[low : high + 1, low] = obstacles[low : high + 1, high] = True
+    begin = 5 * (middle - gap // 2)
+    obstacles[high, begin : begin + 5 * gap] = False
+    return costmap
+
+
+def test_no_frontier_is_along_a_wall() -> None:
+    assert room(gap=0).frontiers() == []
+    assert len(room(gap=0).frontiers(with_obstacles=True)) == 1
+
+
+@pytest.mark.parametrize("gap", [1, 3, 6])
+def test_a_gap_in_a_wall_is_a_frontier(gap: int) -> None:
+    costmap = room(gap)
+    (group,) = costmap.frontiers()
+    middle = len(costmap.free) // 2
+    columns = range(middle - gap // 2, middle - gap // 2 + gap)
+    assert group == [(middle + 10, column) for column in columns]

@@ -171,6 +171,20 @@ class Costmap:
         """Cells that were seen, free or occupied."""
         return np.asarray(self.free | self.occupied)
 
+    def frontiers(
+        self,
+        min_cells: int = 1,
+        with_obstacles: bool = False,
+    ) -> list[list[Cell]]:
+        """Return the frontiers of the floor (:func:`frontiers`), of cells without obstacles.
+
+        The near side of a wall is free, and what is beyond it unknown, but nothing more is seen
+        from there. ``with_obstacles``: also of cells that contain some, as all those of a gap that
+        is narrower than two cells do.
+        """
+        floor = self.free if with_obstacles else self.free & ~self.occupied
+        return frontiers(floor, self.explored, min_cells)
+
     @cached_property
     def open_(self) -> Bools:
         """Cells where a body fits: free, wide enough, and without a collision."""

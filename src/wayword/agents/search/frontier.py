@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wayword.agents.search.costmap import CELL, frontiers
+from wayword.agents.search.costmap import CELL
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point, absolute
@@ -76,10 +76,13 @@ class FrontierAgent(Searcher):
         current = views[-1]
         self._viewed_points.append((current.x, current.y))
         options = self._options()
+        # Gaps that are narrower than the cells of the map
+        if not options:
+            options = self._options(with_obstacles=True)
         if not options and self._retries > 0:
             self._retries -= 1
             self.costmap.narrow_body(reopen=True)
-            options = self._options()
+            options = self._options(with_obstacles=True)
         if not options:
             return None
         best = await self.pick(options)
@@ -92,19 +95,16 @@ class FrontierAgent(Searcher):
         nearest = min(options)
         return NextPoint(nearest.point, f"The nearest of {len(options)} frontiers.")
 
-    def _options(self) -> list[Frontier]:
+    def _options(self, with_obstacles: bool = False) -> list[Frontier]:
         """Return the reachable frontiers, each with the nearest point to view it from.
 
-        Points where a full turn was made before are no points to view from.
+        Points where a full turn was made before are no points to view from. ``with_obstacles``:
+        also of cells that contain some.
         """
         places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
         nearest_first = np.argsort(metres, kind="stable")
         options: list[Frontier] = []
-        for group in frontiers(
-            self.costmap.free,
-            self.costmap.explored,
-            self.settings.least,
-        ):
+        for group in self.costmap.frontiers(self.settings.least, with_obstacles):
             # Cells near a full turn that are still unknown cannot be seen.
             cells = []
             for cell in group:

@@ -37,7 +37,6 @@ from wayword.agents.search.costmap import (
     Costmap,
     Spot,
     distances,
-    frontiers,
     shortest_route,
 )
 from wayword.core import geometry
@@ -189,8 +188,11 @@ class Approach:
         # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
         borders: list[Cell] = []
-        for group in frontiers(costmap.free, costmap.explored):
-            borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
+        for with_obstacles in (False, True):
+            for group in costmap.frontiers(with_obstacles=with_obstacles):
+                borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
+            if borders:
+                break
         if not borders:
             return []
 

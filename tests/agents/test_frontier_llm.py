@@ -145,10 +145,10 @@ def test_an_answer_that_names_no_frontier_goes_to_the_nearest_and_is_counted(
     tmp_path: Path,
 ) -> None:
     calls = played("scripted:noise", tmp_path, decoding="free")
-    refused = [step.decision.fallback_for for step, _ in calls]
-    assert refused
-    assert all(refused)
-    assert all("Frontier 1 of" in step.decision.thought for step, _ in calls)
+    refused = [step for step, _ in calls if step.decision.fallback_for]
+    # By chance, noise names an option now and then.
+    assert len(refused) > len(calls) / 2
+    assert all("Frontier 1 of" in step.decision.thought for step in refused)
 
 
 def test_log_probabilities_rank_the_frontiers(ranker: None, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.search.costmap import CELL, Costmap, frontiers
+from wayword.agents.search.costmap import CELL, Costmap
 from wayword.core.episode import JsonObject
 from wayword.core.files import READER_ERRORS
 from wayword.core.geometry import Point, displaced
@@ -223,7 +223,7 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         occupied = costmap.occupied
         if number in ends:
             edge: list[Any] = []
-            for group in frontiers(free, free | occupied, _LEAST):
+            for group in costmap.frontiers(_LEAST):
                 edge += group
             if edge:
                 yield cells("frontier", edge, number, ends[number])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,7 +15,8 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback, World
-from wayword.metrics.objectnav import bounds
+from wayword.metrics.detector_reports import search_outcome
+from wayword.metrics.objectnav import bounds, failed_motions, reported
 from wayword.metrics.scoring import Judged, scorer
 from wayword.worlds.objectnav.observation import DepthImage, Shown, View
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -186,3 +188,37 @@ def test_a_search_under_way_stands_where_a_target_is() -> None:
     assert standing(True, task()).distance is None
     assert standing(True, Task(drawn_task.episode, Reference("1"))) is None
     assert not math.isinf(done.distance)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "ended", "found", "end"),
+    [
+        (["grounded"], "stopped", 1.0, ", 2.0 m away"),
+        (["grounded", "not_there"], "stopped", 0.0, "but not from nearby"),
+        (["grounded", "went_back"], "stopped", 0.0, "but not from nearby"),
+        (["grounded", "not_there", "grounded"], "stopped", 1.0, ", 2.0 m away"),
+        (["grounded"], "step_limit", 0.0, "ended before the agent had reached it"),
+        (["grounded", "not_there"], "step_limit", 0.0, "but not from nearby"),
+    ],
+)
+def test_found_is_the_report_that_the_agent_stopped_at(
+    kinds: list[str], ended: Any, found: float, end: str
+) -> None:
+    notes = {0: [Note(kind, {"distance": 2.0}) for kind in kinds]}
+    walk = replace(looks([], notes=notes), ended=ended)
+    target = Episode("1", "Find the mug.", "robot", {}, extra={"target": "mug"})
+    assert reported(Task(target, Reference("1")), walk)["found"] == found
+    text = search_outcome(walk)
+    assert text.endswith(end)
+    assert ("found the target" in text) == (found == 1.0)
+
+
+def test_motions_that_failed_are_counted_by_their_status() -> None:
+    walk = looks([], [], [], [])
+    statuses = ("cancelled", "ok", "refused", "cancelled")
+    steps = [
+        replace(step, feedback=Feedback(status))
+        for step, status in zip(walk.steps, statuses, strict=True)
+    ]
+    assert failed_motions(replace(walk, steps=steps)) == "1 refused, 2 cancelled"
+    assert failed_motions(walk) == ""

@@ -370,7 +370,8 @@ OBJECTNAV = (
         "Found",
         "rate",
         None,
-        "the agent's detector found the target, right or wrong (searches with a robot)",
+        "the agent stopped at what its own detector took for the target, right or wrong "
+        "(searches with a robot)",
     ),
     Metric("metres", "Metres", "metres", None, "metres that a robot traveled"),
     Metric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wayword.core.trajectory import GROUNDED, NOT_THERE, Note, Trajectory
+from wayword.core.trajectory import GROUNDED, NOT_THERE, WENT_BACK, Note, Trajectory
 from wayword.metrics.recorded import finite
 
 
@@ -12,15 +12,20 @@ class DetectorReport(NamedTuple):
     """A report of the target by an agent's detector.
 
     ``step`` counts from 1, ``bearing`` is in degrees to the right of that step's view, ``distance``
-    in metres; both are None if they were not measured. ``confirmed`` is False if the agent looked
-    again from nearby and did not see it.
+    in metres; both are None if they were not measured. ``doubt`` is a clause on why the agent did
+    not find its target there; empty if it ended its search on this report.
     """
 
     step: int
     score: float
     bearing: float | None
     distance: float | None
-    confirmed: bool = True
+    doubt: str = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """True if the agent ended its search on this report."""
+        return not self.doubt
 
     @staticmethod
     def of(note: Note, step: int) -> DetectorReport:
@@ -36,9 +41,13 @@ class DetectorReport(NamedTuple):
         text = f"the detector {verb} the target (score {self.score:.2f}) at step {self.step}"
         if self.distance is not None:
             text += f", {self.distance:.1f} m away"
-        if not self.confirmed:
-            text += ", but not from nearby"
+        if self.doubt:
+            text += f", but {self.doubt}"
         return text
+
+
+NOT_FROM_NEARBY = "not from nearby"
+CUT_OFF = "the search ended before the agent had reached it"
 
 
 def last_report(trajectory: Trajectory) -> DetectorReport | None:
@@ -48,8 +57,12 @@ def last_report(trajectory: Trajectory) -> DetectorReport | None:
         for note in step.notes:
             if note.kind == GROUNDED:
                 report = DetectorReport.of(note, number)
-            elif note.kind == NOT_THERE and report is not None:
-                report = report._replace(confirmed=False)
+            elif note.kind in (NOT_THERE, WENT_BACK) and report is not None:
+                # An agent goes back to a sighting that it could not confirm.
+                report = report._replace(doubt=NOT_FROM_NEARBY)
+    # Only a stop of the agent itself says that it took the report for its target.
+    if report is not None and report.confirmed and trajectory.ended != "stopped":
+        report = report._replace(doubt=CUT_OFF)
     return report
 
 

@@ -32,6 +32,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
 from wayword.metrics import scoring
 from wayword.metrics.detector_reports import search_outcome
+from wayword.metrics.objectnav import failed_motions
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.cast import AgentParts
@@ -384,7 +385,10 @@ class ActiveRun:
             count = len(trajectory.steps)
             ended = spaced(trajectory.ended)
             text = f"{trajectory.episode_id}: {ended} after {count} steps"
-            self.notices.append(f"{text}; {search_outcome(trajectory)}")
+            text += f"; {search_outcome(trajectory)}"
+            if failed := failed_motions(trajectory):
+                text += f"; motions that failed: {failed}"
+            self.notices.append(text)
         self.record(line)
 
     def record(self, line: Line) -> None:

@@ -256,13 +256,18 @@ class Document:
             return None
         return last_report(self.trajectory)
 
+    @property
+    def _searched(self) -> bool:
+        """True for a search by an agent with a detector, or one that a robot reported."""
+        kinds = {note.kind for note in self.trajectory.notes()}
+        return "found" in self.record.scores or not kinds.isdisjoint({GROUNDED, TURN})
+
     @cached_property
     def solved(self) -> tuple[str, str]:
         """How a solved episode ended, or a search that nobody judges: a sentence, and more of them;
         else empty."""
-        kinds = {note.kind for note in self.trajectory.notes()}
-        searched = not kinds.isdisjoint({GROUNDED, TURN})
-        if self.succeeded is None and self.trajectory.ended == "stopped" and searched:
+        is_unjudged = self.succeeded is None and self.trajectory.ended != "failed"
+        if is_unjudged and self._searched:
             text = search_outcome(self.trajectory)
             return f"{text[0].upper()}{text[1:]}.", ""
         if not self.succeeded:

@@ -6,10 +6,14 @@ import json
 import math
 import re
 import shlex
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 import wayword
+from helpers.rosbridge_server import until
 from wayword.cli.app import app
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -38,6 +43,7 @@ from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps import objectnav
+from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.robot import RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import RobotError
 
@@ -113,6 +119,10 @@ def test_the_page_of_a_search_shows_the_pictures_and_where_the_target_was_report
     )
     # Which objects are in a real camera's view is not known.
     assert "Saw no object" not in text
+    # Obstacles are opaque: over an edge they would have a color that the legend lacks.
+    style = re.search(r"\n\.occupied \{([^}]*)\}", text)
+    assert style is not None
+    assert "opacity" not in style[1]
     # A line in the picture of the report, and the point on the map.
     assert text.count("the detector reports the target") == 1
     assert re.search(r'<line x1="[\d.]+" y1="0" x2="[\d.]+" y2="1">', text)
@@ -126,6 +136,39 @@ def test_the_page_of_a_run_begins_with_what_was_found_and_driven(
     text = Content(Library([search.folder.parent])).run(search.folder.name)
     heads = re.findall(r'<div class="metric"><h2>([^<]+)', text)
     assert heads[:2] == ["Found", "Metres"]
+
+
+def rehearsed(folder: Path, fault: str, **further: Any) -> tuple[RunResult, str]:
+    """A search with a fault at its second goal, and its page."""
+    with robots.simulated(faults=[f"2:{fault}"]) as robot:
+        given = options(robot.command)
+        settings = parse([f"{key}={value}" for key, value in given.items()])
+        settings["dataset"]["emergency_stop"] = "emergency_stop"
+        result = wayword.run(
+            "frontier", "robot", out=folder, settings=settings, **further
+        )
+    target = given["dataset.target"]
+    content = Content(Library([folder.parent]))
+    return result, content.episode(folder.name, f"1_{target}")
+
+
+def test_a_search_that_was_cut_off_says_what_its_detector_found(tmp_path: Path) -> None:
+    result, page = rehearsed(tmp_path / "run", "cancel", max_steps=2)
+    (notice,) = [each for each in result.notices if "step limit" in each]
+    outcome = "the search ended before the agent had reached it"
+    assert notice.endswith(f", but {outcome}; motions that failed: 1 cancelled")
+    assert re.search(
+        rf"<h1.*>The detector reported the target .*, but {outcome}\.<", page
+    )
+
+
+def test_an_emergency_stop_is_no_mistake_of_the_agent(tmp_path: Path) -> None:
+    _, page = rehearsed(tmp_path / "run", "stop")
+    assert "the emergency stop is pressed" in page
+    assert "mistake</button>" not in page
+    with pytest.raises(UsageError, match="run: has no finished episodes to plot"):
+        plot([tmp_path / "run"], "length")
+    assert "data-mistake" not in page
 
 
 def test_the_point_on_the_map_is_in_the_target(search: Search) -> None:
@@ -156,6 +199,65 @@ def test_a_probe_reports_every_topic_and_names_the_settings_to_correct(
     assert lines["depth"].endswith(f"/scann (dataset.depth): {asked}")
     assert "/rgb/compressed (dataset.image): silent" in lines["picture"]
     assert probe.wrong == ["depth", "image"]
+
+
+def test_an_action_that_does_not_exist_is_named_before_anything_moves(
+    served: str,
+) -> None:
+    chosen = RosSettings(url=served, answer=0.5, spin="spinn")
+    probe = robots.inspect(chosen)
+    assert "go       /navigate_to_pose (dataset.navigate): answers" in probe.text
+    assert "turn     /spinn (dataset.spin): no action /spinn" in probe.text
+    assert probe.wrong == ["spin"]
+    base = RosBase(chosen)
+    with pytest.raises(RobotError, match=r"no action /spinn; .* correct dataset\.spin"):
+        base.start(Episode("look", "Stay.", "robot", {}))
+    assert not base.link.connected
+
+
+def test_the_simulated_robot_refuses_unknown_actions_and_other_types_as_rosbridge_does(
+    served: str,
+) -> None:
+    link = RosBase(RosSettings(url=served)).link
+    link.subscribe("/odom", "geometry_msgs/msg/PoseStamped")
+    link.open()
+    refusal = link.goal("/spinn", "nav2_msgs/action/Spin", {}, 5.0)
+    link.close()
+    assert refusal == ("refused", "No action server available")
+    assert (
+        "already established with type nav_msgs/msg/Odometry" in link.server_errors[0]
+    )
+    chosen = RosSettings(url=served, answer=0.5, pose_from="pose")
+    probe = robots.inspect(chosen)
+    assert (
+        "refused: Tried to register topic /odom with type geometry_msgs" in probe.text
+    )
+    assert probe.wrong == ["odometry"]
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+import wayword
+
+chosen = {"url": sys.argv[1], "target": "sofa", "settle": 0.0}
+settings = {"dataset": chosen, "grounding": "colors:names"}
+wayword.run("frontier", "robot", out=Path(sys.argv[2]), settings=settings)
+"""
+
+
+def test_ctrl_c_says_in_both_terminals_that_goals_were_cancelled(
+    tmp_path: Path,
+) -> None:
+    printed: list[str] = []
+    with robots.simulated(faults=["1:stall"], on_goal=printed.append) as robot:
+        command = [sys.executable, "-c", INTERRUPTED, robot.url, str(tmp_path / "run")]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert until(lambda: bool(printed))
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert printed[1:] == ["all goals cancelled"]
+    assert errors.count("robot: all goals cancelled") == 1
 
 
 def test_a_probe_names_a_refused_type_the_frames_that_came_and_a_state_that_stops() -> (
@@ -353,6 +455,7 @@ def test_a_port_that_cannot_be_had_is_named(served: str) -> None:
     [
         (["--set", "url=ws://127.0.0.1:1"], "begin with dataset"),
         (["--fault", "1:drop"], "add --fake"),
+        (["--set", "dataset.base=./bot.py"], "registry.load('base', './bot.py')())"),
         (["--fake", "--set", "dataset.url=ws://127.0.0.1:1"], "remove it, or --fake"),
     ],
 )

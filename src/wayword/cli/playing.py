@@ -342,6 +342,13 @@ def robot(
             raise UsageError(f"--{name} is for the simulated robot; add --fake")
     settings = _dataset_settings(set_, "dataset.url=ws://127.0.0.1:9090")["dataset"]
     if not fake:
+        if own := settings.get("base"):
+            line = f"check_base(registry.load('base', {str(own)!r})())"
+            raise UsageError(
+                "wayword robot shows what comes through rosbridge. Check a base of your own in "
+                "Python; it moves: from wayword.core import registry; "
+                f"from wayword.testing import check_base; {line}"
+            )
         # A robot may be starting up: a refused connection is tried again for a while.
         chosen = make(RosSettings, settings, "robot")
         most = f"dataset.patience ({chosen.patience:g} s)"

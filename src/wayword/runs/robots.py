@@ -43,15 +43,16 @@ class _Probed(RosBase):
 
 
 class Probe(NamedTuple):
-    """A look at a robot: a line for each topic, and the settings of those that send nothing that
-    can be used."""
+    """A look at a robot: a line for each topic and action, and the settings of those that send
+    nothing that can be used."""
 
     text: str
     wrong: Sequence[str]
 
 
 def inspect(settings: RosSettings) -> Probe:
-    """Return what a robot sends on each topic that the settings name.
+    """Return what a robot sends on each topic that the settings name, and whether it has the
+    actions.
 
     Connects, cancels all goals, and sends nothing else. Raises ``RobotError`` if the robot cannot
     be reached.
@@ -61,8 +62,7 @@ def inspect(settings: RosSettings) -> Probe:
     wrong: dict[str, None] = {}
     try:
         base.connect()
-        with suppress(TimeoutError):  # topics can be read without actions
-            base.cancel()
+        actions = _actions(base)
         deadline = time.monotonic() + base.settings.answer
         for topic in base.topics():
             # A robot without fixed frames sends nothing there.
@@ -80,6 +80,11 @@ def inspect(settings: RosSettings) -> Probe:
                 text = str(error)
                 wrong[topic.setting] = None
             lines.append(f"{name:8} {topic.name} (dataset.{topic.setting}): {text}")
+        for setting, text in actions.items():
+            if text != ANSWERS:
+                wrong[setting] = None
+            action = base.actions[setting]
+            lines.append(f"{PROBED[setting]:8} {action} (dataset.{setting}): {text}")
     except LinkLost:
         raise RobotError(
             f"the robot at {base.settings.url} closed the connection"
@@ -98,13 +103,33 @@ def inspect(settings: RosSettings) -> Probe:
     return Probe("\n".join(lines), [*wrong])
 
 
+ANSWERS = "answers"
+"""What is said of an action that exists."""
+
+
+def _actions(base: RosBase) -> dict[str, str]:
+    """Cancel all goals, and return what is known of each action, by its setting."""
+    known = dict.fromkeys(base.actions, ANSWERS)
+    # Topics can be read without actions.
+    try:
+        for setting, action in base.cancel().items():
+            known[setting] = f"no action {action}; is it in `ros2 action list`?"
+    except TimeoutError as error:
+        for setting, action in base.actions.items():
+            if action in str(error):
+                known[setting] = f"silent for {base.settings.answer:g} s"
+    return known
+
+
 PROBED = {
+    "navigate": "go",
+    "spin": "turn",
     "odometry": "pose",
     "tf": "pose",
     "image": "picture",
     "emergency_stop": "stop",
 }
-"""Setting of a topic -> what it sends, where the two differ."""
+"""Setting of a topic -> what it sends, where the two differ, or of an action -> what it does."""
 ABSENT = {
     "image": "none",
     "battery": "not watched",

@@ -37,7 +37,13 @@ from wayword.perception.networks.colors import color_of
 from wayword.render.parts import MeshBuilder, Paint
 from wayword.render.raster import Mesh, PinholeCamera, draw
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.robot import RosSettings
+from wayword.worlds.objectnav.robot import (
+    DEPTH_TYPES,
+    OTHER_TYPES,
+    POSE_TYPES,
+    RosSettings,
+    cancel_service,
+)
 from wayword.worlds.objectnav.robot_messages import ros_pose
 from wayword.worlds.objectnav.rosbridge import ABORTED, CANCELLED, SUCCEEDED
 from wayword.worlds.objectnav.simulated import SimulatedBase, surfaces_of
@@ -73,6 +79,18 @@ MAP_SHIFT = (5.0, -2.0, 90.0)
 """Origin of odometry in the map frame: x and y in metres, degrees counterclockwise."""
 
 
+KINDS: Mapping[str, str] = {
+    "odom": POSE_TYPES["odometry"],
+    "scan": DEPTH_TYPES["scan"],
+    "camera/image_raw/compressed": OTHER_TYPES["image"],
+    "tf": POSE_TYPES["tf"],
+    "battery": OTHER_TYPES["battery"],
+    "emergency_stop": OTHER_TYPES["emergency_stop"],
+}
+"""Topic -> its type."""
+ACTIONS = ("navigate_to_pose", "spin")
+
+
 class FakeRobot:
     """A simulated base as a robot with Nav2. All names are in the ``namespace``.
 
@@ -99,6 +117,8 @@ class FakeRobot:
         self.namespace = namespace
         self.results: dict[int, tuple[int, Message]] = {}
         self.goals = 0
+        self._unfinished = False
+        """True while a goal goes on, as after a fault; other motions take no time."""
         self.connections = 0
         self.headers: list[Mapping[str, str]] = []
         self.log: list[Message] = []
@@ -179,12 +199,27 @@ class FakeRobot:
         if operation == "subscribe":
             self._subscribe(connection, message, topics)
         elif operation == "call_service" and message["service"] not in self.silent:
-            answer = {"op": "service_response", "values": {"return_code": 0}}
-            about = {"id": message["id"], "service": message["service"]}
-            send(connection, {**answer, **about, "result": True})
+            self._call(connection, message)
         elif operation == "send_action_goal":
             self.goals += 1
             self._run_goal(connection, message, self.faults.get(self.goals, ""))
+
+    def _actions(self) -> list[str]:
+        """Return the names of the actions."""
+        return [f"{self.namespace}/{action}" for action in ACTIONS]
+
+    def _call(self, connection: ServerConnection, message: Message) -> None:
+        """Answer the call of a service: only those that cancel goals exist."""
+        service = message["service"]
+        about = {"op": "service_response", "id": message["id"], "service": service}
+        if service not in map(cancel_service, self._actions()):
+            problem = f"Service {service} does not exist"
+            send(connection, {**about, "values": problem, "result": False})
+            return
+        if self._unfinished:
+            self._unfinished = False
+            self.on_goal("all goals cancelled")
+        send(connection, {**about, "values": {"return_code": 0}, "result": True})
 
     def _subscribe(
         self,
@@ -192,10 +227,22 @@ class FakeRobot:
         message: Message,
         topics: set[str],
     ) -> None:
-        """Subscribe a connection to a topic, with the stored message of a latched one."""
+        """Subscribe a connection to a topic, with the stored message of a latched one.
+
+        Another type than the topic's is answered with an error, as by rosbridge.
+        """
         topic = message["topic"]
-        topics.add(topic)
+        kind = KINDS.get(topic.removeprefix(f"{self.namespace}/"), "")
+        is_own = topic not in self.extra and topic not in self.latched
         self.subscribed[topic] = message["type"]
+        if kind and is_own and message["type"] != kind:
+            conflict = (
+                f"Tried to register topic {topic} with type {message['type']} but it is already "
+                f"established with type {kind}"
+            )
+            send(connection, {"op": "status", "level": "error", "msg": conflict})
+            return
+        topics.add(topic)
         if topic in self.complaints:
             problem = {
                 "op": "status",
@@ -222,6 +269,12 @@ class FakeRobot:
         ``message`` is the client's goal, ``fault`` one of ``FAULTS`` or empty.
         """
         about = {"id": message["id"], "action": message["action"]}
+        result = {"op": "action_result", **about, "result": True}
+        if message["action"] not in self._actions():
+            self.on_goal(f"goal {self.goals}: refused, no action {message['action']}")
+            absent = {"values": "No action server available", "status": 0}
+            send(connection, {**result, **absent, "result": False})
+            return
         line = f"goal {self.goals}: {self._described(message)}"
         if fault:
             line += f"; fault: {fault}"
@@ -229,9 +282,9 @@ class FakeRobot:
         if fault in FAULTY_STATES:
             topic, state = FAULTY_STATES[fault]
             self.states[topic] = state
+        self._unfinished = fault in ("ignore", "stall")
         if fault == "ignore":
             return
-        result = {"op": "action_result", **about, "result": True}
         if fault == "refuse":
             refusal = {"values": "Action goal was rejected", "status": 0}
             send(connection, {**result, **refusal, "result": False})

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -65,6 +66,8 @@ CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {
     "goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}
 }
+ABSENT_SERVICE = "does not exist"
+"""Words of rosbridge about a service that is called and does not exist."""
 DEPTH_TYPES = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
 POSE_TYPES = {
     "odometry": "nav_msgs/msg/Odometry",
@@ -250,6 +253,11 @@ class RosSettings(Checked):
         return replace(self, **absolute_names)
 
 
+def cancel_service(action: str) -> str:
+    """Return the name of the service that cancels goals of an action."""
+    return f"{action}/_action/cancel_goal"
+
+
 class Topic(NamedTuple):
     """A topic to read: the setting that names it, its name, and its ROS type."""
 
@@ -294,15 +302,21 @@ class RosBase:
     def start(self, episode: Episode) -> None:
         """Connect and stop any running motion; the robot starts from its current pose.
 
-        Raises ``RobotError`` if the robot cannot be reached, or if its pose or a state that the
-        settings name does not come within ``answer`` seconds.
+        Raises ``RobotError`` if the robot cannot be reached, if it lacks an action, or if its pose
+        or a state that the settings name does not come within ``answer`` seconds.
         """
         s = self.settings
         # Each state must have come once, at any time, before the first motion.
         self.link.clear_interrupt()
         with self._cancel_on_interrupt():
             self.connect()
-            self._with_retries(self.cancel)
+            if absent := self._with_retries(self.cancel):
+                self.link.close()
+                names = " and ".join(absent.values())
+                settings = " and ".join(f"dataset.{setting}" for setting in absent)
+                raise RobotError(
+                    f"the robot at {s.url} has no action {names}; start Nav2, or correct {settings}"
+                )
             states = filter(None, (s.battery, s.emergency_stop, s.costmap))
             any_time = dict.fromkeys(states, -math.inf)
             self._with_retries(lambda: self.link.latest(any_time, s.answer))
@@ -470,13 +484,17 @@ class RosBase:
         except (InterruptedError, KeyboardInterrupt):
             self.link.clear_interrupt()
             # A second Ctrl-C ends this wait too, after all cancellations were sent.
+            is_cancelled = False
             with suppress(InterruptedError):
-                self._cancel_quietly()
+                is_cancelled = self._cancel_quietly()
             if self._halted:
                 self.link.close()
                 raise RobotError(
                     f"the search ended, all goals cancelled: {self._halted}"
                 ) from None
+            # At Ctrl-C a person watches the robot, and has to know if it obeys.
+            if is_cancelled:
+                sys.stderr.write("robot: all goals cancelled\n")
             interrupts.end()
 
     def _do_motion(
@@ -572,16 +590,34 @@ class RosBase:
             raise
         self._cancel_quietly()
 
-    def cancel(self) -> None:
-        """Cancel all goals of both actions. Raises ``LinkLost`` and ``TimeoutError``."""
-        actions = (self.settings.navigate, self.settings.spin)
-        services = [f"{action}/_action/cancel_goal" for action in actions]
-        self.link.call_all(services, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
+    @property
+    def actions(self) -> dict[str, str]:
+        """The robot's actions by the setting that names each."""
+        return {"navigate": self.settings.navigate, "spin": self.settings.spin}
 
-    def _cancel_quietly(self) -> None:
-        """Cancel goals; if the bridge breaks or is silent, the next request raises the error."""
+    def cancel(self) -> dict[str, str]:
+        """Cancel all goals of both actions. Return those of ``actions`` that do not exist. Raises
+        ``LinkLost`` and ``TimeoutError``."""
+        services = [cancel_service(action) for action in self.actions.values()]
+        answers = self.link.call_all(
+            services, CANCEL_TYPE, ALL_GOALS, self.settings.answer
+        )
+        absent = {}
+        for (setting, action), answer in zip(
+            self.actions.items(), answers, strict=True
+        ):
+            # Each action of ROS 2 has this service, so the bridge knows whether there is one.
+            if ABSENT_SERVICE in str(answer.get("values")):
+                absent[setting] = action
+        return absent
+
+    def _cancel_quietly(self) -> bool:
+        """Cancel goals, and return True if the bridge answered; if it breaks or is silent, the next
+        request raises the error."""
         with suppress(LinkLost, TimeoutError):
             self.cancel()
+            return True
+        return False
 
     def _with_retries(self, request: Callable[[], Answer]) -> Answer:
         """Send a request, again if the connection broke meanwhile. Raises ``RobotError``."""

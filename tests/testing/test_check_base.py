@@ -27,7 +27,7 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
 from wayword.worlds.objectnav.base import MotionResult, goto, rotate
 from wayword.worlds.objectnav.guarded import GuardedBase
-from wayword.worlds.objectnav.observation import View, from_camera, from_laser
+from wayword.worlds.objectnav.observation import Shown, View, from_camera, from_laser
 from wayword.worlds.objectnav.robot import (
     MOST_IDLE,
     RosBase,
@@ -244,6 +244,54 @@ def test_a_method_that_hangs_has_a_limit_and_is_stopped() -> None:
     with pytest.raises(CodeError, match=r"has not returned for 0.3 s"):
         world.step("agent", goto(1.0, 1.0))
     assert base.is_stopped
+
+
+def test_check_base_names_the_line_of_a_method_that_hangs() -> None:
+    base = Hangs()
+    hangs = rf"{FILE}:\d+.* has not returned for 0.3 s, the limit of check_base$"
+    with pytest.raises(AssertionError, match=hangs):
+        check_base(base, limit=0.3)
+    assert base.is_stopped
+
+
+class Finds(Here):
+    """Has a detector of its own, which sees ``found``."""
+
+    found: Any = ()
+
+    def capture(self) -> View:
+        return replace(super().capture(), shown=self.found)
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ([], "must have a tuple of Shown as shown, or None"),
+        (("mug",), "must have only Shown in shown, got 'mug'"),
+        (
+            (replace(Shown.of("mug", 3.0, 2.0), away=math.nan),),
+            "must have finite bearings and distances in shown",
+        ),
+    ],
+)
+def test_what_a_detector_of_ones_own_returns_is_checked(
+    found: Any, problem: str
+) -> None:
+    cls = type("Finding", (Finds,), {"found": found})
+    with pytest.raises(AssertionError, match=re.escape(problem)):
+        check_base(cls())
+
+
+def test_an_object_of_ones_own_detector_is_checked_where_it_is_made() -> None:
+    mug = Shown.of("mug", 12, 2.5)
+    assert (mug.bearing, mug.distance, mug.away) == (12.0, 2.5, 2.5)
+    check_base(type("Finding", (Finds,), {"found": (mug,)})())
+    with pytest.raises(TypeError, match="distance"):
+        Shown.of("mug", 12)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="distance must be a finite number, got nan"):
+        Shown.of("mug", 12, math.nan)
+    with pytest.raises(ValueError, match="name must be text, got 3"):
+        Shown.of(3, 12, 2.5)  # type: ignore[arg-type]
 
 
 def test_ctrl_c_stops_a_base_whose_method_hangs() -> None:

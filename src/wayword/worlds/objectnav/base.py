@@ -87,6 +87,15 @@ def view_problem(view: Any) -> str:
     image: Any = view.image
     if not isinstance(image, bytes):
         return f"must have an encoded picture (bytes) as image, got {image!r:.60}"
+    shown: Any = view.shown
+    if shown is not None and not isinstance(shown, tuple):
+        return f"must have a tuple of Shown as shown, or None, got {shown!r:.60}"
+    for one in shown or ():
+        if not isinstance(one, Shown):
+            return f"must have only Shown in shown, got {one!r:.60}"
+        numbers = (one.bearing, one.elevation, one.distance, one.away)
+        if not all(map(_is_finite, numbers)):
+            return f"must have finite bearings and distances in shown, got {one!r:.120}"
     depth = view.depth
     if depth.metres().shape != (len(depth.elevations), len(depth.bearings)):
         return "must have a depth image with a row for each elevation, a column for each bearing"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from wayword.core import interrupts
 from wayword.core.blame import CodeError, place_of, running_place
@@ -27,18 +27,22 @@ from wayword.worlds.objectnav.base import (
 )
 from wayword.worlds.objectnav.observation import View
 
+Value = TypeVar("Value")
 Call = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 STOPPING = 0.8
 """Seconds that a running method, and then ``stop``, may take after Ctrl-C."""
 
 
-class GuardedBase:
+class LimitedBase:
     """A base that calls another one. ``limit`` is the time limit of each method in seconds, None
-    for a base with limits of its own."""
+    for a base with limits of its own; ``limit_name`` is its name for users."""
 
-    def __init__(self, base: Base, limit: float | None) -> None:
+    def __init__(
+        self, base: Base, limit: float | None, limit_name: str = "dataset.motion"
+    ) -> None:
         self.base = base
         self._limit = limit
+        self._limit_name = limit_name
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._running: Future[Any] | None = None
         # Reentrant, since a signal's handler takes it as well.
@@ -52,45 +56,44 @@ class GuardedBase:
         self._call("start", episode)
 
     def capture(self) -> View:
-        """Return the base's view. Raises ``CodeError`` for another value."""
-        view: View = self._checked("capture", view_problem)
+        """Return the base's view."""
+        view: View = self._call("capture")
         return view
 
     def rotate(self, degrees: float) -> MotionResult:
-        """Turn the base. Raises ``CodeError`` for another result."""
-        moved: MotionResult = self._checked("rotate", motion_problem, degrees)
+        """Turn the base."""
+        moved: MotionResult = self._call("rotate", degrees)
         return moved
 
     def go_to(self, x: float, y: float) -> MotionResult:
-        """Let the base go. Raises ``CodeError`` for another result."""
-        moved: MotionResult = self._checked("go_to", motion_problem, x, y)
+        """Let the base go."""
+        moved: MotionResult = self._call("go_to", x, y)
         return moved
 
     def pose(self) -> JsonObject:
-        """Return the base's pose. Raises ``CodeError`` for another value."""
-        return dict(self._checked("pose", pose_problem))
+        """Return the base's pose."""
+        pose: JsonObject = self._call("pose")
+        return pose
 
     def report(self) -> JsonObject:
-        """Return the base's report. Raises ``CodeError`` for another value."""
-        return dict(self._checked("report", report_problem))
+        """Return the base's report."""
+        report: JsonObject = self._call("report")
+        return report
 
     def stop(self) -> None:
-        """Stop the base."""
-        self._call("stop")
+        """Stop the base, also next to a method that has not returned."""
+        if self._is_busy():
+            self._stop_beside()
+        else:
+            self._call("stop")
 
-    def _checked(
-        self, name: str, problem_of: Callable[[Any], str], *args: object
-    ) -> Any:
-        """Call a method, and return its value if it keeps the rules."""
-        value = self._call(name, *args)
-        if problem := problem_of(value):
-            where = place_of(getattr(type(self.base), name, name))
-            raise CodeError(f"{where}: {name} {problem}")
-        return value
+    def _is_busy(self) -> bool:
+        """True while a method has not returned."""
+        return self._running is not None and not self._running.done()
 
     def _call(self, name: str, *args: object) -> Any:
         """Call a method in the base's thread, and wait for it."""
-        if self._running is not None and not self._running.done():
+        if self._is_busy():
             raise CodeError(f"{self._place()} has still not returned")
         call: Future[Any] = Future()
         self._running = call
@@ -111,7 +114,7 @@ class GuardedBase:
             problem = f"has not returned for {self._limit:g} s"
             place = self._place() or f"{place_of(type(self.base))}: {name}"
             self._stop_beside()
-            raise CodeError(f"{place} {problem}, the limit of dataset.motion")
+            raise CodeError(f"{place} {problem}, the limit of {self._limit_name}")
         return call.result()
 
     def _interrupt(self) -> None:
@@ -147,3 +150,36 @@ class GuardedBase:
                 call.set_exception(error)
             with self._changed:
                 self._changed.notify_all()
+
+
+class GuardedBase(LimitedBase):
+    """A limited base that checks each value. Raises ``CodeError`` for one that breaks a rule."""
+
+    def capture(self) -> View:
+        """Return the base's view."""
+        return self._checked("capture", super().capture(), view_problem)
+
+    def rotate(self, degrees: float) -> MotionResult:
+        """Turn the base."""
+        return self._checked("rotate", super().rotate(degrees), motion_problem)
+
+    def go_to(self, x: float, y: float) -> MotionResult:
+        """Let the base go."""
+        return self._checked("go_to", super().go_to(x, y), motion_problem)
+
+    def pose(self) -> JsonObject:
+        """Return the base's pose."""
+        return dict(self._checked("pose", super().pose(), pose_problem))
+
+    def report(self) -> JsonObject:
+        """Return the base's report."""
+        return dict(self._checked("report", super().report(), report_problem))
+
+    def _checked(
+        self, name: str, value: Value, problem_of: Callable[[Any], str]
+    ) -> Value:
+        """Return a method's value if it keeps the rules."""
+        if problem := problem_of(value):
+            where = place_of(getattr(type(self.base), name, name))
+            raise CodeError(f"{where}: {name} {problem}")
+        return value

@@ -181,6 +181,35 @@ class Shown:
     height: float
     fraction: float
 
+    @staticmethod
+    def of(name: str, bearing: float, distance: float, size: float = 10.0) -> Shown:
+        """Return an object that your own detector found, for ``View.shown``.
+
+        ``name`` is what a search asks for (``"cat-shaped mug"``), ``bearing`` is in degrees to the
+        right of the camera, ``distance`` in metres along the floor, and ``size`` its width and
+        height in view in degrees.
+        """
+        numbers = {"bearing": bearing, "distance": distance, "size": size}
+        for key, number in numbers.items():
+            if not isinstance(number, int | float) or not math.isfinite(number):
+                raise ValueError(
+                    f"Shown.of({name!r}): {key} must be a finite number, got {number!r:.60}"
+                )
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"Shown.of: name must be text, got {name!r:.60}")
+        return Shown(
+            id=name,
+            kind=name,
+            words=name,
+            bearing=float(bearing),
+            elevation=0.0,
+            distance=float(distance),
+            away=float(distance),
+            width=float(size),
+            height=float(size),
+            fraction=1.0,
+        )
+
 
 def sighting(
     name: str,

@@ -127,17 +127,29 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+_VALUE = r"""("[^"]*"|'[^']*'|[^\s;,]+)"""
+"""A value of an option, in quotes if it has spaces."""
 # Options of the command line in a message: a remedy, a setting, one that is repeated, any other.
 # Commands between backticks stay.
 _IN_PYTHON = (
-    (r"\badd --model ([^\s;,]+)", r"add model='\1'"),
-    (r"--set ([\w.]+)=([^\s;,]+)", r"settings={'\1': '\2'}"),
+    (rf"\badd --model {_VALUE}", lambda found: f"add model={_literal(found[1])}"),
+    (
+        rf"--set ([\w.]+)={_VALUE}",
+        lambda found: f"settings={{{found[1]!r}: {_literal(found[2])}}}",
+    ),
     (r"--label\b", "labels"),
     (
         r"--([a-z]+)(?:-([a-z]+))?\b",
         lambda found: "_".join(filter(None, found.groups())),
     ),
 )
+
+
+def _literal(word: str) -> str:
+    """Return a word of the shell as a literal of Python, without the shell's quotes."""
+    if word[0] in "\"'" and word[-1] == word[0]:
+        word = word[1:-1]
+    return repr(word)
 
 
 def in_python(message: str) -> str:
@@ -147,6 +159,8 @@ def in_python(message: str) -> str:
     "kind lenght: did you mean 'length'?"
     >>> in_python("give --out or --seed; `wayword run --help` lists them")
     'give out or seed; `wayword run --help` lists them'
+    >>> in_python('add --set dataset.target="cat-shaped mug"')
+    "add settings={'dataset.target': 'cat-shaped mug'}"
     """
     parts = re.split(r"(`[^`]*`)", message)
     for pattern, new in _IN_PYTHON:

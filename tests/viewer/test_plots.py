@@ -306,7 +306,7 @@ def test_a_robots_searches_have_figures_of_what_was_found(tmp_path: Path) -> Non
     # A map is of the first search that found nothing, or in which runs differ.
     assert _telling_episode([RunFolder.read(near)]) == "e2"
     assert _telling_episode([RunFolder.read(near), RunFolder.read(none)]) == "e0"
-    with pytest.raises(UsageError, match="judges it; draw map, length or cost"):
+    with pytest.raises(UsageError, match="judges it; draw map, length, cost or pairs"):
         plot([near], "causes")
 
 

@@ -27,6 +27,7 @@ from wayword.perception.detectors import detector_called
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
 from wayword.settings import make
+from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
@@ -237,3 +238,20 @@ def test_episodes_share_the_robot_one_at_a_time(tmp_path: Path) -> None:
     assert "one episode at a time, as they share the robot" in result.notices
     with pytest.raises(UsageError, match=r"engine ray .* cannot share a robot"):
         wayword.run(str(agent), "robot", out=out, engine="ray", settings=settings)
+
+
+def test_a_map_without_the_runs_own_file_says_what_it_lacks(tmp_path: Path) -> None:
+    """It shows the walk alone, which must not pass for the whole map."""
+    base, agent = tmp_path / "yard.py", tmp_path / "waits.py"
+    base.write_text(YARD)
+    agent.write_text(WAITS)
+    run = tmp_path / "run"
+    settings = {"dataset": {"target": "mug", "base": str(base)}}
+    wayword.run(str(agent), "robot", out=run, settings=settings)
+    (notice,) = plot([run], "map").notices
+    assert "yard.py" in notice
+    assert "--with FILE" in notice
+    assert plot([run], "map", trusted=[base]).notices == ()
+    base.write_text(YARD + "# changed\n")
+    (notice,) = plot([run], "map", trusted=[base]).notices
+    assert "the data differ from the run's" in notice

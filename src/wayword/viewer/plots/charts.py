@@ -167,7 +167,10 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     :func:`~wayword.runs.lengths.rows_by_length` do.
     """
     groups = scored_runs.groups_at(request.runs, request.cluster, request.data)
-    if groups and all(is_unjudged(scored_runs.row_of(group)) for group in groups):
+    finished = [scored_runs.row_of(group) for group in groups]
+    # Without an episode that finished, nothing is known of what a run measures.
+    require_rows(finished)
+    if groups and all(map(is_unjudged, finished)):
         return _draw_found(request, groups)
     by_length = lengths.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted
@@ -470,7 +473,7 @@ def draw_causes(request: FigureRequest) -> Drawing:
             judged = bool(rows.outcomes())
             why = "every episode was solved"
             if not judged:
-                why = "no metric judges it; draw map, length or cost"
+                why = "no metric judges it; draw map, length, cost or pairs"
             notices.append(f"{path}: left out, because {why}")
             continue
         sources = open_sources(rows.run, unsolved, request.data, request.trusted)

@@ -156,7 +156,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     sentences = _mark_mistakes(axes, labels, names, documents, each_drawn)
     caption = " ".join([caption, *sentences])
     _draw_names(labels, shapes)
-    caption += ground
+    caption += f"{ground} Open circles: starts."
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
     if drawn.scale and drawn.unit == "m":
@@ -164,7 +164,11 @@ def draw_map(request: FigureRequest) -> Drawing:
     # Below the map, where it hides nothing.
     legend = fitted_legend(axes, columns=2, loc="outside lower center")
     figure.set_figheight(height + 0.1 + legend)
-    return Drawing(figure, caption)
+    notices = []
+    if sources.notice:
+        # Without the dataset only the walks are known: their map must not look complete.
+        notices.append(sources.notice)
+    return Drawing(figure, caption, tuple(notices))
 
 
 def _telling_episode(runs: Sequence[RecordedRun]) -> str:

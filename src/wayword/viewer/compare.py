@@ -18,6 +18,7 @@ from wayword.core.metric import Metric, is_solved
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, corrected, heading
+from wayword.metrics.intervals import ALPHA
 from wayword.metrics.progress import count
 from wayword.metrics.table import finite
 from wayword.runs import differences, lengths, reports
@@ -91,7 +92,12 @@ class RunPair:
         ends = in_points(line.metric, value_range(line.metric, gap.low, gap.high))
         text = f"{won} of {pairs}; {change} (95%: {ends})"
         if gap.low <= 0 <= gap.high:
-            text += ": no clear difference"
+            # The smallest p-value of so many pairs: all of them differ, in the same direction.
+            least = line.tests * 2 * 0.5**line.n
+            if least > ALPHA:
+                text += f": too few episodes to tell (p {line.p:.3f})"
+            else:
+                text += ": no clear difference"
         return text
 
     @property

@@ -39,7 +39,7 @@ from wayword.runs.opening import Trusted
 from wayword.runs.play import PlayedGame
 from wayword.viewer import index, library, maps
 from wayword.viewer.compare import Pairs
-from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.data import Sources, is_by_expert, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, RunCard, index_page
@@ -122,7 +122,12 @@ class Content:
                 # All of the page's, since the line above may have dropped some.
                 wanted = {*missing, *ids}
                 sources.tasks.update(of_ids(sources.dataset.tasks, wanted))
-        return replace(sources, success=rows.success, limit=rows.limit)
+        return replace(
+            sources,
+            success=rows.success,
+            limit=rows.limit,
+            by_expert=is_by_expert(rows.run.config),
+        )
 
     def _opened(self, rows: Rows) -> Sources:
         """Return the run's dataset if it is open already, else empty sources."""

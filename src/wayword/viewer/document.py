@@ -275,7 +275,9 @@ class Document:
         dataset = self.course.dataset
         task = self.course.task
         expert = None
-        if dataset is not None and task is not None:
+        # The expert is not compared with itself.
+        compares = not self.sources.by_expert
+        if compares and dataset is not None and task is not None:
             # Not every solved episode can be solved by the expert as well.
             with suppress(WaywordError, PlanningFailed):
                 expert = dataset.expert_length(task)

@@ -202,8 +202,7 @@ def causes_part(run: Overview) -> Html | None:
             rows.append((cause, label_of(cause), meaning, counts[cause]))
     # The most frequent first; of equally frequent ones, the most informative.
     rows.sort(key=lambda row: -row[-1])
-    most = max(counts.values(), default=1)
-    return render("causes.html", run=run, rows=rows, most=most)
+    return render("causes.html", run=run, rows=rows)
 
 
 def _data(run: Overview) -> Json:

@@ -242,9 +242,12 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     if lost.needed:  # else the expert's number of steps is not known
         left = {"needed": lost.needed, "left": lost.left, "unit": evidence.unit}
     if step < last and not why.step and (left or lead["step"] < step):
-        # The lead may have said that it was too late.
-        kind = "needed" if lead["kind"] == "lost_at" else "too_late"
-        more = [*more, Fact(kind, step=step, **left)]
+        # The lead may have said that it was too late. An actor that stopped by itself did not lack
+        # steps.
+        if lead["kind"] == "lost_at":
+            more = [*more, Fact("needed", step=step, **left)]
+        elif evidence.trajectory.ended == "step_limit":
+            more = [*more, Fact("too_late", step=step, **left)]
     if not tells_end:
         stopped = step == last and evidence.trajectory.ended == "stopped"
         if stopped and lead["step"] < step:

@@ -95,7 +95,7 @@ def _false_alarm(
     back = []
     for number, step in enumerate(evidence.trajectory.steps, 1):
         if any(note.kind == WENT_BACK for note in step.notes):
-            back = [Fact("went_back", step=number)]
+            back = [Fact("went_back", step=number, alarm=alarm)]
     report = Fact("false_report", target=end["target"], near=near)
     lead = Fact("lost", step=alarm, did=report)
     return Explanation(end, [*back, *more], missed=missed, lead=lead)

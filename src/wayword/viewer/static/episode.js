@@ -265,6 +265,8 @@
     advice.forEach(([words, same, good], number) => {
       const card = steps[number];
       if (!card || !words || (same && failed && number + 1 >= opens)) return; // from there on it is no merit
+      // A solved episode ended well, whatever an expert would have done there.
+      if (!same && !failed && number + 1 === steps.length) return;
       const kind = same ? "same" : good === false ? "other" : "as-good";
       const further = card.querySelector("header .led.worse"); // an expert may take a longer way
       const good_words = further ? "as many steps as by " : "as good as ";

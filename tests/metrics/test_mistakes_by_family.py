@@ -230,7 +230,9 @@ def test_a_false_alarm_is_the_last_report_of_its_step() -> None:
     found = mistake(views, TARGETS, causes={"false_alarm": 1})
     assert found.leads == 1
     assert found.step == 2
-    assert found.text.endswith("without the mug_1. It went back there at step 2.")
+    assert found.text.endswith(
+        "without the mug_1. It went back at step 2 to the place of the wrong report at step 1."
+    )
 
 
 # Two phases.

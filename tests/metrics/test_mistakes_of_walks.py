@@ -166,6 +166,12 @@ def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> N
     assert ("an expert needed 3 steps" in found.text) == (lost < 4)
 
 
+def test_only_an_episode_that_ran_out_of_steps_lacked_them() -> None:
+    lost = Lost(3, 3, 1, 4)
+    assert "it was too late" in mistake(facts("abxax", lost=lost)).text
+    assert "it was too late" not in mistake(facts("abxax", "stopped", lost=lost)).text
+
+
 def test_a_walk_that_turned_away_off_the_path_says_first_where_it_left_it() -> None:
     text = mistake(facts("abxxx", "stopped", worse=lambda first: 4)).text
     assert text.startswith("Step 2: went from b to x; the path goes to c. ")

@@ -79,6 +79,17 @@ def test_several_runs_are_corrected_together_as_by_the_command(
         assert any(chance in row for row in rows), (line.metric.label, chance, rows)
 
 
+def test_so_few_pairs_that_no_difference_could_be_clear_are_called_too_few(
+    top: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "houses-few"
+    run(Plan("forward", "houses", limit=4, max_steps=6, out=few))
+    content = Content(Library([top, tmp_path]))
+    page = Page.parse(content.compare(["houses-oracle", "houses-few"]))
+    (verdict,) = page.all("p", class_="verdict")
+    assert "too few episodes to tell (p " in verdict.text
+
+
 def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:
     page = Page.parse(
         Content(Library([top])).compare(["houses-oracle", "houses-random"])

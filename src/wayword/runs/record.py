@@ -152,6 +152,12 @@ class RecordedRun:
         """The run's bill when this was first read. Raises ``RecordingError``."""
         return configs.billed(self.path)[1]
 
+    @property
+    def by_expert(self) -> bool:
+        """True if the expert plays every actor."""
+        identity = self.config["identity"]
+        return bool(identity["agent"] == "expert" and not identity["actors"])
+
     def require(self, *fields: str) -> None:
         """Raise ``RecordingError`` if ``run.json`` lacks one of these fields.
 

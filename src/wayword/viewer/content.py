@@ -39,7 +39,7 @@ from wayword.runs.opening import Trusted
 from wayword.runs.play import PlayedGame
 from wayword.viewer import index, library, maps
 from wayword.viewer.compare import Pairs
-from wayword.viewer.data import Sources, is_by_expert, open_sources
+from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, RunCard, index_page
@@ -126,7 +126,7 @@ class Content:
             sources,
             success=rows.success,
             limit=rows.limit,
-            by_expert=is_by_expert(rows.run.config),
+            by_expert=rows.run.by_expert,
         )
 
     def _opened(self, rows: Rows) -> Sources:

@@ -20,7 +20,6 @@ from wayword.core.world import Family
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.runs.config import step_limit, success_of
 from wayword.runs.diagnosis import Watcher, replayed
-from wayword.runs.identity import cast_of
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.pictures import drawn_again
 from wayword.runs.record import RecordedRun
@@ -45,7 +44,7 @@ class Sources:
     success: str = "sr"
     """The key of the metric that says whether an episode was solved."""
     by_expert: bool = False
-    """True if the run's only agent is the expert."""
+    """True if the expert plays every actor of the run."""
     words: bool = True
     """True if the dataset's perceiver is the run's: a file from elsewhere is never executed."""
     letters: Letters | None = None
@@ -238,10 +237,5 @@ def open_sources(
     sources.folder = run.path
     sources.success = success_of(run.config)
     sources.limit = step_limit(run.config)
-    sources.by_expert = is_by_expert(run.config)
+    sources.by_expert = run.by_expert
     return sources
-
-
-def is_by_expert(config: JsonObject) -> bool:
-    """True if the expert alone played the run with this configuration."""
-    return cast_of(config["identity"]) == "expert"

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools import rewards
 
 import wayword
 
@@ -27,3 +28,15 @@ def test_a_row_of_the_readme_is_what_its_command_prints(
         names = (metric, f"{metric}_low", f"{metric}_high")
         mean, low, high = (100 * float(values[name]) for name in names)
         assert shown == f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def test_a_row_of_the_table_of_rewards_is_what_its_tool_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the script writes its logs
+    page = (Path(__file__).parents[2] / "docs/training.md").read_text(encoding="utf-8")
+    two_routes = rewards.SETTINGS[1]
+    assert f"\n{rewards.line(two_routes)}\n" in page
+    # The tool prints the other rows as well.
+    for setting in rewards.SETTINGS:
+        assert f"\n| {setting.title} |" in page

@@ -21,6 +21,7 @@ from wayword.envs import make
 from wayword.envs.gymnasium import MISSES
 from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.pettingzoo import parallel
+from wayword.envs.trl import environment_factory, plan_reward, prompts
 
 WORLD = """
 from dataclasses import dataclass
@@ -235,3 +236,21 @@ def test_a_menu_with_more_actions_than_numbers_is_refused(tmp_path: Path) -> Non
     env = gymnasium.make(NAME, dataset=str(tmp_path / "many.py"), actions="menu")
     with pytest.raises(UsageError, match="lists 1,002 actions, and a menu has 1,000"):
         env.reset()
+
+
+def test_mistakes_with_the_classes_for_trl_are_one_line() -> None:
+    options: dict[str, Any] = {"settings": {"houses": 1, "episodes": 2}}
+    rollout = environment_factory("houses", **options)()
+    with pytest.raises(UsageError, match=r"call reset\(\) before"):
+        rollout.act("stop")
+    rollout.reset()
+    rollout.act("stop")
+    assert rollout.act("stop") == "The episode is over."
+    with pytest.raises(UsageError, match="prompts: count must be at least 1, got 0"):
+        prompts("houses", 0, **options)
+    rewards = plan_reward("houses", **options)
+    with pytest.raises(UsageError) as refused:
+        rewards(["stop"], episode=["a", "b", "c", "d"])
+    assert str(refused.value) == (
+        "plan_reward needs an episode for each completion, got 1 completions and 4 episodes"
+    )

@@ -17,6 +17,7 @@ from tests.helpers.metric_keys import OF_OBJECTS, RARE, columns
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
 from wayword.metrics.compare import compare, corrected, mark_best
+from wayword.metrics.papers import paper_table
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import extra_labels, fit, labels, render, terminal
 
@@ -235,6 +236,17 @@ def test_latex_escapes_and_marks_the_best(rows: Sequence[Row]) -> None:
     assert not any(r"\mathbf{" in line for line in lines), (
         "a higher mean alone is not better"
     )
+
+
+def test_latex_of_runs_without_a_model_in_a_user_s_world() -> None:
+    file = "./a b/warehouse.py:test"
+    row = summarize("mine", [{"sr": 1.0}], family="babyai", dataset=file, of=1)
+    text = render([row], "latex")
+    assert "Run & Dataset & Episodes &" in text
+    assert "mine & warehouse:test & 1 &" in text
+    assert "Results on warehouse:test (1 episodes)" in paper_table([row], "babyai")
+    # Commands take the path that a terminal shows.
+    assert file in render([row], "csv")
 
 
 def test_latex_keeps_every_number_in_math_mode() -> None:

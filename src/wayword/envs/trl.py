@@ -43,6 +43,8 @@ def prompts(
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
     observation as the user's, with eyes in parts with its pictures) and ``episode``, the id. The
     actions in ``opening`` are taken first, with their results in the prompt."""
+    if count < 1:
+        raise UsageError(f"prompts: count must be at least 1, got {count}")
     # One environment for all rows, which hold no reward: it is reset to each episode.
     env = make(name, episodes=count, **{"reward": None, **options})
     rows = []
@@ -73,7 +75,8 @@ class ToolEnvironment:
     def __init__(self) -> None:
         self._env: Environment = make(self._name, dataset=self._shared, **self._options)
         self._total = 0.0
-        self._over = True
+        # Before the first reset, the environment says that it needs one.
+        self._over = False
 
     def reset(self, **row: Any) -> str | None:
         """Begin the row's ``episode``, else the next one. Returns the observation unless the row
@@ -169,6 +172,11 @@ def plan_reward(
         **others: Any,
     ) -> list[float]:
         """Return the reward of each completion, as TRL calls it."""
+        if len(completions) != len(episode):
+            raise UsageError(
+                f"plan_reward needs an episode for each completion, got {len(completions)} "
+                f"completions and {len(episode)} episodes"
+            )
         plans = map(completion_text, completions)
         return [total_reward(*pair) for pair in zip(episode, plans, strict=True)]
 

@@ -24,6 +24,7 @@ from wayword.metrics.summary import (
     has_interval,
     plural,
     published_variants,
+    split_label,
     splits_of,
 )
 from wayword.metrics.table import (
@@ -109,7 +110,7 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         if has_models:
             cells.append(latex_text(row.model or "–"))
         if has_splits:
-            cells.append(latex_text(row.dataset or "–"))
+            cells.append(latex_text(split_label(row.dataset) or "–"))
         cells += [_subscripted(row, metric) for metric in metrics]
         lines.append(f"{' & '.join(cells)} \\\\")
     return "\n".join([

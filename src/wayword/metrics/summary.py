@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -428,10 +429,24 @@ def published_variants(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, st
     }
 
 
+def split_label(dataset: str) -> str:
+    """Return a split as figures and papers print it: a user's file by its name alone.
+
+    >>> split_label("./warehouse.py:test")
+    'warehouse:test'
+    """
+    return _USERS_FILE.sub(r"\1", dataset)
+
+
+_USERS_FILE = re.compile(r"^(?:.*[/\\])?([^/\\:]+)\.(?:py|toml|json|yaml)(?=:|$)")
+
+
 def splits_of(rows: Sequence[Row]) -> str:
     """Return the splits of rows as text."""
     # A paper may have used data that this package does not read.
-    splits = dict.fromkeys(row.dataset or "data of its own" for row in rows)
+    splits = dict.fromkeys(
+        split_label(row.dataset) or "data of its own" for row in rows
+    )
     return join_words([*splits])
 
 

@@ -36,6 +36,7 @@ from wayword.metrics.summary import (
     caveats,
     footnote,
     interval_notes,
+    split_label,
 )
 
 if TYPE_CHECKING:
@@ -450,7 +451,9 @@ def _printed(
             line.append(text)
         dataset = row.dataset
         # Papers name the dataset in words.
-        if row.checksum and not is_latex:
+        if is_latex:
+            dataset = split_label(dataset)
+        elif row.checksum:
             dataset += f" `{row.checksum[:8]}`"
         line += [row.model, dataset, episodes(row)]
         for metric in metrics:
@@ -466,6 +469,13 @@ def _printed(
     if any(texts):
         head.append("Settings")
     head += ["Model", "Dataset", "Episodes"]
+    # Runs without a model leave its column empty.
+    has_models = any(row.model for row in rows)
+    if is_latex and not has_models:
+        empty = head.index("Model")
+        head.pop(empty)
+        for line in lines:
+            line.pop(empty)
     # What the intervals are must go along with a table that is copied elsewhere.
     notes = [*interval_notes(rows), *caveats(rows)]
     return [*head, *map(label, metrics)], len(head), lines, notes

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import DataError, UsageError
+from wayword.runs import Plan, run
 from wayword.viewer.plots.curves import draw_curves
 from wayword.viewer.plots.request import FigureRequest
 
@@ -181,6 +182,44 @@ def test_the_longest_state_of_a_trainer_is_the_newest(tmp_path: Path) -> None:
         path.write_text(json.dumps({"log_history": log}), encoding="utf-8")
     os.utime(path, (1, 1))  # as a copy may leave it
     assert drawn(tmp_path)[0].lines[0].get_xdata()[-1] > 9_000
+
+
+def test_seeds_of_different_lengths_share_bins_and_the_caption_counts_them(
+    tmp_path: Path,
+) -> None:
+    paths = []
+    for seed, length in enumerate((100, 60, 80)):
+        rows = [(step, float(seed)) for step in range(length)]
+        paths.append(write(tmp_path / f"a-seed-{seed}.csv", rows))
+    axes, caption = drawn(*paths)
+    *thin, mean = axes.lines
+    # The mean ends where the longest seed does, and all share their bins.
+    assert mean.get_xdata()[-1] == max(line.get_xdata()[-1] for line in thin)
+    for line in thin:
+        assert set(line.get_xdata()) <= set(mean.get_xdata())
+    heights = dict(zip(mean.get_xdata(), mean.get_ydata(), strict=True))
+    assert [heights[step] for step in (1.5, 61.5, 97.5)] == [1.0, 1.0, 0.0]
+    assert "Means of fewer seeds: a, 1 of 3 between 62 and 98." in caption
+
+
+def test_rows_that_are_no_numbers_are_counted(tmp_path: Path) -> None:
+    rows = [*UP, (300, "nan"), (400, "n/a"), (500, ""), (600, 0.5)]
+    axes, caption = drawn(write(tmp_path / "a.csv", rows))
+    assert axes.lines[0].get_xdata()[-1] == 600
+    assert "Left out, as their value is no finite number: 2 rows of a." in caption
+    assert "Left out" not in drawn(write(tmp_path / "b.csv", UP))[1]
+
+
+def test_a_run_next_to_a_log_is_refused_as_such(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run(Plan("random", "houses", limit=1, max_steps=2, out=folder))
+    log = write(tmp_path / "a.csv", UP)
+    for paths in ((folder, log), (log, folder)):
+        with pytest.raises(UsageError) as refused:
+            drawn(*paths)
+        assert str(refused.value).startswith(
+            f"{folder}: a run folder cannot be drawn next to a training log; draw a figure of each"
+        )
 
 
 @pytest.mark.parametrize("head", ["step,loss", "epoch,reward", "iteration,success"])

@@ -15,7 +15,7 @@ from wayword.metrics import table as tables
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
 from wayword.metrics.mistakes.causes import CAUSES, label_of
-from wayword.metrics.summary import Row, other_episodes, plural
+from wayword.metrics.summary import Row, other_episodes, plural, split_label
 from wayword.runs import differences, lengths, reports, scored_runs
 from wayword.runs.record import RunFolder
 from wayword.runs.scored_runs import ScoredRun
@@ -326,7 +326,7 @@ def _number_note(what: str, counts: Sequence[int]) -> str:
 
 def splits(rows: Sequence[Row]) -> str:
     """Return the splits of the rows, in words."""
-    return " and ".join(dict.fromkeys(row.dataset for row in rows))
+    return " and ".join(dict.fromkeys(split_label(row.dataset) for row in rows))
 
 
 # Success against cost.

@@ -84,8 +84,9 @@ class TrainingLog(NamedTuple):
     """Steps (points,) and values (points,) of a training log.
 
     ``series`` is the log's path without a seed, which several logs may share; ``metric`` and
-    ``counts`` are the names of the columns of values and of steps, and ``replaced`` the number of
-    rows that a resumed training wrote again.
+    ``counts`` are the names of the columns of values and of steps, ``replaced`` the number of
+    rows that a resumed training wrote again, and ``unread`` of those whose value is no finite
+    number.
     """
 
     series: str
@@ -94,6 +95,20 @@ class TrainingLog(NamedTuple):
     metric: str
     counts: str
     replaced: int
+    unread: int
+
+
+class Curve(NamedTuple):
+    """Points of a log in the bins of its series.
+
+    ``steps`` and ``values`` (points,) are means of the log's rows in a bin, ``bins`` (points,) the
+    bins' numbers, and ``most`` the rows of the fullest one.
+    """
+
+    steps: Floats
+    values: Floats
+    bins: NDArray[np.int64]
+    most: int
 
 
 def draw_curves(request: FigureRequest) -> Drawing:
@@ -103,8 +118,15 @@ def draw_curves(request: FigureRequest) -> Drawing:
     for each seed. Raises ``UsageError`` for a path that is neither, ``DataError`` for a
     damaged log.
     """
-    if all(is_run(path) for path in _expanded(request.runs)):
+    paths = _expanded(request.runs)
+    runs = [path for path in paths if is_run(path)]
+    if len(runs) == len(paths):
         return _draw_checkpoints(request)
+    if runs:
+        raise UsageError(
+            f"{runs[0]}: a run folder cannot be drawn next to a training log; draw a figure of "
+            "each, or the run folders of checkpoints alone"
+        )
     logs = [_read(path, request.metric) for path in request.runs]
     _check_comparable(logs)
     series: dict[str, list[TrainingLog]] = {}
@@ -113,19 +135,27 @@ def draw_curves(request: FigureRequest) -> Drawing:
     names = request.names(_labels(list(series)))
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
     binned = 1
+    notes = []
+    unread = []
     for number, seeds in enumerate(series.values()):
         color, dashes, marker = look(number)
-        each_binned = [_binned(log) for log in seeds]
-        binned = max(binned, *(size for _, _, size in each_binned))
+        if rows := sum(log.unread for log in seeds):
+            unread.append(f"{rows:,} rows of {names[number]}")
+        curves = _binned(seeds)
+        binned = max(binned, *(curve.most for curve in curves))
         if len(seeds) > 1:
-            for steps, values, _ in each_binned:
-                axes.plot(steps, values, color=color, linewidth=0.5, alpha=0.45)
-        # The mean at the steps of the first log, up to the end of the shortest. Others may count at
-        # other steps: values in between are interpolated.
-        end = min(x[-1] for x, _, _ in each_binned)
-        steps = each_binned[0][0]
-        steps = steps[steps <= end]
-        mean = np.mean([np.interp(steps, x, y) for x, y, _ in each_binned], axis=0)
+            for curve in curves:
+                axes.plot(
+                    curve.steps, curve.values, color=color, linewidth=0.5, alpha=0.45
+                )
+        steps, mean, counts = _mean(curves)
+        # A mean of fewer seeds may rise or fall by the seeds that it lacks.
+        if (is_partial := counts < len(seeds)).any():
+            partial = steps[is_partial]
+            notes.append(
+                f"{names[number]}, {counts.min()} of {len(seeds)} between {partial[0]:,.0f} and "
+                f"{partial[-1]:,.0f}"
+            )
         # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)
         axes.plot(
@@ -151,9 +181,15 @@ def draw_curves(request: FigureRequest) -> Drawing:
         caption += (
             f" Left out: {replaced:,} points before a resume from an earlier step."
         )
+    if unread:
+        caption += (
+            f" Left out, as their value is no finite number: {', '.join(unread)}."
+        )
     most = max(len(seeds) for seeds in series.values())
     if most > 1:
         caption += f" Thin lines: single seeds ({most}); thick lines: their mean."
+    if notes:
+        caption += f" Means of fewer seeds: {'; '.join(notes)}."
     return Drawing(figure, caption)
 
 
@@ -241,7 +277,8 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
 def _read(path: Path, wanted: str) -> TrainingLog:
     """Read a training log. Raises ``DataError`` for a file without the columns.
 
-    Rows without a number in the column of results are skipped. Without a column of steps that
+    Rows without a finite number in the column of results are skipped, and counted unless their cell
+    is empty: those are lines of other measures. Without a column of steps that
     counts, the number of the row, from 1, is the step; no such row may lack its number.
     """
     file = _file_of(path)
@@ -259,8 +296,9 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         if not options:
             remedy = "it has no rows; log one for each episode or update"
         raise DataError(file, "", problem, remedy)
-    # A log has lines of other measures.
     values = [_number(row.get(metric)) for row in rows]
+    # A log has lines of other measures, which have no value or an empty one.
+    given = [row.get(metric) not in (None, "") for row in rows]
     measured = [n for n, value in enumerate(values) if value is not None]
     if not measured:
         raise DataError(file, f"column {metric!r}", "has no number")
@@ -295,6 +333,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         metric=metric,
         counts=counts,
         replaced=int((~kept).sum()),
+        unread=sum(given) - len(measured),
     )
 
 
@@ -394,21 +433,43 @@ def _number(value: Any) -> float | None:
     return number
 
 
-def _binned(log: TrainingLog) -> tuple[Floats, Floats, int]:
-    """Return steps and values as means of consecutive points, and the points in each.
+def _binned(seeds: Sequence[TrainingLog]) -> list[Curve]:
+    """Return the logs of a series as means over the same bins of steps, at most ``_BINS``.
 
-    At most ``_BINS`` points; the last may be the mean of fewer values.
+    Bins hold equally many rows of the log that goes furthest; the last may hold fewer.
     """
-    size = -(-len(log.values) // _BINS)
-    if size == 1:
-        return log.steps, log.values, 1
+    longest = max(seeds, key=lambda log: log.steps[-1])
+    size = -(-len(longest.steps) // _BINS)
+    starts = longest.steps[::size]
+    curves = []
+    for log in seeds:
+        # Steps before the first bin count in it.
+        numbers = np.maximum(np.searchsorted(starts, log.steps, "right") - 1, 0)
+        counts = np.bincount(numbers)
+        bins = np.flatnonzero(counts)
+        steps = np.bincount(numbers, log.steps)[bins] / counts[bins]
+        values = np.bincount(numbers, log.values)[bins] / counts[bins]
+        curves.append(Curve(steps, values, bins, int(counts.max())))
+    return curves
 
-    def means(numbers: Floats) -> Floats:
-        """Return the means of ``size`` numbers each; the last part may be shorter."""
-        starts = range(0, len(numbers), size)
-        return np.array([numbers[at : at + size].mean() for at in starts])
 
-    return means(log.steps), means(log.values), size
+def _mean(curves: Sequence[Curve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Return steps and means (points,) over seeds, and how many seeds are in each mean.
+
+    The steps are those of the seed that goes furthest. Others may count at other steps: values in
+    between are interpolated. A seed is in the means from its first bin to its last.
+    """
+    longest = max(curves, key=lambda curve: curve.bins[-1])
+    at = longest.steps
+    values = []
+    present = []
+    for curve in curves:
+        values.append(np.interp(at, curve.steps, curve.values))
+        begun = longest.bins >= curve.bins[0]
+        present.append(begun & (longest.bins <= curve.bins[-1]))
+    counts = np.sum(present, axis=0)
+    # The longest curve is in every mean, so no count is 0.
+    return at, np.sum(values, axis=0, where=np.array(present)) / counts, counts
 
 
 def _sentence(name: str) -> str:

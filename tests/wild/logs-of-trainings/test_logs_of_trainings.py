@@ -199,7 +199,7 @@ def test_seeds_of_different_lengths_share_bins_and_the_caption_counts_them(
         assert set(line.get_xdata()) <= set(mean.get_xdata())
     heights = dict(zip(mean.get_xdata(), mean.get_ydata(), strict=True))
     assert [heights[step] for step in (1.5, 61.5, 97.5)] == [1.0, 1.0, 0.0]
-    assert "Means of fewer seeds: a, 1 of 3 between 62 and 98." in caption
+    assert "Means of fewer seeds: a, at least 1 of 3 between 62 and 98." in caption
 
 
 def test_rows_that_are_no_numbers_are_counted(tmp_path: Path) -> None:

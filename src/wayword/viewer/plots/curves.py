@@ -153,8 +153,8 @@ def draw_curves(request: FigureRequest) -> Drawing:
         if (is_partial := counts < len(seeds)).any():
             partial = steps[is_partial]
             notes.append(
-                f"{names[number]}, {counts.min()} of {len(seeds)} between {partial[0]:,.0f} and "
-                f"{partial[-1]:,.0f}"
+                f"{names[number]}, at least {counts.min()} of {len(seeds)} between "
+                f"{partial[0]:,.0f} and {partial[-1]:,.0f}"
             )
         # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)

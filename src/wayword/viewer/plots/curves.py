@@ -98,7 +98,7 @@ class TrainingLog(NamedTuple):
     unread: int
 
 
-class Curve(NamedTuple):
+class BinnedLog(NamedTuple):
     """Points of a log in the bins of its series.
 
     ``steps`` and ``values`` (points,) are means of the log's rows in a bin, ``bins`` (points,) the
@@ -433,7 +433,7 @@ def _number(value: Any) -> float | None:
     return number
 
 
-def _binned(seeds: Sequence[TrainingLog]) -> list[Curve]:
+def _binned(seeds: Sequence[TrainingLog]) -> list[BinnedLog]:
     """Return the logs of a series as means over the same bins of steps, at most ``_BINS``.
 
     Bins hold equally many rows of the log that goes furthest; the last may hold fewer.
@@ -449,11 +449,11 @@ def _binned(seeds: Sequence[TrainingLog]) -> list[Curve]:
         bins = np.flatnonzero(counts)
         steps = np.bincount(numbers, log.steps)[bins] / counts[bins]
         values = np.bincount(numbers, log.values)[bins] / counts[bins]
-        curves.append(Curve(steps, values, bins, int(counts.max())))
+        curves.append(BinnedLog(steps, values, bins, int(counts.max())))
     return curves
 
 
-def _mean(curves: Sequence[Curve]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _mean(curves: Sequence[BinnedLog]) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return steps and means (points,) over seeds, and how many seeds are in each mean.
 
     The steps are those of the seed that goes furthest. Others may count at other steps: values in

@@ -101,6 +101,18 @@ def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
     assert high >= 5.0
 
 
+def test_the_caption_of_pairs_has_the_units_of_all_rows(
+    runs: Path, tmp_path: Path
+) -> None:
+    run(Plan("forward", "houses", "", TREE, limit=3, out=tmp_path / "short"))
+    paths = [runs / "random", tmp_path / "short", runs / "oracle"]
+    drawn = plot(paths, "pairs")
+    compared, _ = differences.comparisons(paths)
+    low, high = (result.clusters for result in compared)
+    assert low < high
+    assert f"with {low} to {high} paths as units" in drawn.caption
+
+
 def test_causes_are_shares_of_the_unsolved_episodes(runs: Path) -> None:
     drawn = plot(runs / "random", "causes")
     scores = RunFolder.read(runs / "random").scores()

@@ -90,6 +90,32 @@ def test_so_few_pairs_that_no_difference_could_be_clear_are_called_too_few(
     assert "too few episodes to tell (p " in verdict.text
 
 
+def test_a_row_of_the_overview_is_of_one_set_of_episodes(
+    top: Path, tmp_path: Path
+) -> None:
+    """Its means add up to its difference, whatever episodes the other pairs share."""
+    short = tmp_path / "houses-forward"
+    run(Plan("forward", "houses", limit=3, max_steps=6, out=short))
+    content = Content(Library([top, tmp_path]))
+    names = ["houses-random", "houses-forward", "houses-oracle"]
+    page = Page.parse(content.compare(names))
+    heads = [each.text for each in page.all("th", scope="col")]
+    assert heads[1:5] == ["Episodes", "Baseline", "SR", "Difference"]
+    expected, _ = comparisons([top / names[0], short, top / names[2]])
+    values = [each.text for each in page.all("td")]
+    shown = (values[:4], values[9:13])  # of the first table, with nine columns
+    for cells, result, n in zip(shown, expected, (3, 6), strict=True):
+        line = next(line for line in result.lines if line.metric == SR)
+        assert cells[0] == str(n) == str(result.shared)
+        assert cells[1:3] == [
+            figures.value(SR, each) for each in (line.first, line.second)
+        ]
+        before, after, change = (
+            float(each.split("%")[0].split()[0]) for each in cells[1:]
+        )
+        assert after - before == pytest.approx(change, abs=0.11)
+
+
 def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:
     page = Page.parse(
         Content(Library([top])).compare(["houses-oracle", "houses-random"])

@@ -22,7 +22,12 @@ from wayword.runs.scored_runs import ScoredRun
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import open_sources
 from wayword.viewer.library import Rows
-from wayword.viewer.plots.request import Drawing, FigureRequest, interval_note
+from wayword.viewer.plots.request import (
+    Drawing,
+    FigureRequest,
+    interval_note,
+    number_span,
+)
 from wayword.viewer.plots.style import (
     FAINT,
     MOST,
@@ -212,7 +217,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     ticks = []
     for label in labels:
         numbers = [parts[label].n for parts in runs if label in parts]
-        ticks.append(f"{label.replace(' to ', '–')}\nn = {_span(numbers)}")
+        ticks.append(f"{label.replace(' to ', '–')}\nn = {number_span(numbers)}")
     axes.set_xticks(range(len(labels)), ticks)
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_xlabel(f"Length of the reference ({by_length.unit})")
@@ -299,15 +304,6 @@ def metric_axis(axes: Axes, metric: Metric) -> None:
         axes.set_ylim(0.0, float(top))
         axes.set_yticks(range(0, top + 1, top // 5))
     faint_grid(axes, "y")
-
-
-def _span(numbers: Sequence[int]) -> str:
-    """Return the least and the greatest of some numbers: ``12–40``, or ``12``."""
-    low = min(numbers)
-    high = max(numbers)
-    if low == high:
-        return f"{low:,}"
-    return f"{low:,}–{high:,}"
 
 
 def with_numbers(names: Sequence[str], counts: Sequence[int]) -> list[str]:
@@ -624,8 +620,8 @@ def _chance(p: float) -> str:
 def _pair_note(compared: Sequence[Comparison], line: MetricDifference) -> str:
     """Return what the error bars and p-values of paired differences are; ``line`` is one."""
     units = plural(compared[0].unit or "episode")
-    number = min(result.clusters for result in compared)
-    note = f"Error bars: 95% intervals with {number:,} {units} as units"
+    number = number_span([result.clusters for result in compared], " to ")
+    note = f"Error bars: 95% intervals with {number} {units} as units"
     if line.tests > 1:
         note += f"; Holm's correction for {line.tests} tests"
     return f"{note}."

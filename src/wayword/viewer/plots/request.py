@@ -74,15 +74,21 @@ def interval_note(rows: Sequence[Row], key: str, mark: str = "Error bars") -> st
     if not drawn:
         few = plural(rows[0].clustered or "episode")
         return f"No intervals: too few {few}."
-    least = min(row.clusters for row in drawn)
-    most = max(row.clusters for row in drawn)
+    clusters = [row.clusters for row in drawn]
     units = dict.fromkeys(row.clustered or "episode" for row in drawn)
-    if most > 1:
+    if max(clusters) > 1:
         units = dict.fromkeys(map(plural, units))
-    number = f"{least:,}"
-    if most > least:
-        number += f" to {most:,}"
+    number = number_span(clusters, " to ")
     note = f"{mark}: 95% intervals with {number} {' and '.join(units)} as units"
     if len(drawn) < len(rows):
         note += "; means without one have too few"
     return f"{note}."
+
+
+def number_span(numbers: Sequence[int], between: str = "–") -> str:
+    """Return the least and the greatest of some numbers: ``12–40``, or ``12``."""
+    low = min(numbers)
+    high = max(numbers)
+    if low == high:
+        return f"{low:,}"
+    return f"{low:,}{between}{high:,}"

@@ -302,7 +302,27 @@ def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> N
 def test_a_file_is_no_run_folder(tmp_path: Path) -> None:
     file = tmp_path / "submission.json"
     file.write_text("[]")
-    assert f"{file}: a file, not a run folder" in complaint("table", file)
+    remedy = "`wayword score FILE --on DATASET --out FOLDER` makes a run first"
+    for command in ("table", "compare"):
+        said = complaint(command, file, *[file] * (command == "compare"))
+        assert f"{file}: a file, not a run folder; of predictions, {remedy}" in said
+
+
+def test_a_table_without_a_named_run_fails(tmp_path: Path) -> None:
+    """The others are shown; a script must not take it for a table of all."""
+    run = tmp_path / "runs" / "first"
+    words = ("run", "random", "--on", "houses", "--limit", 1, "--out", run)
+    assert wayword(*words).returncode == 0
+    file = tmp_path / "submission.json"
+    file.write_text("[]")
+    shown = wayword("table", run, file)
+    assert shown.returncode == 1
+    assert "first" in shown.stdout
+    assert "left out: " in shown.stderr
+    # A folder of runs may hold a broken one.
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "run.json").write_text("{}")
+    assert wayword("table", tmp_path / "runs").returncode == 0
 
 
 def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:

@@ -14,18 +14,19 @@ import pytest
 from helpers import small_cave
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, add_session
-from wayword.runs.differences import compare
+from wayword.runs.differences import compare, comparisons
 from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import rows_of, score, table
 from wayword.runs.reproduce import published_rows
 from wayword.runs.scored_runs import pooled
+from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 pytestmark = pytest.mark.usefixtures("shared_data")
@@ -219,6 +220,73 @@ def test_predictions_have_the_units_of_a_run(runs: Path, tmp_path: Path) -> None
             assert own.get(key) == row.get(key)
     with pytest.raises(UsageError, match="--cluster street"):
         score(file, plan, cluster="street")
+
+
+def walks_of(run: Path, file: Path) -> list[dict[str, object]]:
+    """Write the walks of a run as predictions of another system."""
+    written: list[dict[str, object]] = []
+    for record in RunFolder.read(run).records():
+        task = open_task(record.episode_id)
+        places = walked_places(task, record.trajectory, "viewpoint")
+        written.append({"instr_id": record.episode_id, "trajectory": places})
+    file.write_text(json.dumps(written), encoding="utf-8")
+    return written
+
+
+def test_predictions_become_a_run(runs: Path, tmp_path: Path) -> None:
+    """It has the scores of the walks, is compared with runs, drawn, and not mixed with others."""
+    file = tmp_path / "ours.v2.json"
+    written = walks_of(runs / "short", file)
+    plan = Plan("score", "houses", "", TREE)
+    out = tmp_path / "ours"
+    report = score(file, plan, out=out)
+    assert report.notices[-1].endswith(
+        f"{len(written)} predictions as a run of ours.v2, for table, compare, plot and view"
+    )
+    predicted = RunFolder.read(out)
+    own = dict(RunFolder.read(runs / "short").scores())
+    for name, scores in predicted.scores():
+        for key in ("sr", "spl", "ndtw", "ne"):
+            assert scores[key] == pytest.approx(own[name][key])
+    compared, _ = comparisons([runs / "short", out], ["sr"])
+    assert compared[0].shared == len(written)
+    assert compared[0].lines[0].difference.mean == 0.0
+    for kind in ("length", "pairs", "map"):
+        assert plot([runs / "short", out], kind).caption
+
+    score(file, plan, out=out)  # the same again changes nothing
+    assert len(predicted.index.ids()) == len(written)
+    with pytest.raises(RecordingError, match="contains another run"):
+        score(file, plan, out=out, label="other")
+    file.write_text(json.dumps(written[:2]), encoding="utf-8")
+    with pytest.raises(RecordingError, match=r"'settings\.predictions' was"):
+        score(file, plan, out=out)
+
+
+def test_a_bad_prediction_leaves_no_run(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "walks.json"
+    written = walks_of(runs / "short", file)
+    written[1]["trajectory"] = ["nowhere"]
+    file.write_text(json.dumps(written), encoding="utf-8")
+    with pytest.raises(DataError, match="'nowhere' is not a place"):
+        score(file, Plan("score", "houses", "", TREE), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_impossible_moves_name_their_episodes(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "walks.json"
+    written = walks_of(runs / "short", file)
+    for each in written:
+        places = each["trajectory"]
+        assert isinstance(places, list)
+        each["trajectory"] = [*places[::-1], *places]
+    file.write_text(json.dumps(written), encoding="utf-8")
+    report = score(file, Plan("score", "houses", "", TREE))
+    (text,) = [text for text in report.notices if "impossible" in text]
+    named = text.partition("(metric illegal_moves), in ")[2].split(" and ")[0]
+    ids = {str(each["instr_id"]) for each in written}
+    assert named
+    assert {*named.split(", ")} <= ids
 
 
 @pytest.mark.parametrize("most", [1, 2, 6, 7, 11, 40])

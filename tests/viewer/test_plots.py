@@ -644,6 +644,16 @@ def _log(path: Path) -> Path:
     return path
 
 
+def test_an_option_without_effect_is_refused(runs: Path) -> None:
+    for kind in KINDS:
+        if kind != "map":
+            with pytest.raises(UsageError, match="only --kind map draws an episode"):
+                plot(runs / "random", kind, episode="5")
+    for kind in ("map", "causes"):
+        with pytest.raises(UsageError, match=f"no effect with --kind {kind}"):
+            plot(runs / "random", kind, metric="sr")
+
+
 def test_a_name_is_broken_where_a_line_is_full() -> None:
     for text in ("two words", "runs/a_name-with_signs", "X" * 40, "", "a  b"):
         lines = style.wrapped(text, 0.5, 7.0).split("\n")

@@ -82,6 +82,7 @@ def table(
         from wayword.runs.reproduce import published_rows
 
         theirs = partial(published_rows, published)
+    unreadable: list[Path] = []
     show.echo(
         reports.table(
             runs,
@@ -98,9 +99,13 @@ def table(
             preset,
             theirs,
             label or (),
+            unreadable.append,
         ),
         nl=form != "csv",  # to some readers a blank line is another row
     )
+    # A script must not take the table for one of all that it named; a folder may hold broken runs.
+    if set(unreadable) & set(runs):
+        raise typer.Exit(1)
 
 
 def merge(
@@ -326,6 +331,8 @@ def score(
     form: FormatOption = "rich",
     wide: bool = False,
     cluster: Cluster = "",
+    out: Path | None = None,
+    label: str = "",
 ) -> None:
     """Score predictions of any other system.
 
@@ -336,12 +343,16 @@ def score(
     Examples:
       wayword score submission.json --on r2r:val_unseen
       wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
+      wayword score walks.json --on r2r:val_seen --out runs/walks --label Ours
+      wayword compare runs/forward runs/walks
 
     Args:
         file: Predictions: JSON or JSON Lines.
         on: Dataset and split, such as r2r:val_seen.
         set_: dataset.KEY=VALUE
         wide: Show every column, however wide.
+        out: A new run folder to write, for table, compare, plot and view.
+        label: Name of the system; default: the file's.
     """
     from wayword.runs import reports
     from wayword.runs.plan import Plan
@@ -350,7 +361,7 @@ def score(
     # A plan is what opens a dataset; no agent of that name is called.
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
-        scored = reports.score(file, plan, form, per_episode, cluster, wide)
+        scored = reports.score(file, plan, form, per_episode, cluster, wide, out, label)
     _print_written(scored, form)
 
 

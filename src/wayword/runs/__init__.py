@@ -9,6 +9,7 @@
     ray_engine                    runs on a Ray cluster
     reports lengths differences   tables of runs, by length, and comparisons
     scored_runs sweep reproduce   what both are made of; grids; published tables
+    predicted                     predictions of other systems as runs
     export calls mcap             training data, robot logs
     forecast rehearsal            cost estimates
     perceive tracking             descriptions of pictures, trackers

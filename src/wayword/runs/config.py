@@ -424,6 +424,12 @@ def write_config(run: Path, content: dict[str, Json]) -> None:
     )
 
 
+_OF_A_LOG = "`wayword plot --kind curve` draws training logs"
+_OF_PREDICTIONS = (
+    "of predictions, `wayword score FILE --on DATASET --out FOLDER` makes a run first"
+)
+
+
 def read_config(run: Path) -> dict[str, Json]:
     """Return the content of a run folder's ``run.json``, with its shape checked.
 
@@ -441,16 +447,21 @@ def read_config(run: Path) -> dict[str, Json]:
         # A folder of runs is a likely mistake: name the runs in it.
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
         if inside:
-            remedy = f"; name one of the runs in it: {', '.join(inside[:6])}"
+            more = ", …" if inside[6:] else ""
+            remedy = f"; name one of the runs in it: {', '.join(inside[:6])}{more}"
         elif not run.exists():
             remedy = "; `wayword runs` lists the runs of a folder"
         else:
             remedy = ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
-        remedy = "; `wayword plot --kind curve` draws training logs"
-        if run.suffix not in (".jsonl", ".csv", ".tsv"):
-            remedy = ""
+        remedy = ""
+        if run.suffix in (".json", ".gz"):
+            remedy = f"; {_OF_PREDICTIONS}"
+        elif run.suffix == ".jsonl":
+            remedy = f"; {_OF_PREDICTIONS}; {_OF_A_LOG}"
+        elif run.suffix in (".csv", ".tsv"):
+            remedy = f"; {_OF_A_LOG}"
         raise RecordingError(f"{run}: a file, not a run folder{remedy}") from None
     except OSError as error:
         raise json_lines.unusable(path, error) from error

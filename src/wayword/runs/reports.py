@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wayword.core.dataset import INDEPENDENT
 from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.files import short_path
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
@@ -22,6 +23,7 @@ from wayword.runs.identity import shown_split
 from wayword.runs.lengths import parts_of
 from wayword.runs.opening import Trusted, open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.predicted import name_of, write_run
 from wayword.runs.record import RunFolder
 from wayword.runs.scored_runs import (
     ScoredRun,
@@ -38,6 +40,9 @@ from wayword.runs.scored_runs import (
     seed_groups,
     width_of,
 )
+
+MOST_NAMED = 6
+"""Episodes with impossible moves that a notice names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ def table(
     preset: str = "",
     published: Callable[[Sequence[Row]], Sequence[Row]] | None = None,
     labels: Sequence[str] = (),
+    left_out: Callable[[Path], None] | None = None,
 ) -> str:
     """Return a table with a row per run, one table per family of worlds or one (``together``).
 
@@ -77,8 +83,8 @@ def table(
     paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`). ``labels``
     are names of the rows in place of the folders'.
 
-    A run that cannot be read is left out and reported to ``notice``; without that
-    function, or if no run can be read, its error is raised (``RecordingError`` or
+    A run that cannot be read is left out and reported to ``notice``, its path to ``left_out``;
+    without ``notice``, or if no run can be read, its error is raised (``RecordingError`` or
     ``DataError``). Raises ``UsageError`` for options that contradict each other.
     """
     if preset and keys:
@@ -87,7 +93,7 @@ def table(
         keys = preset_metrics(preset)
     if isinstance(runs, Path | str):
         runs = [runs]
-    readable = _readable(run_folders(runs), cluster, data, notice)
+    readable = _readable(run_folders(runs), cluster, data, notice, left_out)
     # A row is a run, a part of one, or several runs that differ only in their seeds.
     if by:
         parts = [parts_of(each, by, data, trusted) for each in readable]
@@ -130,8 +136,10 @@ def _readable(
     cluster: str,
     data: Path | None,
     notice: Callable[[str], None] | None,
+    left_out: Callable[[Path], None] | None,
 ) -> list[ScoredRun]:
-    """Read runs; those that cannot be read are reported to ``notice``."""
+    """Read runs; those that cannot be read are reported to ``notice``, with their paths to
+    ``left_out``."""
     readable = []
     errors: list[RecordingError | DataError] = []
     for path in paths:
@@ -141,6 +149,8 @@ def _readable(
             readable.append(scored_run(run, cluster, data))
         except (RecordingError, DataError) as error:
             errors.append(error)
+            if left_out:
+                left_out(path)
     if errors and (notice is None or not readable):
         raise errors[0]
     for each in errors:
@@ -245,12 +255,15 @@ def score(
     per_episode: bool = False,
     cluster: str = "",
     wide: bool = False,
+    out: Path | None = None,
+    label: str = "",
 ) -> Report:
     """Score the predictions of another system.
 
     ``plan`` names the dataset. ``per_episode`` gives a line of JSON for each episode
-    instead of a table; ``cluster`` and ``wide`` as in :func:`table`. Raises
-    ``DataError`` for a malformed file.
+    instead of a table; ``cluster`` and ``wide`` as in :func:`table`. ``out`` is a run
+    folder to write, of the agent ``label``, by default the file's name. Raises
+    ``DataError`` for a malformed file, ``RecordingError`` if the folder is not writable.
     """
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
@@ -263,8 +276,21 @@ def score(
             f"{predicted.missing} of {predicted.of} episodes have no prediction"
         )
     if illegal := sum(predicted.illegal_moves):
+        counts = zip(names, predicted.illegal_moves, strict=True)
+        named = [name for name, count in counts if count]
+        more = ""
+        if len(named) > MOST_NAMED:
+            more = f" and {len(named) - MOST_NAMED:,} more"
         notices.append(
-            f"{illegal} moves are impossible in the world (metric illegal_moves)"
+            f"{illegal} moves are impossible in the world (metric illegal_moves), in "
+            f"{', '.join(named[:MOST_NAMED])}{more}"
+        )
+    if out is not None:
+        name = label or name_of(file)
+        write_run(out, name, file, plan, dataset, predicted, scores)
+        notices.append(
+            f"{short_path(out)}: {len(names):,} predictions as a run of {name}, for table, "
+            "compare, plot and view"
         )
     if per_episode:
         lines = []
@@ -280,7 +306,7 @@ def score(
     clusters = dataset.clusters or INDEPENDENT
     unit, owners = owners_of(clusters, names, cluster, lambda: by_name)
     row = summarize(
-        file.name,
+        label or file.name,
         scores,
         family=dataset.family.name,
         metrics=scorer(dataset.family).metrics,

@@ -122,6 +122,11 @@ def plot(
     """
     if kind not in KINDS:
         raise UsageError(f"--kind {kind}: {suggest(kind, KINDS)}")
+    # An option without effect would stay unnoticed.
+    if episode and kind != "map":
+        raise UsageError(f"--episode: only --kind map draws an episode, got {kind}")
+    if metric and kind in ("map", "causes"):
+        raise UsageError(f"--metric: has no effect with --kind {kind}; remove it")
     if isinstance(runs, Path | str):
         runs = [runs]
     if isinstance(labels, str):

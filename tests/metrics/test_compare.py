@@ -170,10 +170,10 @@ def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compa
     first = {"1": {"odd": 1.0}}
     second = {"1": {"odd": 2.0}, "2": {"odd": 1.0}}
     assert (
-        heading(compare("a", first, "b", first, family="indoor"))
+        heading(compare("a", first, "b", first, family="indoor", metrics=[]))
         == "1 shared episodes."
     )
-    comparison = compare("a", first, "b", second, family="indoor")
+    comparison = compare("a", first, "b", second, family="indoor", metrics=[])
     assert (
         heading(comparison)
         == "1 shared episodes; not compared: 0 only in a, 1 only in b."

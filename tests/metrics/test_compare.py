@@ -367,3 +367,12 @@ def test_too_few_units_are_counted_as_what_they_are() -> None:
         "a", first, "b", second, family="indoor", clusters=paths, unit="path"
     )
     assert "fewer than 60 paths." in render(found, width=200)
+
+
+def test_a_key_that_is_no_metric_of_the_family_is_an_error() -> None:
+    scores = {str(n): {"sr": 1.0, "sucess": 1.0, "steps": 3.0} for n in range(3)}
+    with pytest.raises(UsageError, match="no metric 'sucess' in family indoor"):
+        compare("a", scores, "b", scores, family="indoor")
+    mine = Metric("sucess", "Success", "rate", "higher", "mine")
+    result = compare("a", scores, "b", scores, family="indoor", metrics=[mine])
+    assert [line.metric.key for line in result.lines] == ["sucess", "steps"]

@@ -9,7 +9,7 @@ import pytest
 
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
-from wayword.metrics.papers import PRESETS, paper_table
+from wayword.metrics.papers import PRESETS, missing_columns, paper_table
 from wayword.metrics.scoring import by_key, scorer
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import render
@@ -80,6 +80,14 @@ def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
     assert "Bold: better than every other method" in text
     assert "Holm's correction over methods and shown metrics" in text
     assert r"oracle$^\dagger$" in text
+    # A metric that the preset does not print is not bold anywhere.
+    hidden = replace(row("a"), best=frozenset({"sdtw", "cost"}))
+    assert "Bold" not in paper_table([hidden, row("b")], "r2r")
+
+
+def test_columns_that_no_run_has_are_named() -> None:
+    assert missing_columns([row("a"), row("b")], "reverie") == ["rgs", "rgspl"]
+    assert not missing_columns([row("a")], "r2r")
 
 
 def test_the_cost_of_an_agent_without_a_model_is_never_bold() -> None:

@@ -475,3 +475,9 @@ def test_a_table_of_runs_with_other_episodes_says_so(
     assert notices == [note]
     assert "Not comparable" not in table(pair, "markdown", by="length")
     assert "Not comparable" not in table([runs / "short", runs / "oracle"], "markdown")
+
+
+def test_a_preset_names_the_columns_that_no_run_has(runs: Path) -> None:
+    notices: list[str] = []
+    table([runs / "short"], "latex", preset="reverie", notice=notices.append)
+    assert "--preset reverie: no run has rgs, rgspl; left out" in notices

@@ -27,7 +27,7 @@ from itertools import combinations
 import numpy as np
 
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.metrics import scoring, summary
@@ -133,12 +133,13 @@ def compare(
     """Compare two runs on the episodes (or other ``items``) they share. ``clusters`` maps each to
     the path or scene (``unit``) of its cluster; ``primary`` is the key of the primary metric, by
     default the family's success. A rate's difference is at most ``widest``. Raises ``UsageError``
-    if no episode is shared."""
+    if no episode is shared and, without ``metrics``, for a key that is none of the family's."""
     # Only pairs: a difference of other episodes would be one of their difficulty.
     shared = [episode for episode in first if episode in second]
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"
         raise UsageError(f"{problem}; compare runs on the same split")
+    is_given = metrics is not None
     if metrics is None:
         metrics = scoring.scorer(family).metrics
     tables = [
@@ -146,6 +147,11 @@ def compare(
     ]
     present = tables[0].columns.keys() | tables[1].columns.keys()
     known = scoring.by_key(metrics)
+    # Given metrics are a choice of columns; a key of no metric at all is a mistake.
+    for key in () if is_given else sorted(present - known.keys()):
+        raise UsageError(
+            f"no metric {key!r} in family {family}; {suggest(key, known)}; or give metrics="
+        )
     keys = [key for key in known if key in present]
     before, after = (table.matrix(keys) for table in tables)
     # By default each episode is a cluster of its own.

@@ -83,6 +83,12 @@ def paper_metrics(
     return [present[key] for key in wanted if key in present]
 
 
+def missing_columns(rows: Sequence[Row], preset: str) -> list[str]:
+    """Return the keys of the preset's metrics that no run has."""
+    present = {metric.key for metric in metrics_of_rows(rows)}
+    return [key for key in preset_metrics(preset) if key not in present]
+
+
 def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ()) -> str:
     """Return a ``table`` environment with the preset's metrics, ``published`` rows at its end.
 
@@ -126,7 +132,7 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         r"\end{tabular}",
         r"",
         r"\vspace{2pt}",
-        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows, published))}}}",
+        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows, preset, published))}}}",
         r"\end{table}",
     ]) + "\n"  # fmt: skip
 
@@ -170,7 +176,9 @@ def _range(numbers: Sequence[int]) -> str:
     return " to ".join(f"{number:,}" for number in ends)
 
 
-def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
+def _footnote(
+    rows: Sequence[Row], preset: str, published: Sequence[Row] = ()
+) -> list[str]:
     """Return the sentences below the table, in LaTeX.
 
     They explain the intervals, bold values and marks, as far as the table has them, then name
@@ -186,12 +194,13 @@ def _footnote(rows: Sequence[Row], published: Sequence[Row] = ()) -> list[str]:
             f"Subscripts: half the 95\\% confidence interval{asymmetric}, {what}."
         )
         # A mean of 0 is no estimate: an agent without a model.
-        shown = chain.from_iterable(row.values.values() for row in rows)
-        if any(value.mean and math.isnan(value.half) for value in shown):
+        values = chain.from_iterable(row.values.values() for row in rows)
+        if any(value.mean and math.isnan(value.half) for value in values):
             notes.append(
                 f"Metrics without bounds have intervals from {FEWEST} units on."
             )
-    if any(row.best for row in rows):
+    shown = paper_metrics(rows, preset, published)
+    if any(is_best(row, metric) for row in rows for metric in shown):
         notes.append(
             "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes; "
             "Holm's correction over methods and shown metrics, for success over methods)."

@@ -15,7 +15,12 @@ from wayword.core.files import short_path
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
-from wayword.metrics.papers import paper_metrics, paper_table, preset_metrics
+from wayword.metrics.papers import (
+    missing_columns,
+    paper_metrics,
+    paper_table,
+    preset_metrics,
+)
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
 from wayword.runs import config as configs
@@ -122,6 +127,9 @@ def table(
     metrics = tables.metrics_of(shown)
     if preset:
         metrics = paper_metrics(rows, preset, theirs)
+        missing = missing_columns(rows, preset)
+        if notice and missing:
+            notice(f"--preset {preset}: no run has {', '.join(missing)}; left out")
     scored = [dict(pooled_scores(group)) for group in groups]
     owners = merged_owners(readable)
     best = shown[: len(rows)]

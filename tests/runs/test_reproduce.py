@@ -18,6 +18,7 @@ from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import reproduce
+from wayword.runs.catalog import other_splits
 from wayword.runs.opening import shared_datasets
 from wayword.runs.reproduce import (
     Prepared,
@@ -316,6 +317,25 @@ def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
     assert not row.plans
     assert "add --stand-in to play houses:test instead" in row.missing
     assert reproduce.prepare(recipe, replace(wishes, stand_in=True))[0].plans
+
+
+def test_a_missing_split_names_the_splits_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = ["r2r:val_seen"]
+    monkeypatch.setattr(reproduce, "other_splits", lambda on, folder: here)
+    wishes = RecipeOptions(model="openai:gpt-4.1", limit=1, out=tmp_path)
+    recipe = reproduce.open_recipe("navgpt/table-1")
+    row = reproduce.prepare(recipe, wishes)[0]
+    problem = "you have r2r:val_seen, whose results do not compare with the paper's"
+    assert f"{problem}: wayword run navgpt --on r2r:val_seen; add --stand-in" in (
+        row.missing
+    )
+
+
+def test_other_splits_are_those_on_this_machine() -> None:
+    assert "houses:test" not in other_splits("houses:test", None)
+    assert "houses:train" in other_splits("houses:test", None)
 
 
 def test_what_the_user_says_wins_and_is_reported(tmp_path: Path) -> None:

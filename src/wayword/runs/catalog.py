@@ -76,6 +76,21 @@ def present(folder: Path | None) -> dict[str, str]:
     return found
 
 
+def other_splits(on: str, folder: Path | None) -> list[str]:
+    """Return the other splits of a dataset that are on this machine: ``["r2r:val_seen"]`` for
+    ``r2r:val_unseen``. No record is read."""
+    name = on.partition(":")[0]
+    found = []
+    for split in registry.load("dataset", name).splits:
+        other = f"{name}:{split}"
+        if other == on:
+            continue
+        with suppress(WaywordError):
+            _ = open_dataset(Plan("list", other, data=folder)).files
+            found.append(other)
+    return found
+
+
 def data_check(
     on: str,
     folder: Path | None,

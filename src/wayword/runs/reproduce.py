@@ -28,11 +28,12 @@ from wayword.core import registry
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import text_checksum
-from wayword.core.visible import in_dollars
+from wayword.core.visible import in_dollars, join_words
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
 from wayword.metrics.summary import Row
 from wayword.models.middleware.prices import load_prices
+from wayword.runs.catalog import other_splits
 from wayword.runs.machine import data_folder
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
@@ -332,6 +333,11 @@ def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
             if source is row.sources[-1]:
                 raise
             lacking = lacking or str(error)
+    if lacking and (here := other_splits(row.sources[0].split, options.data)):
+        lacking += (
+            f"; you have {join_words(here)}, whose results do not compare with the paper's: "
+            f"wayword run {row.agent} --on {here[0]}"
+        )
     # Money is not spent on data that has no published result, unless the user wants it.
     if lacking and not options.stand_in and not _free(main, options):
         remedy = (

@@ -459,7 +459,7 @@ def read_config(run: Path) -> dict[str, Json]:
         if run.suffix in (".json", ".gz"):
             remedy = f"; {_OF_PREDICTIONS}"
         elif run.suffix == ".jsonl":
-            remedy = f"; {_OF_PREDICTIONS}; {_OF_A_LOG}"
+            remedy = f"; {_OF_A_LOG}; {_OF_PREDICTIONS}"
         elif run.suffix in (".csv", ".tsv"):
             remedy = f"; {_OF_A_LOG}"
         raise RecordingError(f"{run}: a file, not a run folder{remedy}") from None

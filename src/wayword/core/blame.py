@@ -13,15 +13,19 @@ import inspect
 import math
 import sysconfig
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass
+from functools import wraps
 from pathlib import Path
 from types import FrameType
-from typing import Any, SupportsFloat
+from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import single_line
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PACKAGE = str(Path(__file__).parents[1])
 # Folders of code that no user wrote; the import machinery has files such as <frozen importlib>, and
@@ -124,25 +128,31 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
     return own
 
 
-@contextmanager
-def users_errors() -> Iterator[None]:
-    """Raise an exception from a user's code as a ``CodeError`` of one line, with the file and line.
+def users_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that raises exceptions from a user's code as a ``CodeError`` of one line,
+    with the file and line.
 
     Its cause is the exception, with the traceback from the user's first frame on. Exceptions
     without a frame of a user's code pass: they are no mistake of the user's.
     """
-    try:
-        yield
-    except WaywordError:
-        raise
-    except Exception as error:
-        for cause in (error, error.__cause__):
-            frame = cause.__traceback__ if cause is not None else None
-            while frame and not _is_users(frame.tb_frame.f_code.co_filename):
-                frame = frame.tb_next
-            if cause is not None and frame is not None:
-                raise CodeError(describe(error)) from cause.with_traceback(frame)
-        raise
+
+    # No context manager: it would be entered at each step of an environment.
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            return function(*args, **options)
+        except WaywordError:
+            raise
+        except Exception as error:
+            for cause in (error, error.__cause__):
+                frame = cause.__traceback__ if cause is not None else None
+                while frame and not _is_users(frame.tb_frame.f_code.co_filename):
+                    frame = frame.tb_next
+                if cause is not None and frame is not None:
+                    raise CodeError(describe(error)) from cause.with_traceback(frame)
+            raise
+
+    return call
 
 
 def running_place(frame: FrameType | None, caller: str = "asyncio.events") -> str:

@@ -271,9 +271,8 @@ def _space_problem(space: Any) -> str:
     expected = "action_space must return ActionSpace((Action(…), …))"
     if listed is None:
         return f"{expected}, got {space!r:.80}"
-    if not isinstance(
-        listed, Sequence
-    ):  # a generator would be empty at its second reading
+    # A generator would be empty at its second reading.
+    if not isinstance(listed, Sequence):
         return f"{expected}, got {space!r:.80}; write a tuple"
     # A list that is computed on access is not computed here.
     if not isinstance(listed, list | tuple):

@@ -139,7 +139,7 @@ class EnvironmentOptions:
 
 
 @door
-@users_errors()
+@users_errors
 def make(
     name: str = "", *, dataset: Dataset | None = None, **options: Any
 ) -> Environment:
@@ -281,7 +281,7 @@ class Environment:
         return self._view
 
     @door
-    @users_errors()
+    @users_errors
     def reset(
         self,
         seed: int | None = None,
@@ -377,7 +377,7 @@ class Environment:
         self._stride = count
 
     @door
-    @users_errors()
+    @users_errors
     def step(self, answer: str | int) -> StepResult:
         """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
         agent's prompts as the view, an answer may lead to another question without a turn. Raises

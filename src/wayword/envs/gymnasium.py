@@ -249,7 +249,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         self._make_spaces()
 
     @door
-    @users_errors()
+    @users_errors
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -260,7 +260,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
         return self._shown(*self.inner.reset(seed, options=options))
 
     @door
-    @users_errors()
+    @users_errors
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Answer with a text, or with ``actions="menu"`` with a number."""
         answer = plain_answer(action)

@@ -218,7 +218,7 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     metadata = {**_MultiActorEnv.metadata, "is_parallelizable": False}  # noqa: RUF012
 
     @door
-    @users_errors()
+    @users_errors
     def reset(
         self,
         seed: int | None = None,
@@ -239,7 +239,7 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
 
     @door
-    @users_errors()
+    @users_errors
     def step(self, action: Any) -> None:
         """Play the turn of ``agent_selection``; None removes an actor whose episode is over."""
         actor = self.agent_selection
@@ -282,7 +282,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
     """All actors at once: answers are given together, and carried out in turn order."""
 
     @door
-    @users_errors()
+    @users_errors
     def reset(
         self,
         seed: int | None = None,
@@ -294,7 +294,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         return {actor: self.observe(actor) for actor in self.agents}, infos
 
     @door
-    @users_errors()
+    @users_errors
     def step(
         self,
         actions: dict[str, Any],

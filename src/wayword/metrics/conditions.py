@@ -78,15 +78,17 @@ def counted(words: str, met: int, parts: int) -> str:
     head, moved, target = words.partition(" in or on ")
     if "," in head or " with " in head:  # no single object is counted
         return f"{words} ({met} of {parts} parts)"
-    return f"{met} of {parts} {_plural(head)}{moved}{target}"
+    return f"{met} of {parts} {plural_noun(head)}{moved}{target}"
 
 
-def _plural(words: str) -> str:
-    """Return a noun in the plural: ``watches``, ``knives``."""
+def plural_noun(words: str) -> str:
+    """Return a noun in the plural: ``watches``, ``knives``, ``shelves``."""
     if words.endswith(("s", "x", "ch", "sh", "ato")):
         return f"{words}es"
     if words.endswith("fe"):
         return f"{words.removesuffix('fe')}ves"
+    if words.endswith("lf"):
+        return f"{words.removesuffix('f')}ves"
     return f"{words}s"
 
 
@@ -223,9 +225,9 @@ class Sought:
     def ended(self, words: str, state: JsonObject, met: int = 0, parts: int = 1) -> str:
         """Return an unmet condition with where its object came to be.
 
-        Its final place, or the number of such objects: ``kettle: sink basin, kitchen →
-        cabinet``, ``bowl (either of 2) → cabinet``. With the actor's numbers where it has seen
-        the objects: ``toilet paper 2: sink 1, bathroom → sink basin 1``.
+        Its final place, or the number of such objects: ``kettle in or on cabinet (now: sink
+        basin, kitchen)``, ``bowl (either of 2) in or on cabinet``. With the actor's numbers where
+        it has seen the objects: ``toilet paper 2 in or on sink basin 1 (now: sink 1, bathroom)``.
         """
         if parts > 1:
             return counted(words, met, parts)
@@ -234,7 +236,7 @@ class Sought:
         # Any of several objects would have done, so none has a final place to name.
         if number > 1:
             choice = f"({'either' if number == 2 else 'any'} of {number})"
-            return f"{name} {choice} → {target}" if moved else f"{name} {choice}"
+            return f"{name} {choice}{moved}{target}"
         placed: JsonObject = {}
         if number == 1:
             placed = as_mapping(as_mapping(state.get("objects")).get(self.ids[0]))
@@ -258,7 +260,7 @@ class Sought:
         now = "open" if placed.get("open") else "closed"
         if required.removesuffix(")") not in ("", now):
             target += f" ({required}"
-        return f"{name}: {place} → {target}"
+        return f"{name} in or on {target} (now: {place})"
 
 
 def _is_met(goal: Any, object_id: str, world: HouseholdWorld) -> bool:

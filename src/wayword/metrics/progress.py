@@ -140,8 +140,11 @@ class GoalProgress:
         best = self.values[step]
         last = self.values[-1]
         if self.conditions:
-            when = "at the end" if best else "at any time"
-            text = f"{last:.0f} of {self.conditions} goal conditions met {when}"
+            when = " at the end" if best else " at any time"
+            # What held from the start on is no merit of the agent.
+            if best and min(self.values) == best:
+                when = ", already true at the start"
+            text = f"{last:.0f} of {self.conditions} goal conditions met{when}"
             if best > last:
                 text += f", {best:.0f} after step {step}"
             return text

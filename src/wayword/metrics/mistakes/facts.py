@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,10 +90,12 @@ class EpisodeFacts:
         return len(self.trajectory.steps)
 
     def acted(self, step: int) -> str:
-        """Return the action of a step (from 1) in words: ``go grab mug 1``."""
-        decision = self.trajectory.steps[step - 1].decision
+        """Return the action of a step (from 1) in words: ``pick up mug 1``."""
+        taken = self.trajectory.steps[step - 1]
+        decision = taken.decision
         if isinstance(decision, Decision):
-            return action_words(decision.action)
+            held = spaced(taken.feedback.details.get("object") or "what was held")
+            return _deed(decision.action, held)
         return f"a rejected answer ({decision.kind.replace('_', ' ')})"
 
     def name(self, step: int = 0) -> str:
@@ -118,6 +121,32 @@ class EpisodeFacts:
 def action_words(action: Action) -> str:
     """Return an action in words: ``go grab mug 1``."""
     return spaced(f"{action.name} {', '.join(action.arguments)}".strip())
+
+
+_DEEDS = {
+    "put": "put {0} in or on {1}",
+    "go_put": "go to {0} and put {held} there",
+    "go_grab": "go to {0} and pick it up",
+    "go_check": "go to {0} and look inside",
+    "go_explore": "explore {0}",
+    "goto": "go to {0}",
+    "toggle_on": "switch on {0}",
+    "toggle_off": "switch off {0}",
+    "heat": "heat {0} with {1}",
+    "cool": "cool {0} with {1}",
+    "clean": "clean {0} with {1}",
+}
+"""Actions as sentences say them; all others by their name and arguments."""
+
+
+def _deed(action: Action, held: str) -> str:
+    """Return an action as part of a sentence; ``held`` is the object that it was done with."""
+    # An action of another world may have fewer arguments.
+    with suppress(IndexError):
+        if action.name in _DEEDS:
+            names = map(spaced, action.arguments)
+            return _DEEDS[action.name].format(*names, held=held)
+    return action_words(action)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Set
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +13,7 @@ from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import join_words, single_line, spaced
-from wayword.metrics.conditions import Sought, answer_given, shown
+from wayword.metrics.conditions import Sought, answer_given, plural_noun, shown
 from wayword.metrics.mistakes.behavior import behavior, failing, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_words
 from wayword.metrics.mistakes.wording import Fact
@@ -336,8 +337,25 @@ def _last_use(evidence: EpisodeFacts) -> Fact | None:
                 acted=number,
                 object=spaced(name),
                 failed=failed,
+                others=_others_untouched(evidence, about, used),
             )
     return None
+
+
+def _others_untouched(
+    evidence: EpisodeFacts, about: Sought, used: Set[str]
+) -> list[str]:
+    """Return the other objects of a goal that needs all of its objects, where none was acted on."""
+    needs_all = any(
+        each is about and parts == len(about.ids)
+        for (_, _, parts), each in zip(
+            evidence.conditions, evidence.sought, strict=False
+        )
+    )
+    # Several actors have several names for one object.
+    if not needs_all or len(evidence.trajectory.start) > 1:
+        return []
+    return [spaced(name) for name in sorted(about.names - used)]
 
 
 def _none_of(number: int) -> str:
@@ -352,10 +370,23 @@ def _holders(about: Sought, room: str, state: JsonObject) -> list[Fact]:
     """Return what unseen objects were in or on; empty without such a place, or with too many."""
     objects = as_mapping(state.get("objects"))
     holders = [str(as_mapping(objects.get(each)).get("in") or "") for each in about.ids]
-    names = [*dict.fromkeys(kinds([holder]) for holder in holders if holder)]
-    if not all(holders) or not 0 < len(names) <= _MOST_PLACES:
+    counts = Counter(kinds([holder]) for holder in {*holders} if holder)
+    if not all(holders) or not 0 < len(counts) <= _MOST_PLACES:
         return []
-    return [Fact("held_by", were=_were(about), names=names, room=room)]
+    names = []
+    for kind, number in sorted(counts.items()):
+        names.append(f"the {kind}" if number == 1 else plural_noun(kind))
+    return [Fact("held_by", were=_named_were(about), names=names, room=room)]
+
+
+def _named_were(about: Sought) -> str:
+    """Return the subject of a sentence on objects: ``both mugs were``."""
+    number = len(about.ids)
+    if number < 2:
+        return f"the {about.kind} was"
+    # Of several kinds no plural is formed.
+    objects = "objects" if " or " in about.kind else plural_noun(about.kind)
+    return f"both {objects} were" if number == 2 else f"all {number} {objects} were"
 
 
 def _were(about: Sought) -> str:

@@ -567,11 +567,16 @@ def _endings(
         first = _first_success(trajectory, dataset, task)
         if first != int(match[1]):
             found.append(f"not at step {first}: {solved}")
-    if match := re.search(r"held from step (\d+) on: (?:(\w+)'s )?([^.]+)\.", solved):
+    if match := re.search(r"held from step (\d+) on: (?:(\w+): )?([^.]+)\.", solved):
         number = int(match[1])
         step = trajectory.steps[number - 1]
         since = _met_from(trajectory, dataset, task)
-        if since not in (None, number) or _words(step) != match[3]:
+        action = getattr(step.decision, "action", None)
+        arguments = action.arguments if action else ()
+        named = all(each.replace("_", " ") in match[3] for each in arguments)
+        if not arguments:
+            named = _words(step) == match[3]
+        if since not in (None, number) or not named:
             found.append(f"they held from step {since} on: {solved}")
     return found
 

@@ -163,10 +163,18 @@ def test_an_actor_of_several_ended_by_its_own_last_action(
 @pytest.mark.parametrize(
     ("words", "is_open", "expected"),
     [
-        ("mug in or on shelf (closed)", False, "mug: table, hall → shelf"),
-        ("mug in or on shelf (closed)", True, "mug: table, hall → shelf (closed)"),
-        ("mug in or on shelf (open)", True, "mug: table, hall → shelf"),
-        ("mug in or on shelf (open)", False, "mug: table, hall → shelf (open)"),
+        ("mug in or on shelf (closed)", False, "mug in or on shelf (now: table, hall)"),
+        (
+            "mug in or on shelf (closed)",
+            True,
+            "mug in or on shelf (closed) (now: table, hall)",
+        ),
+        ("mug in or on shelf (open)", True, "mug in or on shelf (now: table, hall)"),
+        (
+            "mug in or on shelf (open)",
+            False,
+            "mug in or on shelf (open) (now: table, hall)",
+        ),
         ("mug (open)", False, "mug (table, hall): should be open"),
         ("mug next to cup", False, "mug next to cup (now: table, hall)"),
     ],

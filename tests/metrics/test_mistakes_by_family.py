@@ -355,7 +355,7 @@ def test_what_was_put_down_was_used_though_the_action_does_not_name_it(
     placed = Feedback("ok", {"object": "mug_1"}) if puts_down else Feedback("blocked")
     steps = acts(("grab:mug_1", OK), ("put:box_1", placed), ("look", OK))
     text = at_home(*steps, sought=[MUG]).text
-    used = "put box 1 at step 2" if puts_down else "grab mug 1 at step 1"
+    used = "step 2 (put box 1)" if puts_down else "step 1 (grab mug 1)"
     assert f"nothing was done with mug 1 after {used}" in text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.geometry import Point, bearing, relative
+from wayword.metrics.mistakes.behavior import find_course
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
 from wayword.metrics.recorded import finite, place_of
@@ -39,7 +40,10 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     if not away and lost is not None and not (stopped and lost.step == last):
         wrong = lost.step
     # Where it turned away from the goal off the path, it had gone wrong when it left the path.
-    departed = walk.off_path(wrong) or away
+    departed = walk.first_turn(walk.off_path(wrong)) or away
+    # A walk that went around and around left the path for good when it did so first.
+    if not departed and find_course(evidence.trajectory) is not None:
+        departed = walk.left_first()
     more = []
     # The cause is the step that left the goal, one after the last from which a stop would have
     # succeeded. Without a dataset, 0: only the scores tell that the goal was reached.
@@ -106,6 +110,37 @@ class _GraphWalk:
         lost = self._evidence.lost
         if step > last or (lost is not None and 0 < lost.step < step):
             return 0
+        return self.first_turn(step)
+
+    def first_turn(self, step: int) -> int:
+        """Return the turn that led to the move of a step: the first one at its place that was worse
+        than the expert's; the step itself if it does not follow such a turn."""
+        worse = self._evidence.worse
+        first = step
+        while first > 1 and self.places[first - 2] == self.places[first - 1]:
+            first -= 1
+        if worse is None or first == step:
+            return step
+        # Turns that cancel each other led nowhere.
+        headings = [
+            finite(self._poses[n].get("heading")) for n in (first - 1, step - 1)
+        ]
+        if headings[0] == headings[1]:
+            return step
+        turn = worse(first)
+        return turn if first <= turn < step else step
+
+    def left_first(self) -> int:
+        """Return the first step off the path after the walk was farthest along it; 0 if it ended on
+        the path, or if success was out of reach before."""
+        order = {place: number for number, place in enumerate(self._gold)}
+        positions = [order.get(place, -1) for place in self.places]
+        if positions[-1] >= 0 or max(positions) < 0:
+            return 0
+        step = positions.index(-1, positions.index(max(positions)))
+        lost = self._evidence.lost
+        if lost is not None and 0 < lost.step < step:
+            return 0
         return step
 
     def _last_nearest(self) -> int | None:
@@ -134,7 +169,10 @@ class _GraphWalk:
         return 0
 
     def strayed(self) -> Fact | None:
-        """Return the last way off the path from which the walk came back; None if there is none."""
+        """Return the last way off the path from which the walk came back, or a way on which it came
+        nearer to the goal and ended; None if there is none."""
+        if (left := self.left_first()) and self._evidence.trajectory.ended == "stopped":
+            return Fact("departed", step=left, did=self.did(left))
         on_path = [place in self._gold for place in self.places]
         if all(on_path) or not (on_path[0] and on_path[-1]):
             return None

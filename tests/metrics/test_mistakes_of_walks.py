@@ -309,8 +309,13 @@ def test_a_dead_end_that_ended_a_walk_is_no_stop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "way"), [("abxxb", "3 and was back on it after step 5"), ("abx", ""), ("ab", "")]
-)  # fmt: skip
+    ("places", "way"),
+    [
+        ("abxxb", "3 and was back on it after step 5"),
+        ("abx", "3: went from b to x; the path goes to c"),
+        ("ab", ""),
+    ],
+)
 def test_a_way_off_the_path_and_back_has_a_sentence(places: str, way: str) -> None:
     evidence = facts(["a", *places], "stopped", worse=lambda first: 99)
     _, _, rest = mistake(evidence).text.partition("It left the path at step ")

@@ -567,7 +567,7 @@ def _endings(
         first = _first_success(trajectory, dataset, task)
         if first != int(match[1]):
             found.append(f"not at step {first}: {solved}")
-    if match := re.search(r"held from step (\d+) on: (?:(\w+): )?([^.]+)\.", solved):
+    if match := re.search(r"held from step (\d+) on \((?:(\w+): )?([^.]+)\)\.", solved):
         number = int(match[1])
         step = trajectory.steps[number - 1]
         since = _met_from(trajectory, dataset, task)

@@ -198,7 +198,10 @@ def test_an_object_that_was_left_alone_or_dropped_is_named() -> None:
     )
     step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
     assert step == 4
-    assert "nothing was done with apple 1 after ann's go grab apple 1 at step 1" in text
+    assert (
+        "nothing was done with apple 1 after step 1 (ann: go to apple 1 and pick it up)"
+        in text
+    )
 
 
 @pytest.mark.parametrize(

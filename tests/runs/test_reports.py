@@ -322,6 +322,40 @@ def test_lengths_are_rows_of_their_own_or_quarters_of_the_split(
         assert len(ranges) == 4
 
 
+@pytest.mark.parametrize(
+    ("counts", "ranges"),
+    [
+        ({3: 1, 4: 99, 5: 100}, {"length 3 to 4": 100, "length 5": 100}),
+        ({3: 4, 4: 96, 5: 100}, {"length 3": 4, "length 4": 96, "length 5": 100}),
+        ({4: 99, 5: 100, 6: 1}, {"length 4": 99, "length 5 to 6": 101}),
+        ({4: 1, 5: 1, 6: 198}, {"length 4 to 6": 200}),
+        ({4: 198, 5: 1, 6: 1}, {"length 4 to 6": 200}),
+        # Quarters of the split begin at 3, 4, 5 and 7.
+        (
+            {3: 1, 4: 60, 5: 60, 6: 20, 7: 40, 8: 9, 9: 10},
+            {"length 3 to 4": 61, "length 5 to 6": 80, "length 7 to 9": 59},
+        ),
+    ],
+)
+def test_a_length_of_too_few_episodes_is_joined_with_the_next(
+    counts: dict[int, int], ranges: dict[str, int], tmp_path: Path
+) -> None:
+    """Below 2% of the split; the last range, which has no next, with the one before."""
+    tasks = []
+    for length, many in counts.items():
+        path = tuple(map(str, range(length + 1)))
+        for number in range(many):
+            name = f"{length}-{number}"
+            episode = Episode(name, "Go.", "flat", {})
+            tasks.append(Task(episode, PathReference(name, path)))
+    with RunFolder.open(tmp_path, {"identity": {}, "family": "indoor"}) as folder:
+        for task in tasks:
+            name = task.episode.id
+            folder.append(EpisodeRecord(name, {"sr": 1.0}, Trajectory(name, {})))
+    rows = by_length(RunFolder.read(tmp_path), tasks)
+    assert {label: row.n for label, row in rows.items()} == ranges
+
+
 def test_metres_are_rounded_to_lengths(tmp_path: Path) -> None:
     metres = {"a": 2.4, "b": 2.6, "c": 3.4, "d": 3.6, "e": 3.97}
     with RunFolder.open(tmp_path, {"identity": {}, "family": "objectnav"}) as folder:

@@ -82,6 +82,7 @@ def test_success_by_length_shows_the_rows_of_the_table(runs: Path) -> None:
     assert axes_of(drawn).get_xlabel() == "Length of the reference (moves)"
     assert axes_of(drawn).get_ylabel() == "SR (%)"
     assert "95% intervals" in drawn.caption
+    assert lengths.JOINED in drawn.caption
 
 
 def test_pairs_show_the_differences_of_compare(runs: Path) -> None:

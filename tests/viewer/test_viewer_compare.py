@@ -345,6 +345,24 @@ def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
     assert found.lengths(["two_phase-oracle", "two_phase-random"]) == ""
 
 
+def test_runs_of_other_episodes_have_their_own_numbers_by_length(
+    tmp_path: Path,
+) -> None:
+    """The number of the largest run next to the mean of a small one would mislead."""
+    for name, limit in (("whole", 6), ("part", 3)):
+        out = tmp_path / name
+        run(Plan("random", "houses", limit=limit, max_steps=6, out=out))
+    found = Content(Library([tmp_path]))
+    page = Page.parse(f"<body>{found.lengths(['whole', 'part'])}</body>")
+    texts = [each.text for each in page.all("text") if each.text.startswith("n = ")]
+    numbers = [int(text.removeprefix("n = ")) for text in texts]
+    # Each range has the numbers of both runs, in the legend's order.
+    assert (sum(numbers[0::2]), sum(numbers[1::2])) == (6, 3)
+    (note,) = [each.text for each in page.all("p") if "95% intervals" in each.text]
+    assert "of each run in this order" in " ".join(note.split())
+    assert "joined with the next" in note
+
+
 def test_the_chart_and_the_flips_are_made_at_once(top: Path) -> None:
     """Both read tasks, from two threads of the server."""
     names = ["houses-oracle", "houses-random"]

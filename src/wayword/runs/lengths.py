@@ -58,6 +58,15 @@ def rows_by_length(
 # Number of distinct reference lengths above which ``--by length`` groups them in four ranges.
 MAX_LENGTHS = 6
 
+# Least share of a split's episodes in a range. A mean of one or two episodes at the end of a line
+# says nothing, and catches the eye.
+LEAST_SHARE = 0.02
+
+JOINED = (
+    f"Ranges with less than {LEAST_SHARE:.0%} of the episodes are joined with the next."
+)
+"""The rule in words, for captions."""
+
 
 def parts_of(
     whole: ScoredRun,
@@ -155,8 +164,9 @@ def _by_length(
     """Split a run by the length of the reference.
 
     A part for each length, or for quarters of the split if there are more than
-    ``MAX_LENGTHS``: the same ranges for all runs on the split. The expert's lengths,
-    which take long, are computed for the run's episodes alone.
+    ``MAX_LENGTHS``: the same ranges for all runs on the split. A range with less than
+    ``LEAST_SHARE`` of the split's episodes is joined with the next. The expert's lengths, which
+    take long, are computed for the run's episodes alone.
     """
     known = {task.episode.id: reference_length(task) for task in tasks}
     if dataset is not None and not any(known.values()):
@@ -176,7 +186,7 @@ def _by_length(
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
     labels: dict[str, str] = {}
     # The last edge is above the greatest length, which thus has a range.
-    for low, above in pairwise([*edges, values[-1] + 1]):
+    for low, above in pairwise(_joined([*edges, values[-1] + 1], values)):
         if above - 1 <= low:
             name = f"length {low:g}"
         else:
@@ -185,3 +195,21 @@ def _by_length(
             if low <= value < above:
                 labels[each] = name
     return _labeled(whole, {each: labels[each] for each in lengths})
+
+
+def _joined(edges: Sequence[int], values: Sequence[int]) -> list[int]:
+    """Return the edges without those that end a range with too few of the values.
+
+    The last range has no next: it is joined with the one before.
+    """
+    least = LEAST_SHARE * len(values)
+    joined = [edges[0]]
+    for edge in edges[1:]:
+        inside = [value for value in values if joined[-1] <= value < edge]
+        if len(inside) >= least:
+            joined.append(edge)
+    if joined[-1] < edges[-1]:
+        if len(joined) > 1:
+            joined.pop()
+        joined.append(edges[-1])
+    return joined

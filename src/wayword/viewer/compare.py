@@ -473,8 +473,15 @@ class Pairs:
         places = {}
         for number, label in enumerate(labels):
             places[label] = _LEFT + wide * (number + 0.5)
-        # Episodes of each range, in the run that has most.
-        counts = dict.fromkeys(labels, 0)
+        # Episodes of each range, of each run; runs of the same episodes share them.
+        counts: list[list[int]] = []
+        for _, _, by_length in parts:
+            of_run = [
+                by_length[label].n if label in by_length else 0 for label in labels
+            ]
+            counts.append(of_run)
+        if all(of_run == counts[0] for of_run in counts):
+            counts = counts[:1]
         lines = []
         for number, (name, metric, by_length) in enumerate(parts):
             points = []
@@ -486,7 +493,6 @@ class Pairs:
                     continue
                 row = by_length[label]
                 summary = row.values[metric.key]
-                counts[label] = max(counts[label], row.n)
                 x = places[label] + aside
                 limits = {
                     "low": finite(summary.low),
@@ -507,6 +513,7 @@ class Pairs:
             lines=lines,
             places=places,
             counts=counts,
+            joined=lengths.JOINED,
             floor=_FLOOR,
             tall=_TALL,
         )

@@ -228,7 +228,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         parts_of_all += parts.values()
     caption = (
         f"{metric.label} by length of the reference, on {splits(rows)}. "
-        f"{interval_note(parts_of_all, metric.key)} n: episodes of a range."
+        f"{interval_note(parts_of_all, metric.key)} n: episodes of a range. {lengths.JOINED}"
     )
     if has_few:
         caption += f" Hollow: fewer than {FEW} episodes."

@@ -323,9 +323,7 @@ def _check_declared(by: Scorer, scored: Sequence[Mapping[str, float]]) -> None:
     """Raise ``CodeError`` for a score of a user's scorer that is in none of its metrics: tables
     would leave it out."""
     keys = [metric.key for metric in by.metrics]
-    undeclared = {key for scores in scored for key in scores} - by_key(
-        by.metrics
-    ).keys()
+    undeclared = set[str]().union(*scored) - by_key(by.metrics).keys()
     for key in sorted(undeclared):
         raise CodeError(
             f"{place_of(type(by))}: score gives {key!r}, which is not in its metrics; "

@@ -14,13 +14,16 @@ import pytest
 import wayword
 from helpers.parsed_page import Page
 from helpers.recorded_run import recorded_trajectory
+from helpers.small_scan import PLACES, SCAN, write_scan
 from wayword.core.errors import UsageError, WaywordError
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import summarize
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
+from wayword.viewer.content import Content
 from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
+from wayword.viewer.library import Library
 from wayword.viewer.maps.content import Extent, Map, Shape, Waypoint
 from wayword.viewer.plots import charts, style
 from wayword.viewer.plots.display import KINDS, Plot, plot
@@ -321,6 +324,29 @@ def test_a_robots_searches_have_figures_of_what_was_found(tmp_path: Path) -> Non
     assert _telling_episode([RunFolder.read(near), RunFolder.read(none)]) == "e0"
     with pytest.raises(UsageError, match="judges it; draw map, length, cost or pairs"):
         plot([near], "causes")
+
+
+def test_a_map_without_a_runs_own_annotations_ends_in_plain_words(
+    tmp_path: Path,
+) -> None:
+    """Only the final state is known: whole degrees, and nothing that the end says already."""
+    write_scan(tmp_path)
+    # South, in radians.
+    record = {"path_id": 7, "scan": SCAN, "heading": 3.27, "distance": 8.0}
+    own = tmp_path / "own.json"
+    walk = {**record, "path": [*PLACES], "instructions": ["Go."]}
+    own.write_text(json.dumps([walk]))
+    settings = {"dataset": {"annotations": str(own)}}
+    out = tmp_path / "run"
+    run(Plan("forward", "r2r:val_seen", "", settings, data=tmp_path, out=out))
+    drawn = plot([out], "map", data=tmp_path)
+    (notice,) = drawn.notices
+    assert "own.json" in notice
+    page = Page.parse(Content(Library([out]), tmp_path).episode("run", "7_0"))
+    for text in (drawn.caption, page.text):
+        assert "At the end: viewpoint" in text
+        assert "heading 187°." in text
+        assert "stopped yes" not in text
 
 
 WALKS = {"agent": [Waypoint(0, "", (0.0, 0.0), None)]}

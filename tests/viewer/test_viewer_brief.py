@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from helpers.parsed_page import Page, check_safe
@@ -147,6 +149,13 @@ def test_a_world_without_a_goal_to_reach_is_not_stated_to_have_one(
     ("state", "words"),
     [
         ({"place": 3, "door_open": False}, "At the end: place 3, door open no."),
+        (
+            {"viewpoint": "v", "heading": 267.27543747145995, "stopped": True},
+            "At the end: viewpoint v, heading 267°.",
+        ),
+        ({"heading": 359.7, "x": 1.23456}, "At the end: heading 0°, x 1.23."),
+        ({"heading": math.inf}, "At the end: heading inf."),
+        ({"stopped": True}, ""),
         ({"objects": {}}, ""),
         ({"text": "x" * 99}, ""),
         ({}, ""),

@@ -15,6 +15,7 @@ Each family has a module that explains how its episodes fail; ``wording`` puts f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -318,9 +319,10 @@ def _final_state(state: JsonObject) -> list[Fact]:
     """Return the final state in the world's own words; empty if it is long or nested."""
     values = []
     for name, value in state.items():
-        text = str(value)
-        if isinstance(value, bool):
-            text = "yes" if value else "no"
+        # The sentence before says how the episode ended.
+        if name == "stopped":
+            continue
+        text = _state_value(name, value)
         is_plain = isinstance(value, str | int | float) and len(text) <= _LONGEST
         if not is_plain:
             return []
@@ -328,6 +330,18 @@ def _final_state(state: JsonObject) -> list[Fact]:
     if not 0 < len(values) <= _MOST_VALUES:
         return []
     return [Fact("state", values=values)]
+
+
+def _state_value(name: str, value: Any) -> str:
+    """Return a value of a final state as text: numbers with the digits that a reader needs."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        # Headings of foreign records may be infinite.
+        if name == "heading" and math.isfinite(value):
+            return f"{round(value) % 360}°"
+        return f"{round(value, 2)}"
+    return str(value)
 
 
 def _by_cause(evidence: EpisodeFacts) -> Mistake | None:

@@ -19,6 +19,7 @@ from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run
 from helpers.records import lines as lines_of
 from helpers.records import records, rewrite
+from helpers.small_scan import PLACES, SCAN, write_scan
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
@@ -87,6 +88,27 @@ def test_the_home_page_lists_every_run_below(server: Server) -> None:
     assert "deep/er <b>" in home.text
     assert "3 of 3" in home.text
     page(server, f"/{deep}")
+
+
+def test_the_home_page_names_a_runs_own_annotations(tmp_path: Path) -> None:
+    """As tables do: they take the place of the split's episodes."""
+    write_scan(tmp_path)
+    own = tmp_path / "own.json"
+    record = {"scan": SCAN, "heading": 0.0, "distance": 8.0, "path": [*PLACES]}
+    walks = [{**record, "path_id": path, "instructions": ["Go."]} for path in (7, 8, 9)]
+    own.write_text(json.dumps(walks))
+    settings = {"dataset": {"annotations": str(own)}}
+    out = tmp_path / "run"
+    plan = Plan(
+        "forward", "r2r:val_seen", "", settings, limit=2, data=tmp_path, out=out
+    )
+    run(plan)
+    content = Content(Library([out]), tmp_path)
+    for shown in (content.home(), content.run("run")):
+        assert "r2r:own.json" in Page.parse(shown).text
+    (listed,) = content.library.runs()
+    card = content.card(listed)
+    assert (card.status, card.done, card.of) == ("complete", 2, 3)
 
 
 def test_a_run_page_has_its_rows_at_once_and_the_rest_when_queried(

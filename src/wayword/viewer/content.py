@@ -184,13 +184,19 @@ class Content:
                 figures.append((metrics[key], row["metrics"][key]["mean"]))
             else:
                 figures.append((None, None))  # keeps the columns of cards aligned
+        status, done, of = library.standing(rows)
+        # A run in progress counts to its end; of a finished one, tables say the split's size.
+        if status != "running":
+            of = max(of, config["episodes_in_split"])
         return RunCard(
             each.name,
             href,
             cast_of(identity),
             identity["models"].get("main", ""),
-            identity["dataset"],
-            *library.standing(rows),
+            config["split"] or identity["dataset"],
+            status,
+            done,
+            of,
             len(rows.failed),
             started=config["started"],
             figures=figures,

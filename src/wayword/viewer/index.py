@@ -349,7 +349,8 @@ class RunCard:
     """A row of the home page: a run folder with its status and headline figures.
 
     ``figures`` are (metric, mean) of success, efficiency, steps and cost; ``status`` is
-    ``running``, ``complete``, ``partial`` or, with a ``notice``, ``unreadable``.
+    ``running``, ``complete``, ``partial`` or, with a ``notice``, ``unreadable``. ``of`` is
+    the size of the split, or of a running run the number of episodes that it is to have.
     """
 
     name: str

@@ -365,6 +365,14 @@ def _spot(pose: Any) -> Any:
 
 _STEPS = r"(\d[\d,]*) (?:step|round)s?"
 _QUOTED = r"“([^”]*)”"
+VERBS = {
+    "go_grab": "pick",
+    "go_check": "look inside",
+    "goto": "go to",
+    "toggle_on": "switch on",
+    "toggle_off": "switch off",
+}
+"""Verbs of homes that pages say in other words."""
 
 
 def untrue(
@@ -574,6 +582,9 @@ def _endings(
         action = getattr(step.decision, "action", None)
         arguments = action.arguments if action else ()
         named = all(each.replace("_", " ") in match[3] for each in arguments)
+        if action is not None:
+            verb = VERBS.get(action.name, action.name.removeprefix("go_"))
+            named = named and verb.replace("_", " ") in match[3]
         if not arguments:
             named = _words(step) == match[3]
         if since not in (None, number) or not named:

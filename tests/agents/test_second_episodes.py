@@ -34,7 +34,7 @@ WORLDS: dict[str, tuple[str, dict[str, Any], int]] = {
     "indoor": ("houses", {"houses": 1, "episodes": 6, "rooms": 6}, 4),
     "street": ("towns", {"towns": 1, "episodes": 2}, 5),
     "household": ("household", {"homes": 1, "episodes": 2}, 4),
-    "objectnav": ("apartments", {"homes": 1, "episodes": 2, "rooms": 3}, 14),
+    "objectnav": ("apartments", {"homes": 1, "episodes": 2, "rooms": 3}, 30),
     "babyai": ("grounding", {"levels": "GoToLocal", "episodes": 2}, 4),
     "two_phase": ("two_phase", {}, 3),
 }

@@ -43,7 +43,6 @@ def play(
     episode = Episode("1", "Go ahead and turn right.", "flat", begin)
     dataset: Any = SimpleNamespace(
         needs_stop=True,
-        solutions=(),
         eyes=None,
         family=objectnav.family,
         world=lambda episode: ObjectNavWorld.of(flat()),

@@ -202,7 +202,6 @@ def test_an_episode_of_frontier_exploration_is_judged_by_thors_own_sight() -> No
     task = Task(episode, ObjectNavReference("1", frozenset({"vase"}), (), 5.0))
     dataset: Any = SimpleNamespace(
         needs_stop=True,
-        solutions=(),
         eyes=None,
         family=objectnav.family,
         world=lambda episode: thor(),

@@ -73,7 +73,7 @@ def make_run(
         "max_steps": 15, **identity,
     }  # fmt: skip
     config = {
-        "identity": what, "family": "indoor", "split": said, "episodes_in_split": 180,
+        "identity": what, "family": "indoor", "split": f"{said}:x", "episodes_in_split": 180,
         "perception": said, "checksums": {said: said}, "versions": {said: said}, "started": said,
     }  # fmt: skip
     with RunFolder.open(path, config) as folder:

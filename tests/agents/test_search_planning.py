@@ -146,9 +146,9 @@ def test_frontiers_are_the_free_cells_next_to_unknown_ones(
 
 
 def room(gap: int) -> Costmap:
-    """A room of 21 by 21 cells; its north wall crosses the last row, up to a gap of so many cells.
+    """A room of 21 by 21 cells, whose walls cross its outer cells.
 
-    The other three are beyond cells that are seen. Of the last row the near side is free.
+    The north wall has a gap of ``gap`` cells.
     """
     costmap = Costmap(0.0, 0.0, half=4.0)
     middle = len(costmap.free) // 2

@@ -100,7 +100,7 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
         play.fail(str(error))
     except asyncio.CancelledError as error:
         task_of_run = asyncio.current_task()
-        # Raised by a user's code, nobody cancels the run: it would end in silence.
+        # A user's code raised it and the run was not cancelled: it would end without a message.
         if task_of_run is None or task_of_run.cancelling() or interrupts.is_requested():
             raise
         play.fail(describe(error))

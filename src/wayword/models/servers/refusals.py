@@ -184,7 +184,7 @@ def _number(name: str, text: str) -> int:
 
 
 _OTHER_COUNT = re.compile(r"\bby $|message size \d+ exceeds limit $", re.I)
-"""Words before a number that is none of tokens, or says by how many a limit was exceeded."""
+"""Words before a number that does not count tokens, or says by how many a limit was exceeded."""
 _OTHER_UNIT = re.compile(r"\s?(?:[km]\b|[km]?i?b\b|bytes|char(?:s|acters)?\b)", re.I)
 """Units of numbers that are no tokens, or thousands of them."""
 

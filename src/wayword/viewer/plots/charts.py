@@ -168,7 +168,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     """Draw a metric by range of reference lengths: a line for each run, and n below each range.
 
     All runs share the ranges. Searches with a robot have no reference: theirs is the share that
-    was found within so many metres. Raises ``UsageError`` as :func:`metric_of` and
+    was found within a distance driven. Raises ``UsageError`` as :func:`metric_of` and
     :func:`~wayword.runs.lengths.rows_by_length` do.
     """
     groups = scored_runs.groups_at(request.runs, request.cluster, request.data)
@@ -241,7 +241,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
 def _draw_found(
     request: FigureRequest, groups: Sequence[Sequence[ScoredRun]]
 ) -> Drawing:
-    """Draw the share of searches whose detector found the target within so many metres driven: a
+    """Draw the share of searches whose detector found the target, by metres driven: a
     line for each run, with a mark for each search that found it."""
     rows = [scored_runs.row_of(group) for group in groups]
     require_rows(rows)

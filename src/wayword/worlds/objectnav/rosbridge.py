@@ -117,7 +117,7 @@ class Link:
         """None: no wait is to end. A reason ends a wait even if what it waits for is there; an
         empty one only if it is not."""
         self._changed = threading.Condition()
-        """Held while the reading thread stores a message, and by whoever waits for one."""
+        """Held while the reading thread stores a message, and while another waits for one."""
 
     @property
     def connected(self) -> bool:

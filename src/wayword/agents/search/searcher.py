@@ -188,11 +188,9 @@ class Approach:
         # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
         borders: list[Cell] = []
-        for with_obstacles in (False, True):
-            for group in costmap.frontiers(with_obstacles=with_obstacles):
-                borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
-            if borders:
-                break
+        # A cell that contains an obstacle is closed to all but a narrow body.
+        for group in costmap.frontiers(with_obstacles=True):
+            borders += [cell for cell in group if 0 < lengths[cell] < math.inf]
         if not borders:
             return []
 

@@ -88,6 +88,28 @@ def test_company_changes_no_score(
             )
 
 
+@settings(max_examples=60)
+@given(graphs(), st.integers(0, 2**32 - 1))
+def test_many_walks_at_once_are_each_alone_to_the_last_bit(
+    distances: Floats, seed: int
+) -> None:
+    # Enough for arrays, with a few long ones that end in plain lists, whose references are longer
+    # and shorter than most.
+    rng = np.random.default_rng(seed)
+    sizes = [*rng.integers(1, 12, 60), *rng.integers(12, 60, 5)]
+    taken = [rng.integers(0, PLACES, size).tolist() for size in sizes]
+    gold = [rng.integers(0, PLACES, rng.integers(1, 9)).tolist() for _ in sizes]
+    together = measure(
+        paths.align([distances], [0] * len(sizes), paths.join(taken), paths.join(gold))
+    )
+    for number, pair in enumerate(zip(taken, gold, strict=True)):
+        alone = measure(paths.align_one(distances, *pair))
+        for key, (value,) in alone.items():
+            if key != "cls":
+                assert together[key][number] == value, (key, number)
+            assert isclose(together[key][number], value), (key, number)
+
+
 @given(graphs(), walks, walks)
 def test_dtw_is_the_textbook_recursion(
     distances: Floats, walk: list[int], gold: list[int]
@@ -112,7 +134,7 @@ def test_staying_at_a_place_changes_nothing(
     stayed = [*walk[: at + 1], *walk[at:]]
     lengths = np.array([len(stayed), len(walk)])
     both = paths.Paths(np.array([*stayed, *walk]), lengths).without_repeats()
-    first, second = both.padded().tolist()
+    first, second = both.padded(np.arange(2)).T.tolist()
     assert first == second
 
 

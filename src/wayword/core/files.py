@@ -644,26 +644,41 @@ def collects_bad_records() -> bool:
     return _BAD_RECORDS.get() is not None
 
 
-@contextmanager
-def one_record(path: Path, where: str) -> Iterator[None]:
+class one_record:  # noqa: N801 - a statement's name, as of a function's
     """Read one record of a file. Raises ``DataError`` for an unexpected value; the record is left
-    out while bad records are collected."""
-    # Outside of a collection, the error of the record ends the reading.
-    errors = _BAD_RECORDS.get()
-    if errors is None:
-        yield
-        return
-    try:
-        yield
-    except DataError as error:
-        # Of a value that is not valid JSON, the reader says the same again.
-        field = error.where.rpartition(", ")[2]
-        place = f"{path}: {where}, {field}: {NOT_FINITE}"
-        if not any(line.startswith(place) for line in errors):
-            errors.append(str(error))
-    except READER_ERRORS as error:
-        problem = f"has an unexpected value ({describe_error(error)})"
-        errors.append(str(DataError(path, where, problem)))
+    out while bad records are collected.
+
+    A class, since a generator would cost as much as a record of a few places.
+    """
+
+    __slots__ = ("_errors", "_path", "_where")
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._path = path
+        self._where = where
+        self._errors = _BAD_RECORDS.get()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> bool:
+        # Outside of a collection, the error of the record ends the reading.
+        if error is None or self._errors is None:
+            return False
+        if isinstance(error, DataError):
+            # Of a value that is not valid JSON, the reader says the same again.
+            field = error.where.rpartition(", ")[2]
+            place = f"{self._path}: {self._where}, {field}: {NOT_FINITE}"
+            if not any(line.startswith(place) for line in self._errors):
+                self._errors.append(str(error))
+            return True
+        if isinstance(error, READER_ERRORS):
+            problem = f"has an unexpected value ({describe_error(error)})"
+            self._errors.append(str(DataError(self._path, self._where, problem)))
+            return True
+        return False
 
 
 def describe_error(error: BaseException) -> str:

@@ -23,6 +23,8 @@ from wayword.core.geometry import Floats
 from wayword.worlds.indoor import SUCCESS_METRES
 
 Ints = NDArray[np.intp]
+FEW = 16
+"""Paths that plain lists align faster than arrays of as many numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,18 @@ class Paths:
         """Index of the first place of each walk."""
         return np.cumsum(self.lengths) - self.lengths
 
-    def padded(self) -> Ints:
-        """Return the places as (B, L), each path padded with its last place.
+    def padded(self, order: Ints) -> Ints:
+        """Return the places as (L, B), a column a path in this order, padded with its last place.
 
         Padding changes no length or distance.
         """
         # Beyond its end, a path stays at its last place.
-        columns = np.minimum(
-            np.arange(self.lengths.max(initial=0)),
-            self.lengths[:, None] - 1,
+        rows = np.minimum(
+            np.arange(self.lengths.max(initial=0))[:, None],
+            self.lengths[order] - 1,
         )
-        return self.places[self.starts[:, None] + columns]
+        rows += self.starts[order]
+        return self.places.take(rows)
 
     def without_repeats(self) -> Paths:
         """Return the paths without consecutive repeats."""
@@ -113,13 +116,14 @@ def align(
     sorted_lengths = paths.lengths[order]
     last = paths.places[sorted_starts + sorted_lengths - 1]
     # Column by column in the sorted order, one reference each.
-    gold = references.padded().T.take(order, axis=1)
+    gold = references.padded(order)
     dtw, nearest, traveled = _warp(
         metres,
         paths.places,
         sorted_starts,
         sorted_lengths,
         gold,
+        references.lengths[order],
     )
     # Results return in the order of the arguments: ``back`` undoes the sorting.
     back = np.empty_like(order)
@@ -164,12 +168,19 @@ def align_one(
 def warp(costs: Sequence[Sequence[float]]) -> float:
     """Return the minimum total cost of a monotone alignment of rows and columns.
 
-    ``costs`` has at least one row and one column. The order of its sums is that of
-    :func:`_warp`, so that both give the same last bit.
+    ``costs`` has at least one row and one column.
     """
     # The first row: a path that stays at its start.
-    table = list(accumulate(costs[0]))
-    for row_costs in costs[1:]:
+    first = list(accumulate(costs[0]))
+    return _warp_on(first, costs[1:])[-1]
+
+
+def _warp_on(table: list[float], costs: Sequence[Sequence[float]]) -> list[float]:
+    """Return the last row of a table, from its row before these ``costs``.
+
+    The order of its sums is that of :func:`_warp`, so that both give the same last bit.
+    """
+    for row_costs in costs:
         # The first column: a reference that stays at its start.
         cell = table[0] + row_costs[0]
         row = [cell]
@@ -177,7 +188,7 @@ def warp(costs: Sequence[Sequence[float]]) -> float:
             cell = min(diagonal, above, cell) + cost
             row.append(cell)
         table = row
-    return table[-1]
+    return table
 
 
 class _Metres:
@@ -202,6 +213,11 @@ class _Metres:
         row += self._offset[:count]
         return self._flat.take(row + ends)
 
+    def of_one(self, episode: int, starts: Ints, ends: Ints) -> Floats:
+        """Return distances in the scene of one episode; ``starts`` and ``ends`` broadcast."""
+        row: Ints = starts * self._size[episode] + self._offset[episode]
+        return self._flat.take(row + ends)
+
 
 def _warp(
     metres: _Metres,
@@ -209,13 +225,14 @@ def _warp(
     starts: Ints,
     lengths: Ints,
     gold: Ints,
+    sizes: Ints,
 ) -> tuple[Floats, Floats, Floats]:
-    """Align all paths, which begin at ``starts`` (B,) of ``places``, with their references (R, B);
-    longest paths first.
+    """Align all paths, which begin at ``starts`` (B,) of ``places``, with their references (R, B),
+    which have ``sizes`` (B,) places; longest paths first.
 
     Returns the last row of every episode's dynamic-time-warping table (R, B), the distances from
     each reference place to the nearest path place (R, B), and the lengths of the paths (B,).
-    Each numpy operation fills one cell of all tables.
+    Each numpy operation fills one cell of all tables; the few longest paths end in plain lists.
     """
     steps = np.arange(lengths.max(initial=0))
     # How many paths have an i-th place.
@@ -225,7 +242,9 @@ def _warp(
     # The first row: the path at its start.
     table = np.cumsum(nearest, axis=0)
     traveled = np.zeros(len(lengths))
-    for i in range(1, len(active)):
+    # A walk of thousands of steps must not fill its cells one numpy operation each.
+    in_batch = max(sum(count >= FEW for count in active), 1)
+    for i in range(1, in_batch):
         count = active[i]
         previous = current[:count]
         current = places[starts[:count] + i]
@@ -236,10 +255,24 @@ def _warp(
         # Predecessors (i - 1, j) and (i - 1, j - 1)
         best = np.minimum(row[1:], row[:-1])
         row[0] += costs[0]
-        for j in range(1, len(row)):
-            np.minimum(best[j - 1], row[j - 1], out=row[j])
-            row[j] += costs[j]
+        # Views of the rows: to assign to ``row[j]`` would copy each cell once more.
+        for before, left, cell, cost in zip(
+            best, row, row[1:], costs[1:], strict=False
+        ):
+            np.minimum(before, left, out=cell)
+            cell += cost
         del best, costs  # lets malloc reuse their memory: twice as fast
+    for path in range(np.count_nonzero(lengths > in_batch)):
+        # Its places from the last one that is in the table on.
+        rest = places[starts[path] + in_batch - 1 : starts[path] + lengths[path]]
+        legs = metres.of_one(path, rest[:-1], rest[1:])
+        *_, traveled[path] = accumulate(legs.tolist(), initial=traveled[path])
+        # Without the padding of its reference, but for the last place's, which is the goal.
+        own = slice(sizes[path])
+        costs = metres.of_one(path, rest[1:, None], gold[own, path])
+        nearest[own, path] = np.minimum(nearest[own, path], costs.min(axis=0))
+        nearest[sizes[path] :, path] = nearest[sizes[path] - 1, path]
+        table[own, path] = _warp_on(table[own, path].tolist(), costs.tolist())
     return table, nearest, traveled
 
 

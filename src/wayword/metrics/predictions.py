@@ -609,17 +609,16 @@ def _list_in(value: Any) -> Any:
 
 def _pose_places(items: Any) -> list[str]:
     """Return the places of a walk of poses, as most files have it; empty for other forms."""
-    # Only numbers can be subtracted, and only texts be joined. Looking at the type of each value
-    # takes three times as long.
-    places = []
+    # Only numbers can be added, and only texts be joined. Looking at the type of each value takes
+    # three times as long.
     try:
-        for place, heading, elevation in items:
-            heading - elevation
-            places.append(place)
+        places, headings, elevations = zip(*items, strict=True)
         "".join(places)
+        sum(headings)
+        sum(elevations)
     except (TypeError, ValueError, OverflowError):
         return []
-    return places
+    return [*places]
 
 
 def _listed_places(path: Path, at: str, items: Sequence[Any]) -> list[str]:

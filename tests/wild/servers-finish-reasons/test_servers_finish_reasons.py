@@ -30,14 +30,20 @@ NAMES: dict[str, tuple[Any, ...]] = {
             "max_output",
         ),
         *("max_length", "model_length", "model_context_window_exceeded", "ERROR_LIMIT"),
-        *("max_output_tokens", {"type": "length"}),
+        *("max_output_tokens", {"type": "length"}, "maxTokens", "MaxTokens"),
+        *("max tokens", "FINISH_REASON_MAX_TOKENS"),
     ),
-    "tool_calls": ("tool_calls", "tool_use", "function_call"),
+    "tool_calls": ("tool_calls", "tool_use", "function_call", "toolUse", "tool-calls"),
     "content_filter": (
         *("content_filter", "SAFETY", "recitation", "PROHIBITED_CONTENT", "refusal"),
         *("sensitive", "ERROR_TOXIC", "guardrail_intervened", "content-filter"),
+        *("content_filter: RECITATION", "IMAGE_PROHIBITED_CONTENT", "contentFiltered"),
     ),
-    "error": ("error", "network_error", "FinishReason.MALFORMED_RESPONSE"),
+    "error": (
+        *("error", "network_error", "FinishReason.MALFORMED_RESPONSE"),
+        *("function_call_filter: MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS"),
+        "MISSING_THOUGHT_SIGNATURE",
+    ),
     "": (None, "", 5),
     "pause_turn": ("pause_turn", "PAUSE_TURN"),
 }

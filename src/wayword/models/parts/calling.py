@@ -18,6 +18,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 from wayword.core.episode import Json, JsonObject
@@ -78,21 +79,22 @@ def _as_object(arguments: str) -> str:
 
 
 def read_calls(
-    message: JsonObject, prompt: Sequence[Message]
+    message: JsonObject, prompt: Sequence[Message], names: Collection[str] = ()
 ) -> tuple[tuple[ToolCall, ...], str]:
     """Return the tool calls of a server's message, and the message as JSON text, to be sent back.
 
     Both are the server's own, with three changes. Each call is in OpenAI's form, under the
-    offered name; in the message, its arguments are an object. An ID that is missing, or was used
-    before in the conversation, is replaced by a new one, because each result must name its call.
-    Fields without a value are left out: some servers send fields that they refuse to read.
+    offered one of ``names``; in the message, its arguments are an object. An ID that is missing,
+    or was used before in the conversation, is replaced by a new one, because each result must name
+    its call. Fields without a value are left out: some servers send fields that they refuse to
+    read.
     """
     used = {call.id for sent in prompt for call in sent.calls}
     calls = []
     entries = []
     for entry in _listed_calls(message):
-        # OpenAI's form, that of its custom tools, or the name and arguments alone
-        function = entry.get("function") or entry.get("custom") or entry
+        # OpenAI's form, those of its custom tools and of others, or the name and arguments alone
+        function = next(filter(None, map(entry.get, _CALL_OBJECTS)), entry)
         if not isinstance(function, Mapping) or not function.get("name"):
             continue
         call_id = entry.get("id")
@@ -104,7 +106,8 @@ def read_calls(
             # Ollama's own form: an object instead of its text.
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
         arguments = _NO_ARGUMENTS.sub("", arguments)
-        name = _LEFT_IN_NAMES.sub("", str(function["name"]))
+        name = _offered(_LEFT_IN_NAMES.sub("", str(function["name"])), names)
+        arguments = _bare(arguments, name)
         calls.append(ToolCall(call_id, name, arguments))
         own = {key: value for key, value in entry.items() if key not in _CALL_KEYS}
         changed = {
@@ -122,7 +125,8 @@ def read_calls(
         if name == "content" or value not in empty
     }
     # The older form of a call, and calls among the parts, are in tool_calls now.
-    kept.pop("function_call", None)
+    for name in _LISTS:
+        kept.pop(name, None)
     if isinstance(kept.get("content"), list):
         kept["content"] = [
             part for part in kept["content"] if part not in _parts(message)
@@ -131,19 +135,91 @@ def read_calls(
     return tuple(calls), json.dumps(kept, ensure_ascii=False)
 
 
-_CALL_KEYS = ("function", "custom", "name", "arguments", "input", "parameters")
+# Fields of a message with calls, and those of a call with its name and arguments
+_LISTS = ("tool_calls", "toolCalls", "function_call")
+_CALL_OBJECTS = ("function", "custom")
+_CALL_KEYS = (*_CALL_OBJECTS, "name", "arguments", "args", "input", "parameters")
+_PART_TYPES = ("tool_use", "tool_call", "function_call")
 _NO_ARGUMENTS = re.compile(r"^\s*(?:\{\}\s*(?=\{)|null\s*$)")
 """An empty object before the arguments, with which gateways begin a stream, and ``null``."""
 _LEFT_IN_NAMES = re.compile(
-    r"^(?:.*\bfunctions?\.|default_api[.:])|(?:\(\))?(?::\d+)?(?:<\|.*)?\s*$", re.DOTALL
+    r"^(?:.*\bfunctions?\.|default_api[.:]|[\s`'\"]+)|(?:\(\))?(?::\d+)?(?:<\|.*)?[\s`'\"]*$",
+    re.DOTALL,
 )
 """Parts of a model's own format that servers leave in the names of functions."""
+
+
+def _offered(name: str, names: Collection[str]) -> str:
+    """Return the offered name that differs in case or punctuation alone, else the name itself."""
+    if name in names:
+        return name
+    alike = [each for each in names if _letters(each) == _letters(name)]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower())
+
+
+_DEEPEST = 5  # objects around the arguments of a call
+_MARKED_QUOTES = {'<|\\"|>': "", '<|"|>': '"'}
+"""Gemma's marks of quotes: inside the quotes of JSON, and instead of them."""
+
+
+def _bare(arguments: str, name: str) -> str:
+    """Return the arguments of a call without what models put around them.
+
+    Such as a list of one, an object whose only field is called ``arguments``, or the whole call.
+    Arguments without any of these, and texts that are no JSON, are returned as they are.
+    """
+    bare = arguments
+    for mark, quote in _MARKED_QUOTES.items():
+        bare = bare.replace(mark, quote)
+    # Some servers escape the whole text as in HTML.
+    if '"' not in bare:
+        bare = unescape(bare)
+    arguments = bare
+    for _ in range(_DEEPEST):
+        try:
+            inner = _inside(json.loads(bare), name)
+        except (ValueError, RecursionError):
+            break
+        if inner is None:
+            return bare
+        bare = (
+            inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+        )
+    return arguments
+
+
+def _inside(value: Any, name: str) -> Any:
+    """Return the arguments that a value contains; None if it is the arguments themselves."""
+    others: dict[str, Any] = {}
+    inner = value
+    if isinstance(value, list) and len(value) == 1:
+        inner = value[0]
+    elif isinstance(value, Mapping):
+        # All but the name of the call itself
+        others = {k: v for k, v in value.items() if k not in _NAME_KEYS or v != name}
+        around = [key for key in others if key in _WRAPPERS or key.startswith("$")]
+        if len(around) != 1:
+            return None
+        inner = others.pop(around[0])
+    if isinstance(inner, str) and inner.lstrip().startswith("{"):
+        inner = json.loads(inner)
+    # A field may stand next to those that are inside.
+    if not isinstance(inner, Mapping) or inner.keys() & others.keys():
+        return None
+    return {**others, **inner}
 
 
 def _listed_calls(message: JsonObject) -> list[JsonObject]:
     """Return the calls of a message: those listed, one in the form before lists, or parts of the
     content."""
-    listed = message.get("tool_calls") or message.get("function_call")
+    listed = next(filter(None, map(message.get, _LISTS)), None)
+    if isinstance(listed, str):
+        with suppress(ValueError, RecursionError):
+            listed = json.loads(listed)
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
@@ -155,7 +231,7 @@ def _parts(message: JsonObject) -> list[Any]:
     """Return the parts of a content that are calls."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    return [p for p in parts if isinstance(p, dict) and p.get("type") == "tool_use"]
+    return [p for p in parts if isinstance(p, dict) and p.get("type") in _PART_TYPES]
 
 
 # Letters and digits of an ID: Mistral accepts no other length, and no other characters.
@@ -271,6 +347,7 @@ def _call_text(call: ToolCall) -> str:
 
 _NAME_KEYS = ("tool", "name", "function", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input")
+_WRAPPERS = (*_ARGUMENT_KEYS, "params", "kwargs", "properties")
 # ``look(direction="left")``, of Llama 4
 _PYTHONIC = re.compile(
     r"\b([a-z_]\w{0,63})\(((?:\s*\w+\s*=\s*(?:\"[^\"]*\"|'[^']*')\s*,?)*)\)"
@@ -286,8 +363,9 @@ def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     text = text[:MOST_READ]
     found = []
     for call in written_calls(text):
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        found.append(ToolCall("", call.name, arguments))
+        name = _offered(call.name, names)
+        arguments = _bare(json.dumps(call.arguments, ensure_ascii=False), name)
+        found.append(ToolCall("", name, arguments))
     if found:
         return tuple(found)
     for value, start, _ in json_values(text, "{", lambda value: _named(value, names)):
@@ -312,7 +390,8 @@ def _named(value: Any, names: Collection[str]) -> tuple[str, str] | None:
         if isinstance(value.get(outer), dict):
             value = value[outer]
     name = next((value[key] for key in _NAME_KEYS if key in value), None)
-    if not isinstance(name, str) or name not in names:
+    name = _offered(name.strip(), names) if isinstance(name, str) else None
+    if name not in names:
         return None
     arguments = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
     if arguments is None:
@@ -320,4 +399,4 @@ def _named(value: Any, names: Collection[str]) -> tuple[str, str] | None:
         arguments = {k: v for k, v in value.items() if k not in _NAME_KEYS}
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    return name, arguments
+    return name, _bare(arguments, name)

@@ -75,29 +75,32 @@ _FINISHES = {
         stop_criteria_met""",
     "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
         model_length model_context_window_exceeded error_limit time_limit token_limit
-        context_length max-tokens max_new_tokens maximum_tokens not_finished incomplete
+        context_length max_new_tokens maximum_tokens not_finished incomplete
         context_length_exceeded context_window_exceeded""",
-    "tool_calls": "tool_use tool_call function_call function_calls tool-calls",
+    "tool_calls": "tool_use tool_call function_call function_calls",
     "content_filter": """safety recitation prohibited_content refusal sensitive blocklist spii
-        image_safety model_armor error_toxic content_filtered guardrail_intervened
-        content-filter""",
+        image_safety image_prohibited_content image_recitation model_armor error_toxic
+        content_filtered guardrail_intervened""",
     "error": """network_error insufficient_system_resource abort aborted cancelled canceled
-        malformed_function_call unexpected_tool_call malformed_tool_use
-        malformed_model_output malformed_response""",
+        malformed_function_call unexpected_tool_call malformed_tool_use too_many_tool_calls
+        missing_thought_signature malformed_model_output malformed_response""",
 }
-"""Finish reasons of the chat API, or ``error`` -> those of others."""
+"""Finish reasons of the chat API, or ``error`` -> those of others, in words with underscores."""
 _FINISH = {name: ours for ours, names in _FINISHES.items() for name in names.split()}
+_NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
     """Return a choice's finish reason: the chat API's, else the server's own in lower case.
 
-    Gateways write it as a name, as an object with a type, or as ``FinishReason.MAX_TOKENS``.
+    Gateways write it as a name, as an object with a type, as ``FinishReason.MAX_TOKENS``, or after
+    a kind, as in ``content_filter: RECITATION``.
     """
     for name in ("finish_reason", "finishReason", "stop_reason"):
         reason = field(choice.get(name), "type") or choice.get(name)
         if isinstance(reason, str) and reason:
-            own = reason.rpartition(".")[2].lower()
+            own = _NEW_WORD.sub("_", re.split(r"[.:]\s*", reason)[-1]).lower()
+            own = own.removeprefix("finish_reason_")
             return _FINISH.get(own, own)
     return ""
 
@@ -142,7 +145,7 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         thoughts = [part for part in parts if field(part, "type") in _THOUGHTS]
         answer = _text([part for part in parts if part not in thoughts])
         if request.form and not isinstance(request.prompt, str):
-            calls, verbatim = read_calls(message, request.prompt)
+            calls, verbatim = read_calls(message, request.prompt, request.calls)
         if calls and not request.calls:  # a schema that was sent, or taken, as a tool
             if len(calls) == 1:
                 answer = answer or calls[0].arguments

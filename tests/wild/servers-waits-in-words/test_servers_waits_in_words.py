@@ -25,7 +25,20 @@ TEXTS = {
     '{"resets_in_seconds": 3600}': 3600.0,
     '{"reset_time": "2026-01-01T01:00:00Z"}': 3600.0,
     '{"retryAfterSeconds": 12}': 12.0,
+    "rate limited until 2026-01-01T00:01:00Z": 60.0,
+    "try again in 1 hour, 5 minutes and 10 seconds": 3910.0,
+    "try again in a minute": 60.0,
+    "Please try again in less than a minute": 60.0,
+    "try again in one hour": 3600.0,
+    "wait 45 more seconds": 45.0,
+    "请在 30 秒后重试": 30.0,
+    "请1分钟后再试": 60.0,
+    "30秒後に再試行してください": 30.0,
+    "try again in 20s, 3 requests were too many": 20.0,
     # No wait: a number of something else
+    "the preview is available until 2026-02-01T00:00:00Z": None,
+    "a model in a minute": None,
+    "请稍后再试": None,
     "wait for 5 models to load": None,
     "try again in 3 more steps": None,
 }
@@ -40,6 +53,9 @@ HEADERS: tuple[tuple[dict[str, str], float | None], ...] = (
     ({"ratelimit": "limit=10, reset=50, remaining=0"}, 50.0),
     ({"retry-after-ms": "0", "retry-after": "30"}, 0.0),
     ({"retry-after-ms": f"{NOW + 60}000"}, 60.0),
+    ({"x-rate-limit-retry-after-seconds": "12"}, 12.0),
+    ({"retry_after": "12"}, 12.0),
+    ({"x-ratelimit-reset-in": "12s", "x-ratelimit-remaining": "0"}, 12.0),
 )
 
 

@@ -15,7 +15,8 @@ _UNIT = (
     r"(?:(?:milli|month|min|sec|hour|hr|day|week)[a-z]*|ms(?:ecs?)?|[smhdw])(?![a-z])"
 )
 _DURATION = (
-    rf"(?:about |approximately |at least )?((?:\d[\d.]*\s?{_UNIT}\s?(?:and )?)+)"
+    r"(?:about |approximately |at least |less than )?"
+    rf"((?:\d[\d.]*\s?{_UNIT}\s?(?:, ?(?=\d))?(?:and )?)+)"
 )
 _CLOCK = r"(?:\d+\.)?\d+:\d\d:\d\d(?:\.\d+)?"  # with days before a point
 _DATE = (
@@ -23,10 +24,12 @@ _DATE = (
     r"|[A-Z]\w\w, \d\d \w{3} \d{4} [\d:]{8} GMT"
 )
 _AGAIN = r"(?:(?:reset|available|replenishe)[sd]?(?: again)?|try again|retry)[ _-]?"
+_UNTIL = r"(?:limit|throttl|paus|block|wait|cool|unavailable|exhaust)[^.\d]{0,40} until"
 _WAITS = {
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,30} (?:in|after)|wait(?: for)?"
     rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
-    rf"{_AGAIN}(?:at|time|after|on)\W{{0,4}}({_DATE})": "",
+    rf"(?:{_AGAIN}(?:at|time|after|on)|{_UNTIL})\W{{0,4}}({_DATE})": "",
+    rf"{_DURATION}[之以]?[后後](?:重试|再试|重置|恢复|に再)": "",
     rf"将[在于]\s?({_DATE})\s?(?:重置|恢复|刷新)": "",
     rf"{_AGAIN}(?:in|after)\W{{0,4}}({_CLOCK})": "",
     r"(?:(?:retry.?(?:after|in)|resets?.(?:in|after))(?:.?seconds)?|estimated_time"
@@ -37,6 +40,17 @@ _WAITS = {
 """Waits in the text of an error, and the unit of those that have it in their name: ``try again in
 1m2.5s``, ``"retryDelay": "5s"``, ``"resets_in_seconds": 60``, ``"retryAfterMs": 500``, ``retry
 after 00:00:37``, ``retry after 2026-01-01T00:01:00Z``."""
+_IN_WORDS = (
+    (
+        re.compile(r"\b(?:an?|one) (?=(?:second|minute|hour|day)\b)", re.IGNORECASE),
+        "1 ",
+    ),
+    (re.compile(r"\b(\d+) more (?=(?:sec|min|hour))", re.IGNORECASE), r"\1 "),
+    (re.compile(r"(?<=\d)\s?秒钟?"), " seconds"),
+    (re.compile(r"(?<=\d)\s?分钟?"), " minutes"),
+    (re.compile(r"(?<=\d)\s?小?[时時]"), " hours"),
+)
+"""Durations in words, and what is read in their place."""
 _LIMIT_IN_TEXT = re.compile(
     r"['\"](x-ratelimit-[\w-]+)['\"]:\s?['\"]?(\d+)", re.IGNORECASE
 )
@@ -75,7 +89,10 @@ def retry_after(
     the error, or in the headers of the limits that are reached: a number, a duration, or the moment
     at which it ends.
     """
-    fields = {name.lower(): value for name, value in headers.items()}
+    fields = {}
+    for name, value in headers.items():
+        plain_name = name.lower().replace("_", "-").removesuffix("-seconds")
+        fields[plain_name] = value
     if now is None:
         # By the server's clock, from which this machine's may differ.
         now = _moment(fields.get("date", "")) or time.time()
@@ -88,6 +105,8 @@ def retry_after(
                 return seconds
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]} {text[-_LONGEST_PART:]}"
+    for words, plain in _IN_WORDS:
+        text = words.sub(plain, text)
     waits = []
     for pattern, named_unit in _WAITS.items():
         match = re.search(pattern, text, re.IGNORECASE)
@@ -97,7 +116,7 @@ def retry_after(
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
-        left = fields.get(re.sub("reset(?:-after)?", "remaining", name), "")
+        left = fields.get(re.sub("reset(?:-after|-in)?", "remaining", name), "")
         # Some count below 0 what was used above the limit; -1 stands for no limit.
         if is_reset and re.fullmatch(r"0[0., ]*|-(?!1$)\d+", left):
             waits.append(_wait(value, now))

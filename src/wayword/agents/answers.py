@@ -241,7 +241,10 @@ def fields(
     # Objects first; what is outside of them may hold labeled lines.
     found = json_values(text, "{", lambda value: value.keys() & names, _DECODER)
     for value, start, object_end in found:
-        if is_quoted(text, start):
+        is_argument = value.is_argument and _IN_CALL.search(
+            text[max(0, start - 9) : start]
+        )
+        if is_quoted(text, start) or is_argument:
             continue
         outside.append(text[end:start])
         end = object_end
@@ -338,10 +341,18 @@ class _Object(dict[str, Any]):
 
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
         self.pairs: list[tuple[str, Any]] = []
-        named = [
-            (_WORD_GAP.sub("_", key.strip().lower()), value) for key, value in pairs
-        ]
-        self.is_call = any(name in ARGUMENT_FIELDS for name, _ in named)
+        named = [(_as_key(key), value) for key, value in pairs]
+        first = next(iter(named), ("", None))
+        # Arguments around the answer itself
+        if len(named) == 1 and first[0] in ARGUMENT_FIELDS:
+            if isinstance(first[1], _Object):
+                named = first[1].pairs
+        keys = [name for name, _ in named if name not in _KINDS]
+        # A call without arguments is its name alone.
+        is_name_alone = len(keys) == 1 and keys[0] in _CALLED[1:]
+        self.is_call = is_name_alone or any(key in ARGUMENT_FIELDS for key in keys)
+        # In the brackets of a call: ``goto({"input": "pot_1"})``
+        self.is_argument = is_name_alone or all(key in ARGUMENT_FIELDS for key in keys)
         # A call inside an action is the action itself.
         for name, value in named:
             if name in _CALLED and isinstance(value, _Object) and value.is_call:
@@ -353,16 +364,25 @@ class _Object(dict[str, Any]):
         super().__init__(self.pairs)
 
 
-_WORD_GAP = re.compile(r"[\s_]+")
-_CALLED = row("action name tool tool_name function function_call")
+def _as_key(key: str) -> str:
+    """Return a key in lower case with underscores: ``Next Action`` and ``nextAction`` are one."""
+    return _WORD_GAP.sub("_", key.strip()).lower()
+
+
+_WORD_GAP = re.compile(r"[\s_]+|(?<=[a-z])(?=[A-Z])")
+_CALLED = row("action action_name name tool tool_name function function_call")
+_KINDS = row("type id")
+"""Keys of a call that say nothing about it."""
 _VERB_KEYS = row("type action_type verb name action")
 """Keys of the verb in an action that is an object."""
 ARGUMENT_FIELDS = row(
-    "action_args action_arguments action_input args argument arguments parameters params tool_input"
+    "action_args action_arguments action_input args argument arguments input parameter parameters"
+    " params tool_input"
 )
 """Names of a call's verb and of its arguments in the forms of tool calls. LangChain's form has the
 action's name and its input on two lines."""
 _DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
+_IN_CALL = re.compile(r"\w\s?[(\[]\s*\Z")
 
 
 # AnswerForm: the fields of an answer, declared once.

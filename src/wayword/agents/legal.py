@@ -82,7 +82,7 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\(?:boxed|text\w*|math\w*)|nr|final|my|the|answer|choice|option|direction|prediction|object|place|action"
     r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|take|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
-    r"(?![^\W_])|[\s:=#*\"'`_{$：]|\\[\[(]|n[°º]|方向|选项|答案)+",
+    r"(?![^\W_])|[\s:=#*\"'`_{$：]|\\[\[(]|n[°º]|方向|选项|选择|答案是?|我选)+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
@@ -136,7 +136,9 @@ _NUMBER_WORDS = {
     for number, words in enumerate(_NUMBERS.split(","))
     for word in words.split()
 }
-_NUMBER = re.compile(r"(?:no\.?\s*|第)?0*(\d+)(?:\.0+|st|nd|rd|th|号|个|個|番)?", re.I)
+_NUMBER = re.compile(
+    r"(?:no\.?\s*|第\s*)?0*(\d+)(?:\.0+|st|nd|rd|th|\s*[号个個番])?", re.I
+)
 """A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``."""
 _COUNTED = re.compile(
     r"(?<=st|nd|rd|th) (?:one|exit|option|choice|candidate|direction|view|viewpoint|frontier)$",
@@ -149,9 +151,17 @@ _POINTS = (
 _ABBREVIATED = dict(point.split("=") for point in _POINTS.split())
 """Points of the compass by their abbreviations."""
 _MEASURED = re.compile(
-    r"[-+]?\d[\d.]*\s?(?:[°º%]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)", re.I
+    r"[-+]?\d[\d.]*\s?(?:[°º%]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)"
+    r"|(?<![\w.])\d+\.(?!0+\b)\d+\b(?!\.)",
+    re.I,
 )
-"""An angle, a distance or a percentage, which is no number of an option."""
+"""An angle, a distance, a percentage or a fraction, which is no number of an option."""
+_SCRIPT_CHANGE = re.compile(
+    r"(?<=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])(?=[a-z0-9])"
+    r"|(?<=[a-z0-9])(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])",
+    re.I,
+)
+"""Where a name stands next to a word of a language that has no blanks: ``选择3``."""
 _GROUPED = re.compile(r"(?<![\d.,])\d+(?:[,'’_\u202f\xa0]\d+)+(?!\d)")
 """Digits around commas or other separators without a blank: ``1,200``, ``1,5``, ``1,2,3``."""
 _NEGATION = re.compile(
@@ -378,6 +388,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         words = _GROUPED.sub(partial(_as_one_number, names), words)
     if not any(map(_MEASURED.search, names)):
         words = _MEASURED.sub("…", words)
+    if not any(map(_SCRIPT_CHANGE.search, names)):
+        words = _SCRIPT_CHANGE.sub(" ", words)
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
     if not lines:
         return Refusal("empty", "no option was named")

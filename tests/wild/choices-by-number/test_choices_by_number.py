@@ -30,6 +30,20 @@ PICKS = {
     "-1": "unknown",
     "1. Frontier 3": "several_actions",
     "Answer: it asks for the nearest\nANSWER: 3": "3",
+    # A fraction is no option, also where a whole number of it is listed
+    "3.5": "unknown",
+    "7.3": "unknown",
+    "3 (score 0.7)": "3",
+    "3, confidence 0.95": "3",
+    # Without blanks
+    "选择3": "3",
+    "答案是3": "3",
+    "番号は3です": "3",
+    "선택은3입니다": "3",
+    "出口3，因为更近": "3",
+    "不是3": "no_action",
+    "3不行": "no_action",
+    "3或7": "several_actions",
 }
 
 

@@ -27,24 +27,27 @@ _LONE_ESCAPE = re.compile(
 """A lone surrogate as a JSON escape, which hides in ASCII."""
 _MOST_BRACKETS = 30  # brackets that are tried as the beginning of a JSON value
 _LENIENT = json.JSONDecoder(strict=False)
-_OPENS_DIALECT = re.compile(r"\[|\{\s*(?://[^\n]*\s*)?(?:['\"“\\]|\w+\s*:)")
+_OPENS_DIALECT = re.compile(r"\[|\{\s*(?://[^\n]*\s*)?(?:['\"“„«\\]|\w+\s*:)")
 _LONGEST_DIALECT = 8_000  # characters that are parsed, as of an answer
 _REPAIRS = tuple(
     (re.compile(pattern, re.MULTILINE), replacement)
     for pattern, replacement in (
         (r",(?=\s*[}\]])", ""),
-        (r"//[^\n\"]*$", ""),
+        (r"//[^\n\"]*$|/\*[^\"]{0,200}?\*/", ""),
         (r"(?<=[\[\]{},:\s])\\n|\\n(?=\s*[}\]])", " "),
         (r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)", r'\1"\2"'),
-        ("[“”]", '"'),
+        (r'„([^"„“”]*)"', r"'\1'"),
+        ("[“”„«»]", '"'),
         (r'\\+(?=")', ""),
         (r'"\s*[，、]\s*(?=")', '",'),
         (r'(?<=\w[\[(])"([^"\[\]()]*)"(?=[\])])', r"'\1'"),
+        (r'"[ \t]*\n\s*"(?=\w+"\s*:)', '",\n"'),
+        (r'([^\s{\[,:\\]\s*)"(?!\s*[,:}\]])', r"\1\""),
     )
 )
 """What models write that is no JSON: a comma after the last entry, comments, line breaks that are
 escaped outside of texts, keys without quotes, curly quotes, escaped quotes around texts, commas of
-Chinese, quotes around the argument of a call."""
+Chinese, quotes around the argument of a call, no comma at the end of a line, quotes inside a text."""
 
 
 def json_values(

@@ -89,15 +89,20 @@ _FORMS = (
     (
         "call:",
         rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
-        r"(?P<key>[\w-]+)\s*[:=]\s*(?:<\|\"\|>|<escape>|[\"'])?(?P<value>[^<\"',]*)",
+        r"(?P<key>[\w-]+)[\"']?\s*[:=]\s*\[?\s*(?:<\|\"\|>|<escape>|[\"'])?"
+        r"(?P<value>[^<\"',\]]*)",
     ),
     # Python calls that are printed (Gemini), or called by a method (Llama 3.1)
     ("print(", rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
     ("python_tag", rf"<\|python_tag\|>\s*{_NAME}\.call\({_KEYWORDS}\)", _KEYWORD),
-    # Llama 3.1
-    ("<function=", rf"<function={_NAME}>(?=\s*\{{)", _JSON),
+    # Llama 3.1, also as it is written without the sign at the end
+    ("<function", rf"<function[=(]{_NAME}\)?>?(?=\s*\{{)", _JSON),
     # Mistral; the marks of gpt-oss are brought into this form as well
-    ("[ARGS]", rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\]", _JSON),
+    (
+        "[TOOL_CALLS]",
+        rf"\[TOOL_CALLS\]\s*{_NAME}(?:\[CALL_ID\]\w+)?(?:\[ARGS\]|(?=\{{))",
+        _JSON,
+    ),
     # gpt-oss, without the marks of its channels
     ("to=functions.", rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
     # Kimi
@@ -169,6 +174,8 @@ def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
     end = match.end()
     if argument.pattern == _JSON:
         arguments, end = _DECODER.raw_decode(match.string, end)
+    elif (match["body"] or "").lstrip().startswith("{"):  # JSON in place of tags
+        arguments = _DECODER.decode(match["body"])
     else:
         found = argument.finditer(match["body"] or "")
         arguments = {each["key"]: each["value"].strip() for each in found}

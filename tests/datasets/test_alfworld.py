@@ -67,6 +67,19 @@ def test_games_that_alfworlds_own_loop_leaves_out_are_no_tasks(root: Path) -> No
     assert [task.episode.id for task in Alfworld("valid_unseen").tasks] == [HEAT]
 
 
+def test_games_that_are_not_marked_are_left_out_with_a_caveat(root: Path) -> None:
+    store(root, HEAT)
+    store(root, HEAT.replace("trial_1", "trial_2"), solvable=False)
+    assert len(Alfworld("valid_unseen").caveats) == 1
+    unmarked = store(root, HEAT.replace("trial_1", "trial_3"))
+    game = json.loads(unmarked.read_text())
+    del game["solvable"]
+    unmarked.write_text(json.dumps(game))
+    dataset = Alfworld("valid_unseen")
+    assert [task.episode.id for task in dataset.tasks] == [HEAT]
+    assert "left out: 1 whose files lack 'solvable'" in dataset.caveats[1]
+
+
 def test_trials_of_a_task_are_one_cluster(root: Path) -> None:
     store(root, HEAT)
     other = HEAT.replace("trial_1", "trial_2")

@@ -64,7 +64,8 @@ class Alfworld(Dataset):
     Published splits are the files that ``alfworld-download`` fetches: 3,553 games to train, 140 in
     ``valid_seen`` and 134 in ``valid_unseen``. They are looked for in ``$ALFWORLD_DATA``, then in
     the data folder's ``alfworld``, each with or without ``json_2.1.1``. As in ALFWorld's own loop,
-    games of slices and of movable receptacles are left out, and games marked as unsolvable.
+    games of slices and of movable receptacles are left out, and games that are not marked as
+    solvable; a caveat counts those without any mark.
 
     ``generated`` has games made from Wayword's homes, for tests: figures on them are not figures on
     ALFWorld. The version of the package counts as data, since its actions changed between versions.
@@ -110,11 +111,15 @@ class Alfworld(Dataset):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The versions of the engine; of generated games, that they are no figures on ALFWorld."""
+        """The versions of the engine; of generated games, that they are no figures on ALFWorld; of
+        published ones, how many are missing."""
         note = f"alfworld {_version('alfworld')}, textworld {_version('textworld')}"
         if self.split == GENERATED:
             return (note, "games of generated homes, not ALFWorld's")
-        return (note,)
+        if not self._unmarked:
+            return (note,)
+        left_out = f"left out: {len(self._unmarked)} whose files lack 'solvable'"
+        return (note, f"{left_out} (run alfworld-download again)")
 
     def world(self, episode: Episode) -> GameWorld:
         """Return the game of an episode, with an engine of its own."""
@@ -143,17 +148,31 @@ class Alfworld(Dataset):
         inner = base / "json_2.1.1" / self.split
         return inner if inner.is_dir() else base / self.split
 
-    @cached_property
+    @property
     def _paths(self) -> Mapping[str, Path]:
         """Id -> file of each game that is played: ``TASK/TRIAL``."""
+        return self._found[0]
+
+    @property
+    def _unmarked(self) -> Sequence[str]:
+        """Ids of games whose files do not say whether they are solvable."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[Mapping[str, Path], Sequence[str]]:
+        """The games that are played, and those that are not marked."""
         paths = {}
+        unmarked = []
         for path in sorted(self._root.glob(f"*/*/{GAME}")):
             name = path.parent.relative_to(self._root).as_posix()
             if any(part in name for part in LEFT_OUT):
                 continue
-            if self._read(path).get("solvable"):
+            game = self._read(path)
+            if game.get("solvable"):
                 paths[name] = path
-        return paths
+            elif "solvable" not in game:
+                unmarked.append(name)
+        return paths, unmarked
 
     def _task(self, name: str) -> Task:
         """The task of a published game; its folder is named after the type."""

@@ -30,6 +30,7 @@ import ast
 import gc
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -110,6 +111,7 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 """A heading or an elevation in a text. Whole numbers may be ids of places."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
+BY_PANDAS = "write it by pandas: table.to_json('FILE.json', orient='records')"
 MOST_LISTED = 20
 """Bad records of a file that its error lists; more would push the first off the screen."""
 
@@ -253,7 +255,7 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, Any]]:
         problem = "must end in .json or .jsonl, optionally with .gz"
         remedy = ""
         if kind in (".csv", ".tsv", ".parquet"):
-            remedy = "write it by pandas: table.to_json('FILE.json', orient='records')"
+            remedy = BY_PANDAS
         raise DataError(path, "", problem, remedy)
     if not path.is_file():
         raise DataError(path, "", "no such file", "name a file with predictions")
@@ -268,10 +270,28 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, Any]]:
             is_list = content.lstrip().startswith(b"[")
             value = parse_at(path, "", content, is_list=is_list)
     if value is not None:
+        if isinstance(value, dict):
+            _refuse_repeats(path, content)
         yield from _named_records(path, value, split)
         return
     for number, line in read_json_lines(path):
         yield f"line {number}", line
+
+
+def _refuse_repeats(path: Path, content: bytes) -> None:
+    """Raise ``DataError`` if an object of a file has a key twice: parsers keep the last value alone,
+    so that an episode would be scored by one of its two walks."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(key for key, _ in pairs)
+        if len(counts) < len(pairs):
+            [(twice, _)] = counts.most_common(1)
+            problem = "is a key twice in one object; keep one record of each episode"
+            raise DataError(path, f"record {twice!r}", problem)
+
+    # The file has been parsed, so that it is JSON, whatever this parser thinks of its numbers.
+    with suppress(ValueError, RecursionError):
+        json.loads(content, object_pairs_hook=check)
 
 
 def _is_json(text: bytes) -> bool:
@@ -293,6 +313,13 @@ def _named_records(path: Path, value: Any, split: str) -> Iterator[tuple[str, An
     if isinstance(value, dict) and isinstance(value.get("episodes"), list):
         problem = "contains episodes, not predictions"
         raise DataError(path, "field 'episodes'", problem, "name the result file")
+    # pandas writes tables by columns where it is not told otherwise.
+    if isinstance(value, dict):
+        ids = [value[name] for name in NAMES if name in value]
+        if {"columns", "data"} <= value.keys() or any(
+            isinstance(each, dict | list) for each in ids
+        ):
+            raise DataError(path, "", "is a table by columns", BY_PANDAS)
     # Also one in the other, as {"results": {"predictions": [...]}}.
     for _ in range(2):
         if isinstance(value, dict):

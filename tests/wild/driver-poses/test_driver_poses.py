@@ -49,3 +49,36 @@ def test_one_invalid_transform_does_not_hide_the_others(bad: float) -> None:
 def test_the_slash_before_a_frame_is_dropped() -> None:
     assert parse_frame({"header": {"frame_id": "/odom"}}) == "odom"
     assert parse_frame({"header": {"frame_id": "robot1/odom"}}) == "robot1/odom"
+
+
+def turned(x: float, y: float, z: float, w: float) -> dict[str, Any]:
+    message = odometry(1.0)
+    message["pose"]["pose"]["orientation"] = {"x": x, "y": y, "z": z, "w": w}
+    return message
+
+
+@pytest.mark.parametrize(
+    "quaternion",
+    [(-0.5, 0.5, -0.5, 0.5), (0.7071, 0.0, 0.0, 0.7071), (0.0, -0.7071, 0.0, 0.7071)],
+    ids=["optical", "rolled", "pitched"],
+)
+def test_a_pose_on_its_side_is_no_heading(quaternion: tuple[float, ...]) -> None:
+    with pytest.raises(DataError, match="/pose.* tilted by 90 degrees"):
+        parse_place(turned(*quaternion), "/pose")
+    message = transform("odom", "camera", 1.0, 2.0, 0.0)
+    message["transform"]["rotation"] = dict(zip("xyzw", quaternion, strict=True))
+    transforms = Transforms()
+    transforms.add({"transforms": [message]}, "/tf")
+    with pytest.raises(DataError, match="'camera' is tilted|camera.* tilted by 90"):
+        transforms.place("odom", "camera", 0.0)
+
+
+@pytest.mark.parametrize(
+    "quaternion",
+    [(0.2588, 0.0, 0.0, 0.9659), (0.0, 0.2588, 0.0, 0.9659), (1.0, 0.0, 0.0, 0.0)],
+    ids=["on a slope", "on a ramp", "upside down"],
+)
+def test_a_tilted_body_has_the_heading_of_its_front(
+    quaternion: tuple[float, ...],
+) -> None:
+    assert parse_place(turned(*quaternion), "/pose")[2] == pytest.approx(90.0)

@@ -93,3 +93,31 @@ def test_null_headings_are_refused_with_the_way_to_leave_them_out(
     content = json.dumps([{"instr_id": "to_c", "trajectory": walk}]).encode()
     with pytest.raises(DataError, match="not scored: write the place alone"):
         scored(tmp_path / "p.json", content)
+
+
+WALKS = json.dumps(WALK)
+REPEATED = {
+    "ids of a mapping": f'{{"to_c": {WALKS}, "to_c": ["s"]}}',
+    "ids inside a list's field": f'{{"instances": {{"to_c": {WALKS}, "to_c": ["s"]}}}}',
+    "the same walk": f'{{"to_c": {WALKS}, "to_c": {WALKS}}}',
+}
+BY_COLUMNS = {
+    "columns": {"instr_id": {"0": "to_c"}, "trajectory": {"0": WALK}},
+    "lists": {"instr_id": ["to_c"], "trajectory": [WALK]},
+    "split": {"columns": ["instr_id"], "index": [0], "data": [["to_c"]]},
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_an_id_that_is_a_key_twice_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="record 'to_c': is a key twice"):
+        scored(tmp_path / "p.json", REPEATED[name].encode())
+
+
+@pytest.mark.parametrize("name", BY_COLUMNS)
+def test_a_table_by_columns_is_refused_with_its_remedy(
+    name: str, tmp_path: Path
+) -> None:
+    content = json.dumps(BY_COLUMNS[name]).encode()
+    with pytest.raises(DataError, match="by columns; .*orient='records'"):
+        scored(tmp_path / "p.json", content)

@@ -41,6 +41,8 @@ LETHAL_LEVEL = 100  # of an occupied cell; maps in another scale are refused
 FARTHEST_PLACE = 1e8
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
 MAX_QUATERNION = 10.0  # length above which it is none
+# Cosine of the tilt above which a body is not on its wheels: a yaw is then no heading
+LEAST_UPRIGHT = 0.5
 Message = JsonObject
 # x, y (metres), and the heading in degrees clockwise from y
 Place = tuple[float, float, float]
@@ -81,7 +83,8 @@ def parse_place(message: Message, topic: str) -> Place:
 
 def yaw_of(quaternion: Message, topic: str, field: str) -> float:
     """Return the yaw in radians. The length need not be 1, as drivers round. A quaternion of zeros
-    comes from a driver that fills in none, and is an error."""
+    comes from a driver that fills in none, and is an error. So is a body on its side, such as a
+    camera whose z axis points forward."""
     with naming_field(topic, field):
         x, y, z, w = (float(quaternion[axis]) for axis in "xyzw")
     length = math.hypot(x, y, z, w)
@@ -90,7 +93,20 @@ def yaw_of(quaternion: Message, topic: str, field: str) -> float:
             f"has the quaternion ({x:g}, {y:g}, {z:g}, {w:g}), which is no rotation"
         )
         raise DataError(topic, f"field {field!r}", problem)
+    check_upright(1.0 - 2.0 * (x * x + y * y) / length**2, topic, field)
     return math.atan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
+
+
+def check_upright(cosine: float, topic: str, field: str) -> None:
+    """Raise ``DataError`` for a body whose z axis is not vertical: its yaw would be no heading.
+
+    Upside down, its x axis points forward as well.
+    """
+    if abs(cosine) < LEAST_UPRIGHT:
+        tilt = math.degrees(math.acos(cosine))
+        problem = f"is tilted by {tilt:.0f} degrees, so that its yaw is no heading"
+        remedy = "use the robot's base, whose x axis points forward and z axis up"
+        raise DataError(topic, f"field {field!r}", problem, remedy)
 
 
 def parse_frame(message: Message) -> str:
@@ -384,6 +400,8 @@ class Transforms:
         for _ in range(len(self._parents) + 1):
             if child == frame:
                 self.stamp = min(stamps)
+                z_axis = turn.apply((0.0, 0.0, 1.0))
+                check_upright(float(z_axis[2]), "/tf", body)
                 x_axis = turn.apply((1.0, 0.0, 0.0))
                 yaw = math.degrees(math.atan2(x_axis[1], x_axis[0]))
                 # Yaw is counterclockwise from east, a heading clockwise from north.

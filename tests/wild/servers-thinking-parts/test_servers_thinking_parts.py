@@ -24,6 +24,15 @@ MESSAGES: list[dict[str, Any]] = [
         "reasoning_details": [{"type": "reasoning.text", "text": "hm"}],
     },
     {"content": "left", "thinking_blocks": [{"type": "thinking", "thinking": "hm"}]},
+    {"content": [{"text": "hm", "thought": True}, {"text": "left"}]},
+    {"content": [{"reasoningContent": {"reasoningText": {"text": "hm"}}}, TEXT]},
+    {
+        "content": [
+            {"type": "reasoning_content", "reasoning_content": {"text": "hm"}},
+            TEXT,
+        ]
+    },
+    {"content": [{"type": "summary_text", "text": "hm"}, TEXT]},
 ]
 
 
@@ -31,3 +40,10 @@ MESSAGES: list[dict[str, Any]] = [
 def test_text_and_reasoning_are_separate(message: dict[str, Any]) -> None:
     found = sample({"message": message, "finish_reason": "stop"}, REQUEST)
     assert (found.text, found.reasoning) == ("left", "hm")
+
+
+def test_a_part_that_is_no_thought_is_the_answer() -> None:
+    for mark in (False, None, "hm"):
+        content = [{"type": "text", "text": "left", "thought": mark}]
+        found = sample({"message": {"content": content}}, REQUEST)
+        assert (found.text, found.reasoning) == ("left", "")

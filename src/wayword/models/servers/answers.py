@@ -123,8 +123,13 @@ _REASONING = (
     *("reasoning_text", "reasoning_details", "thinking_blocks", "thinking_content"),
 )
 """Fields of a message with its reasoning."""
-_THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+_THOUGHTS = (
+    *("thinking", "reasoning", "redacted_thinking", "reasoning_content"),
+    *("reasoning_text", "summary_text"),
+)
 """Types of the parts of a content that are reasoning."""
+_THOUGHT_FIELDS = ("reasoningContent", "reasoning_content", "reasoningText")
+"""Fields of such parts with their text, of servers whose parts have no type."""
 
 
 def sample(choice: Mapping[str, Any], request: Request) -> Sample:
@@ -142,7 +147,7 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     else:
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
-        thoughts = [part for part in parts if field(part, "type") in _THOUGHTS]
+        thoughts = [*filter(_is_thought, parts)]
         answer = _text([part for part in parts if part not in thoughts])
         if request.form and not isinstance(request.prompt, str):
             calls, verbatim = read_calls(message, request.prompt, request.calls)
@@ -168,6 +173,13 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
         text = matched(text, request.options) or text
     text, finish = cut(text, finish_of(choice), request.stops)
     return Sample(text, redacted(reasoning), finish, calls, verbatim)
+
+
+def _is_thought(part: object) -> bool:
+    """True for a part of a content that is reasoning."""
+    is_marked = field(part, "thought") is True  # Gemini's own form
+    is_typed = field(part, "type") in _THOUGHTS
+    return is_typed or is_marked or any(field(part, name) for name in _THOUGHT_FIELDS)
 
 
 def _split_answer(thought: str, request: Request) -> tuple[str, str]:
@@ -198,6 +210,7 @@ def _text(value: object) -> str:
         return "".join(map(_text, value))
     if isinstance(value, dict):
         names = ("text", "content", "thinking", "summary", "value", "refusal")
+        names = (*names, *_THOUGHT_FIELDS)
         text = "".join(_text(value.get(name)) for name in names)
         # the value itself, of a server that has parsed the answer
         is_answer = not text and value and "type" not in value

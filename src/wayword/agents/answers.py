@@ -656,9 +656,10 @@ class StrategyRecipe(AnswerForm):
     ) -> Action | Refusal:
         """Return the one action that an answer names, or the reason why there is none."""
         action_names = (self.action.key, *ACTION_NAMES)
-        # A name whose value is null gives none.
-        values = ([v for v in read.all(name) if v is not None] for name in action_names)
-        given = next(filter(None, values), [])
+        # A name whose value is null gives none, and one that is empty gives way to another.
+        values = [[v for v in read.all(n) if v is not None] for n in action_names]
+        stated = ([v for v in given if not is_nothing(v)] for given in values)
+        given = next(filter(None, chain(stated, values)), [])
         words = _actions_as_text(given)
         arguments = read.all(*ARGUMENT_FIELDS)
         acts_before = words and any(map(legal.whole, read.before.splitlines()))

@@ -70,7 +70,8 @@ _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
     r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
     r"|动作|行动|行動|操作|действие|acción|ação|acao|aktion|handlung|azione|アクション|행동"
-    r"|hành động|eylem|الإجراء|कार्य|क्रिया)"
+    r"|hành động|eylem|الإجراء|कार्य|क्रिया|actie|akcja|akce|дія|tindakan|aksi|åtgärd|acțiune"
+    r"|ενέργεια|פעולה|การกระทำ|művelet|toiminto)"
     r"(?: is\b\s*[:：]?|\s*[:：】])|(?:(?:the|my|best|final) ){1,2}"
     r"(?:answer|move|choice)(?: is\b\s*[:：]?|\s*[:：])|(?:name|verb|tool|function)\s*:"
     r"|我的选择是|我选择|最终答案\s*[:：])*",

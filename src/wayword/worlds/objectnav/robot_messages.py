@@ -353,6 +353,7 @@ class Transforms:
         self._parents: dict[
             str, tuple[str, list[float], list[float], float, float]
         ] = {}
+        self._topics: dict[str, str] = {}
         self.stamp = 0.0
         """Stamp of the last place: that of the oldest transform; infinite if all are fixed."""
 
@@ -379,7 +380,9 @@ class Transforms:
                 is_rotation = MIN_QUATERNION <= length <= MAX_QUATERNION
                 if not is_finite or not is_rotation:
                     continue
-                self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
+                child = str(each["child_frame_id"]).lstrip("/")
+                self._parents[child] = entry
+                self._topics[child] = topic
 
     @property
     def frames(self) -> list[str]:
@@ -401,7 +404,7 @@ class Transforms:
             if child == frame:
                 self.stamp = min(stamps)
                 z_axis = turn.apply((0.0, 0.0, 1.0))
-                check_upright(float(z_axis[2]), "/tf", body)
+                check_upright(float(z_axis[2]), self._topics.get(body, "/tf"), body)
                 x_axis = turn.apply((1.0, 0.0, 0.0))
                 yaw = math.degrees(math.atan2(x_axis[1], x_axis[0]))
                 # Yaw is counterclockwise from east, a heading clockwise from north.

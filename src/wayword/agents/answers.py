@@ -344,9 +344,9 @@ class _Object(dict[str, Any]):
         named = [(_as_key(key), value) for key, value in pairs]
         first = next(iter(named), ("", None))
         # Arguments around the answer itself
-        if len(named) == 1 and first[0] in ARGUMENT_FIELDS:
-            if isinstance(first[1], _Object):
-                named = first[1].pairs
+        is_around = len(named) == 1 and first[0] in ARGUMENT_FIELDS
+        if is_around and isinstance(first[1], _Object):
+            named = first[1].pairs
         keys = [name for name, _ in named if name not in _KINDS]
         # A call without arguments is its name alone.
         is_name_alone = len(keys) == 1 and keys[0] in _CALLED[1:]

@@ -279,7 +279,7 @@ def _records(path: Path, split: str) -> Iterator[tuple[str, Any]]:
 
 
 def _refuse_repeats(path: Path, content: bytes) -> None:
-    """Raise ``DataError`` if an object of a file has a key twice: parsers keep the last value alone,
+    """Raise ``DataError`` if an object of a file has a key twice: parsers keep only the last value,
     so that an episode would be scored by one of its two walks."""
 
     def check(pairs: list[tuple[str, Any]]) -> None:

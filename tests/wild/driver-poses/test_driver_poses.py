@@ -63,13 +63,13 @@ def turned(x: float, y: float, z: float, w: float) -> dict[str, Any]:
     ids=["optical", "rolled", "pitched"],
 )
 def test_a_pose_on_its_side_is_no_heading(quaternion: tuple[float, ...]) -> None:
-    with pytest.raises(DataError, match="/pose.* tilted by 90 degrees"):
+    with pytest.raises(DataError, match=r"/pose.* tilted by 90 degrees"):
         parse_place(turned(*quaternion), "/pose")
     message = transform("odom", "camera", 1.0, 2.0, 0.0)
     message["transform"]["rotation"] = dict(zip("xyzw", quaternion, strict=True))
     transforms = Transforms()
     transforms.add({"transforms": [message]}, "/tf")
-    with pytest.raises(DataError, match="'camera' is tilted|camera.* tilted by 90"):
+    with pytest.raises(DataError, match=r"camera.* tilted by 90"):
         transforms.place("odom", "camera", 0.0)
 
 

@@ -119,5 +119,5 @@ def test_a_table_by_columns_is_refused_with_its_remedy(
     name: str, tmp_path: Path
 ) -> None:
     content = json.dumps(BY_COLUMNS[name]).encode()
-    with pytest.raises(DataError, match="by columns; .*orient='records'"):
+    with pytest.raises(DataError, match=r"by columns; .*orient='records'"):
         scored(tmp_path / "p.json", content)

@@ -391,7 +391,7 @@ def _named(value: Any, names: Collection[str]) -> tuple[str, str] | None:
             value = value[outer]
     name = next((value[key] for key in _NAME_KEYS if key in value), None)
     name = _offered(name.strip(), names) if isinstance(name, str) else None
-    if name not in names:
+    if name is None or name not in names:
         return None
     arguments = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
     if arguments is None:

@@ -47,7 +47,7 @@ _REPAIRS = tuple(
 )
 """What models write that is no JSON: a comma after the last entry, comments, line breaks that are
 escaped outside of texts, keys without quotes, curly quotes, escaped quotes around texts, commas of
-Chinese, quotes around the argument of a call, no comma at the end of a line, quotes inside a text."""
+Chinese, quotes around the argument of a call, no comma at a line's end, quotes inside a text."""
 
 
 def json_values(

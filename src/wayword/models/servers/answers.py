@@ -210,8 +210,8 @@ def _text(value: object) -> str:
         return "".join(map(_text, value))
     if isinstance(value, dict):
         names = ("text", "content", "thinking", "summary", "value", "refusal")
-        names = (*names, *_THOUGHT_FIELDS)
-        text = "".join(_text(value.get(name)) for name in names)
+        fields = [*names, *_THOUGHT_FIELDS]
+        text = "".join(_text(value.get(name)) for name in fields)
         # the value itself, of a server that has parsed the answer
         is_answer = not text and value and "type" not in value
         return json.dumps(value, ensure_ascii=False) if is_answer else text

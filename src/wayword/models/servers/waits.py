@@ -107,12 +107,7 @@ def retry_after(
         text = f"{text[:_LONGEST_PART]} {text[-_LONGEST_PART:]}"
     for words, plain in _IN_WORDS:
         text = words.sub(plain, text)
-    waits = []
-    for pattern, named_unit in _WAITS.items():
-        match = re.search(pattern, text, re.IGNORECASE)
-        if match:
-            waits.append(_wait(match[1] + named_unit, now, in_text=True))
-            break
+    waits = [_wait_in_text(text, now)]
     fields |= {name.lower(): value for name, value in _LIMIT_IN_TEXT.findall(text)}
     for name, value in fields.items():
         is_reset = "ratelimit" in name.replace("-", "") and "reset" in name
@@ -125,6 +120,15 @@ def retry_after(
             seconds_left = re.findall(r"\b(?:t|reset)=(\d+)", limit)
             waits += [_wait(seconds, now) for seconds in seconds_left]
     return max(filter(None, waits), default=None)
+
+
+def _wait_in_text(text: str, now: float) -> float | None:
+    """Return the seconds of the first wait that a text states."""
+    for pattern, named_unit in _WAITS.items():
+        match = re.search(pattern, text, re.IGNORECASE)
+        if match:
+            return _wait(match[1] + named_unit, now, in_text=True)
+    return None
 
 
 def _wait(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
 from itertools import zip_longest
+from typing import Any
 from urllib.parse import quote
 
 from wayword.core.dataset import Task
@@ -16,8 +17,9 @@ from wayword.core.errors import WaywordError
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric, is_solved
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.visible import join_words
 from wayword.metrics import accounting
-from wayword.metrics.compare import Comparison, corrected, heading
+from wayword.metrics.compare import Comparison, MetricDifference, corrected, heading
 from wayword.metrics.intervals import ALPHA
 from wayword.metrics.progress import count
 from wayword.metrics.table import finite
@@ -36,6 +38,7 @@ Columns = Mapping[str, Floats]
 """Scores by metric, an array (N,) each."""
 LISTED = 200
 """Episodes of a list."""
+_FEW = 5  # of them that are in view; the others are folded
 _SPREADS = 6  # distributions that are drawn, at most
 _CAUSES = 3  # of a failure that are listed
 _LONGEST = 100_000  # characters of prompts that are compared
@@ -46,8 +49,9 @@ class RunPair:
     """Two compared runs: their names and slugs, and each run's scores by metric.
 
     ``gained`` are the episodes that only the second run solved, ``lost`` those that
-    only the first solved, ``same`` those that both or none did. ``differ`` are the
-    names of settings in which the runs differ.
+    only the first solved, ``both`` and ``neither`` the others. ``differ`` are the names
+    of settings in which the runs differ, and ``order`` is the metric by which the
+    episodes are sorted, those with the largest difference first; None if there is none.
     """
 
     names: tuple[str, str]
@@ -57,7 +61,9 @@ class RunPair:
     columns: tuple[Columns, Columns]
     gained: Sequence[str] = ()
     lost: Sequence[str] = ()
-    same: Sequence[str] = ()
+    both: Sequence[str] = ()
+    neither: Sequence[str] = ()
+    order: Metric | None = None
 
     @property
     def heading(self) -> str:
@@ -72,33 +78,48 @@ class RunPair:
         return text
 
     @property
-    def verdict(self) -> str:
-        """Who solved more of the shared episodes, as a sentence; empty if no metric has
-        a better direction.
+    def primary(self) -> MetricDifference | None:
+        """The first metric with a better direction: the family's measure of success."""
+        for line in self.comparison.lines:
+            if line.metric.better:
+                return line
+        return None
 
-        ``navgpt wins 14, loses 6 of 60 pairs; SR +13.3 points (95%: 2.0 to 24.0 points)``
-        """
-        # The first metric with a better direction is the family's measure of success.
-        lines = [line for line in self.comparison.lines if line.metric.better]
-        if not lines:
+    @property
+    def outcome(self) -> str:
+        """What the primary metric shows of the second run: ``better``, ``worse``,
+        ``unclear`` or ``too few``; empty without such a metric."""
+        line = self.primary
+        if line is None:
             return ""
-        line = lines[0]
         gap = line.difference
-        won = f"{self.names[1]} wins {line.wins:,}, loses {line.losses:,}"
-        pairs = count(self.comparison.shared, "pair")
-        change = f"{line.metric.label} {_signed(line.metric, gap.mean)}"
+        # The smallest p-value of so many pairs: all of them differ, in the same direction.
+        least = line.tests * 2 * 0.5**line.n
         if math.isnan(gap.low):
-            return f"{won} of {pairs}; {change}"
-        ends = in_points(line.metric, value_range(line.metric, gap.low, gap.high))
-        text = f"{won} of {pairs}; {change} (95%: {ends})"
+            return "too few"
         if gap.low <= 0 <= gap.high:
-            # The smallest p-value of so many pairs: all of them differ, in the same direction.
-            least = line.tests * 2 * 0.5**line.n
-            if least > ALPHA:
-                text += f": too few episodes to tell (p {line.p:.3f})"
-            else:
-                text += ": no clear difference"
-        return text
+            return "too few" if least > ALPHA else "unclear"
+        grew = gap.low > 0
+        return "better" if grew == (line.metric.better != "lower") else "worse"
+
+    @property
+    def verdict(self) -> str:
+        """The primary metric of both runs, with the difference and how sure it is; empty
+        without such a metric.
+
+        ``SR 78.6% against 7.1%: +71.4 points (95%: 19.5 to 94.1 points), p 0.006``
+        """
+        line = self.primary
+        if line is None:
+            return ""
+        metric = line.metric
+        gap = line.difference
+        both = f"{value(metric, line.second)} against {value(metric, line.first)}"
+        text = f"{metric.label} {both}: {_signed(metric, gap.mean)}"
+        if math.isnan(gap.low):
+            return text
+        ends = in_points(metric, value_range(metric, gap.low, gap.high))
+        return f"{text} (95%: {ends}), p {_p_value(line.p)}"
 
     @property
     def differences(self) -> Sequence[DifferenceRow]:
@@ -128,10 +149,6 @@ class RunPair:
                 grew = gap.low > 0
                 if grew or gap.high < 0:
                     color = "good" if grew == should_grow else "bad"
-            # A test that could not be made has no p-value.
-            p = f"{line.p:.3f}".replace("nan", "–")
-            if line.p < 0.001:
-                p = "<0.001"
             cells = (
                 (self.names[0], value(metric, line.first)),
                 (self.names[1], value(metric, line.second)),
@@ -140,7 +157,7 @@ class RunPair:
                 ("better", wins),
                 ("worse", losses),
                 ("same", f"{line.ties:,}"),
-                ("p", p),
+                ("p", _p_value(line.p)),
             )
             rows.append((metric, cells, color))
         return rows
@@ -171,6 +188,13 @@ class RunPair:
         """Return the address of an episode's walks in both runs."""
         quoted = quote(episode, safe="", errors="replace")
         return f"{_query(self.slugs)}&id={quoted}"
+
+
+def _p_value(p: float) -> str:
+    if p < 0.001:
+        return "<0.001"
+    # A test that could not be made has no p-value.
+    return f"{p:.3f}".replace("nan", "–")
 
 
 def _signed(metric: Metric, difference: float) -> str:
@@ -211,10 +235,35 @@ def compare_page(
         pairs=pairs,
         written=written,
         baselines=baselines,
+        answer=_title(pairs),
         flips=flips_parts(pairs, sources, {}),
         account=accounting.METRICS,
         listed=LISTED,
     )
+
+
+_TITLES = {
+    "better": "{} {} better than {}",
+    "worse": "{} {} worse than {}",
+    "unclear": "{} {} not clearly different from {}",
+    "too few": "{} {} not to be told from {}: too few episodes",
+    "": "{} {} compared with {}",
+}
+"""Sentences about runs and the baseline, by the outcome of their comparison."""
+
+
+def _title(pairs: Sequence[RunPair]) -> str:
+    """Return the answer of a comparison, a sentence for each outcome."""
+    runs: dict[str, list[str]] = {outcome: [] for outcome in _TITLES}
+    for pair in pairs:
+        runs[pair.outcome].append(pair.names[1])
+    baseline = pairs[0].names[0]
+    titles = []
+    for outcome, names in runs.items():
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            titles.append(_TITLES[outcome].format(join_words(names), verb, baseline))
+    return "; ".join(titles)
 
 
 @dataclass(frozen=True)
@@ -260,7 +309,7 @@ def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> lis
 
     An episode missing from ``flips`` is listed without its walks and causes.
     """
-    shared = {"sources": sources, "flips": flips, "most": LISTED}
+    shared = {"sources": sources, "flips": flips, "most": LISTED, "few": _FEW}
     return [
         render("flips.html", pair=pair, number=n, **shared)
         for n, pair in enumerate(pairs)
@@ -554,33 +603,13 @@ class Pairs:
             key = (one.cache_key, two.cache_key)
             make = partial(differences.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
-            # The success measure by episode. Only episodes that both runs have scored can be
-            # compared.
-            before = one.outcomes()
-            after = two.outcomes()
-            gained = []
-            lost = []
-            same = []
-            for episode in before:
-                if episode not in after:
-                    continue
-                solved_before = is_solved(before[episode])
-                solved_after = is_solved(after[episode])
-                if solved_before == solved_after:
-                    same.append(episode)
-                elif solved_after:
-                    gained.append(episode)
-                else:
-                    lost.append(episode)
             pair = RunPair(
                 names=(first_name, second_name),
                 slugs=(slug(first_name), slug(second_name)),
                 differ=compared.differ,
                 comparison=compared.comparison,
                 columns=(one.columns(), two.columns()),
-                gained=gained,
-                lost=lost,
-                same=same,
+                **_outcomes(one, two, compared.comparison),
             )
             pairs.append(pair)
         # Corrected together, as `wayword compare` does.
@@ -594,6 +623,42 @@ class Pairs:
             changed |= dict.fromkeys(pair.gained[:LISTED])
             changed |= dict.fromkeys(pair.lost[:LISTED])
         return pairs, [*changed][:_MAX_TEXTS]
+
+
+def _outcomes(one: Rows, two: Rows, comparison: Comparison) -> dict[str, Any]:
+    """Return the fields of a ``RunPair`` that list its episodes by which run solved them.
+
+    The episodes that only one run solved are sorted by the next metric with a better
+    direction, since a larger difference tells more.
+    """
+    before = one.outcomes()
+    after = two.outcomes()
+    # Only episodes that both runs have scored can be compared.
+    shared = [episode for episode in before if episode in after]
+    groups: dict[tuple[bool, bool], list[str]] = {}
+    for episode in shared:
+        key = (is_solved(before[episode]), is_solved(after[episode]))
+        groups.setdefault(key, []).append(episode)
+    gained = groups.get((False, True), [])
+    lost = groups.get((True, False), [])
+    directed = [line.metric for line in comparison.lines if line.metric.better]
+    graded = [metric for metric in directed[1:] if metric not in accounting.METRICS]
+    order = graded[0] if graded else None
+    if order is not None:
+        first, second = (rows.values(order.key) for rows in (one, two))
+
+        def gap(episode: str) -> float:
+            return abs(second.get(episode, 0.0) - first.get(episode, 0.0))
+
+        gained.sort(key=gap, reverse=True)
+        lost.sort(key=gap, reverse=True)
+    return {
+        "gained": gained,
+        "lost": lost,
+        "both": groups.get((True, True), []),
+        "neither": groups.get((False, False), []),
+        "order": order,
+    }
 
 
 def _height(share: float) -> float:

@@ -126,7 +126,11 @@ class Rows:
 
     def outcomes(self) -> dict[str, float]:
         """Return the success measure of each finished episode that has one, by id."""
-        scores = self.index.column(self.success).tolist()
+        return self.values(self.success)
+
+    def values(self, key: str) -> dict[str, float]:
+        """Return a metric's score of each finished episode that has one, by id."""
+        scores = self.index.column(key).tolist()
         # A run goes on: the index may have more episodes by now than were listed.
         pairs = zip(self.ids, scores, strict=False)
         return {name: score for name, score in pairs if not math.isnan(score)}

@@ -48,9 +48,10 @@ def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> 
     page = Page.parse(
         Content(Library([top])).compare(["houses-oracle", "houses-random"])
     )
-    assert "houses-random against houses-oracle" in page.text
+    assert "houses-random is not clearly different from houses-oracle" in page.text
     heads = [each.text for each in page.all("th", scope="col")]
-    assert heads[:4] == ["Metric", "houses-oracle", "houses-random", "Difference"]
+    assert heads[:2] == ["houses-random solved", "houses-random failed"]
+    assert heads[2:6] == ["Metric", "houses-oracle", "houses-random", "Difference"]
     spreads = page.all("path", class_="spread")
     assert len(spreads) % 2 == 0
     assert len(spreads) > 2
@@ -86,8 +87,8 @@ def test_so_few_pairs_that_no_difference_could_be_clear_are_called_too_few(
     run(Plan("forward", "houses", limit=4, max_steps=6, out=few))
     content = Content(Library([top, tmp_path]))
     page = Page.parse(content.compare(["houses-oracle", "houses-few"]))
-    (verdict,) = page.all("p", class_="verdict")
-    assert "too few episodes to tell (p " in verdict.text
+    (title,) = page.all("h1")
+    assert title.text.endswith("from houses-oracle: too few episodes")
 
 
 def test_a_row_of_the_overview_is_of_one_set_of_episodes(
@@ -222,14 +223,14 @@ def test_the_verdict_and_the_table_come_first_and_flips_are_requested(
     tags = [each.attributes.get("id") or each.tag for each in first.elements]
     assert tags.index("table") < tags.index("flips-0")
     (verdict,) = first.all("p", class_="verdict")
-    assert verdict.text.startswith(
-        f"houses-random wins 0, loses {len(lost)} of 6 pairs; SR -"
-    )
+    solved = figures.value(SR, (6 - len(lost)) / 6)
+    assert verdict.text.startswith(f"SR {solved} against 100%: -")
+    counts = [each.text for each in first.all("td")[:5]]
+    assert counts == ["", str(6 - len(lost)), str(len(lost)), "0", "0"]
     part = Page.parse(f"<body>{content.flips(names)}</body>")
-    (side,) = part.all("div", class_="sides")
-    assert side.attributes["id"] == "flips-0"
+    assert part.all("div", id="flips-0")
     assert [each.text for each in part.all("h3")] == [
-        "Gained by houses-random: 0", f"Lost by houses-random: {len(lost)}",
+        "Only houses-random solved: 0", f"Only houses-oracle solved: {len(lost)}",
     ]  # fmt: skip
     sketches = part.all("svg", class_="sketch")
     assert len(sketches) == len(lost)

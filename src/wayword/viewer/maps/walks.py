@@ -86,17 +86,18 @@ def _blocked(
     waypoints: Sequence[Waypoint],
     at: At,
     is_long: bool,
-) -> list[tuple[Point, float]]:
-    """Return the points and headings at which a move was blocked; on a long walk, one stands for
-    its neighbors."""
-    marks: list[tuple[Point, float]] = []
+) -> list[tuple[Point, float, int]]:
+    """Return the points, headings and steps at which a move was blocked; on a long walk, one stands
+    for its neighbors."""
+    marks: list[tuple[Point, float, int]] = []
     for stop in waypoints:
         if not stop.blocked or stop.heading is None:
             continue
         mark = (at(stop.point), stop.heading)
-        has_neighbor = _is_near(mark[0], [point for point, _ in marks])
-        if mark not in marks and not (is_long and has_neighbor):
-            marks.append(mark)
+        is_new = mark not in [each[:2] for each in marks]
+        has_neighbor = _is_near(mark[0], [each[0] for each in marks])
+        if is_new and not (is_long and has_neighbor):
+            marks.append((*mark, stop.step))
     return marks
 
 
@@ -278,7 +279,8 @@ class _Stops:
                 space += 8
             self._numbered.append((x, y, space))
         elif not is_dart:
-            self._numbered.append((x, y, 6.0))
+            room = _RING if self._left in group else 6.0
+            self._numbered.append((x, y, room))
         when = ["start" if step == 0 else f"after step {step}" for step in steps]
         title = [self._where.title(place), ", ".join(when)]
         pressed = None
@@ -350,11 +352,15 @@ def ring(
     """Return the ring around the stop before the mistake, and the steps walked after it.
 
     All of them if the walk left the path for good, else those up to its return to the
-    gold path; without a path only the first. None if this walk has no mistake. ``drawn``
-    is the result of ``draw_walk``.
+    gold path; without a path only the first. None if this walk has no mistake, or if it
+    is only that the walk stopped. ``drawn`` is the result of ``draw_walk``.
     """
     before = where.ringed(walk)
     if before is None:
+        return None
+    # A walk that ended there without a move has the mark of its end.
+    end = walk[-1]
+    if end.step == where.mistake and end.point == before.point:
         return None
     places = {stop.step: stop.place for stop in walk}
     on_path = {name for name, _ in where.gold}

@@ -14,6 +14,9 @@
   const opens = Number(main.dataset.opens || 0); // the mistake of a failed episode, the end of a solved one
   const failed = "mistake" in main.dataset;
   let now = 0; // 0: before the first step
+  const SHOWN = 24; // lines of what came before, at most
+  const LONG = 100; // steps from which a whole walk would be a tangle: it is faded
+  const NEAR = Math.max(15, steps.length / 12); // but for so many around the current step
 
   // The clause that is followed at a step, and those done by then.
   function follow(card) {
@@ -61,9 +64,15 @@
         Number(part.dataset.first) <= state && state <= Number(part.dataset.last),
       );
     }
-    for (const part of document.querySelectorAll(".map .move[data-step], .map .stop")) {
-      const first = Number(part.dataset.step || part.dataset.steps.split(" ")[0]);
-      part.classList.toggle("future", first > number && !whole);
+    for (const part of document.querySelectorAll(
+      ".map .move[data-step], .map .stop, .map .blocked",
+    )) {
+      const own = (part.dataset.step || part.dataset.steps).split(" ").map(Number);
+      part.classList.toggle("future", own[0] > number && !whole);
+      part.classList.toggle(
+        "far",
+        steps.length > LONG && own.every((step) => Math.abs(step - number) > NEAR),
+      );
     }
     showFloor(number);
     showLetters(card);
@@ -142,6 +151,33 @@
       before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
     before[0].before(fold);
     for (const card of [...opening, ...before]) card.hidden = true;
+    if (opens > steps.length - 2) document.getElementById("end").before(recap(before));
+  }
+  // What the folded steps did, in a line each, equal actions in a row as one.
+  function recap(cards) {
+    const list = make("ol", "recap");
+    let run = null;
+    for (const card of cards) {
+      const badge = card.querySelector("header .badge");
+      const actor = card.querySelector("header .actor");
+      const words = badge.className + badge.textContent + (actor?.textContent || "");
+      if (!run || run.words !== words) {
+        const link = make("a", "", card.dataset.step);
+        link.href = "#" + card.id;
+        const code = make("code", badge.matches(".ok") ? "" : "odd");
+        code.append(...badge.cloneNode(true).childNodes);
+        const line = make("li");
+        line.append(link, " ", ...(actor ? [actor.cloneNode(true), " "] : []), code);
+        list.append(line);
+        run = { words, link };
+      } else {
+        run.link.textContent = run.link.textContent.split("–")[0] + "–" + card.dataset.step;
+      }
+    }
+    for (const line of [...list.children].slice(0, -SHOWN)) line.remove();
+    const section = make("section", "card");
+    section.append(make("h2", "", "The steps before"), list);
+    return section;
   }
   function unfoldSteps() {
     fold.remove();

@@ -133,7 +133,24 @@ function markOf(label, frame, k, mark, taken) {
     ])
       side[edge] = most(side[edge], ...around.map((box) => box[edge]));
   }
-  return { ...side, gap: around.length && label.dataset.gap ? 3 : least };
+  return { ...side, gap: around.length && label.dataset.gap ? 3 : least, at: [x, y] };
+}
+// Pixels to the east and south of the ring's middle of a place that the ring hides; null of others.
+function offRing(own, ring) {
+  if (!own?.at || !ring || !meet(ring, boxAt(...own.at, 1, 1))) return null;
+  const [x, y] = centerOf(ring);
+  const off = [own.at[0] - x, own.at[1] - y];
+  return Math.hypot(...off) < 0.4 ? null : off;
+}
+// 0 for a letter on the side of the ring on which its place lies, to 2 on the other side, where
+// it would contradict "the path goes to B (east)".
+function opposite(spot, own, ring) {
+  const off = offRing(own, ring);
+  if (!off) return 0;
+  const [x, y] = centerOf(ring);
+  const [right, down] = [centerOf(spot)[0] - x, centerOf(spot)[1] - y];
+  const long = Math.hypot(...off) * Math.hypot(right, down);
+  return 1 - (off[0] * right + off[1] * down) / (long || 1);
 }
 
 function spotsOf(label, box, frame, own) {
@@ -382,6 +399,8 @@ function placeLabels(map, mark) {
     ...(map.querySelector(".placename") ? map.querySelectorAll(".reach") : []),
   ]);
   const dots = boxesOf([...map.querySelectorAll(".place")]);
+  // Panoramas along a street are so close that no letter is nearest to its own.
+  const lettered = boxesOf([...map.querySelectorAll(".place:not(.between)")]);
   const walls = [...map.querySelectorAll(".wall, .leaf, .room")]
     .flatMap(boxesAlong)
     .concat(dots);
@@ -392,6 +411,10 @@ function placeLabels(map, mark) {
       .filter((label) => label.dataset.gap)
       .map((label) => [label, markOf(label, frame, k, mark, taken)]),
   );
+  const ring = boxesOf([...map.querySelectorAll(".mistake")])[0];
+  // Letters of places next to the middle of the ring come before that of the place in it.
+  const away = (label) => Math.hypot(...(offRing(marks.get(label), ring) || [0, 0]));
+  labels.sort((a, b) => rank(a) - rank(b) || away(b) - away(a));
   // The drawing does not move while its names are placed.
   const inverses = new Map();
   function within(shape, [x, y]) {
@@ -416,7 +439,7 @@ function placeLabels(map, mark) {
         ([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0,
       )
       .map(([, box]) => box);
-    if (letter !== spot) others.push(...dots.filter((dot) => apart(dot, own) > 1));
+    if (letter !== spot) others.push(...lettered.filter((dot) => apart(dot, own) > 1));
     if (label.matches(".roomname")) {
       return [...marks].some(
         ([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24,
@@ -500,6 +523,7 @@ function placeLabels(map, mark) {
       let lost = 0;
       if (!still && cost < least)
         cost += Math.min(24, 3 * met(walls)) + Math.min(60, 8 * met(paths));
+      if (!still && label.matches(".placeletter")) cost += 100 * opposite(spot, own, ring);
       if (!still && cost < least) lost = strayed(spot, own, label);
       cost += lost;
       const leads =

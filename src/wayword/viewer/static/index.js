@@ -163,7 +163,7 @@
   function columns() {
     return [
       { key: "id", label: "Episode", kind: "id" },
-      { key: "text", label: "Instruction", kind: "text" },
+      { key: "text", label: data.later ? "Failure, instruction" : "Instruction", kind: "text" },
       ...state.cols.map((key) => described.get(key)),
       { key: "ended", label: "Ended", kind: "ended" },
     ];
@@ -177,6 +177,7 @@
       heard.set(ask, answer.ok ? await answer.text() : "");
     }
     place.replaceChildren(...partsOf(heard.get(ask)));
+    place.title = place.textContent;
   });
   function cell(row, column) {
     const td = make("td");
@@ -188,17 +189,17 @@
       td.append(link);
     } else if (column.kind === "text") {
       td.className = "text";
-      const clamp = make("div", "", row[1]);
-      clamp.title = row[1];
-      td.append(clamp);
       const causes = row[4].map((number) => data.causes[number]).filter(Boolean);
-      for (const each of causes) td.append(make("small", "cause", each.label));
       if (causes.length && data.later) {
-        const sentence = make("small", "sentence");
+        const sentence = make("p", "sentence");
         sentence.dataset.ask = row[2].replace("episode", "sentence");
         sentences.observe(sentence);
         td.append(sentence);
       }
+      const clamp = make("div", "", row[1]);
+      clamp.title = row[1];
+      td.append(clamp);
+      for (const each of causes) td.append(make("small", "cause", each.label));
     } else if (column.kind === "ended") {
       td.className = "why-ended";
       td.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -49,6 +50,26 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 def server(library: Library) -> Iterator[Server]:
     with Server(Content(library)) as running, running.in_background():
         yield running
+
+
+ON_THEIR_SIDE = """() => {
+  // of each place that the ring hides: the cosine between its direction and that of its letter
+  const middle = ({ left, right, top, bottom }) => [(left + right) / 2, (top + bottom) / 2];
+  const map = document.querySelector("svg.map");
+  const ring = map.querySelector(".mistake")?.getBoundingClientRect();
+  const k = map.getScreenCTM();
+  const found = [];
+  for (const letter of ring ? map.querySelectorAll(".placeletter.named") : []) {
+    const [x, y] = middle(ring);
+    const [x1, y1] = letter.dataset.box.split(" ").map(Number);
+    const [east, south] = [k.a * x1 + k.e - x, k.d * y1 + k.f - y];
+    const off = Math.hypot(east, south);
+    if (off < 1 || Math.abs(east) > ring.width / 2 || Math.abs(south) > ring.height / 2) continue;
+    const [right, down] = middle(letter.getBoundingClientRect());
+    found.push((east * (right - x) + south * (down - y)) / off / Math.hypot(right - x, down - y));
+  }
+  return found;
+}"""
 
 
 class Screen:
@@ -130,6 +151,12 @@ def check_mistake(page: Page, on: str, tall: int) -> None:
             assert page.locator("#now").input_value() == step, "the cursor is there"
         first = page.locator(".step:visible h2").first.inner_text()
         assert first == f"Step {step}", "the first card is that of the mistake"
+        if 1 < int(step) == count["step"]:
+            lines = page.locator(".recap li a").all_inner_texts()
+            assert lines[0].startswith("1"), "what it did before its last step"
+            assert lines[-1].split("–")[-1] == str(int(step) - 1)
+    aside = page.evaluate(ON_THEIR_SIDE)
+    assert all(cosine > 0.5 for cosine in aside), "next to the ring on its own side"
 
 
 def check_end_and_legend(page: Page) -> None:
@@ -245,3 +272,27 @@ def test_the_home_page_names_its_costs_and_aligns_its_heads(
     assert (
         page.locator(".lead").first.inner_text().startswith(f"{len(FAILED)} runs in ")
     )
+
+
+def test_of_a_long_walk_the_steps_around_the_shown_one_stand_out(
+    browser: Browser, tmp_path: Path
+) -> None:
+    episode = "home-test-s0-r5-0006_pick_cool_then_place_in_recep_2"
+    run(Plan("expert", "household", episodes=(episode,), out=tmp_path / "long"))
+    with (
+        Server(Content(Library([tmp_path]))) as server,
+        server.in_background(),
+    ):
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.goto(f"{server.address}run/long/episode?id={quote(episode)}")
+        page.wait_for_selector("body[data-ready]", timeout=20_000)
+        last = page.locator(".step").count()
+        assert last > 100
+        for shown, key in ((last, "End"), (1, "Home")):
+            page.keyboard.press(key)
+            assert page.locator("#now").input_value() == str(shown)
+            gaps = page.evaluate(f"""() => [...document.querySelectorAll(".map .move")].map(
+              (move) => [Math.abs(move.dataset.step - {shown}), move.matches(".far")])""")
+            assert {far for _, far in gaps} == {True, False}
+            assert max(gap for gap, far in gaps if not far) <= 15
+            assert min(gap for gap, far in gaps if far) > 10

@@ -229,7 +229,7 @@ def test_the_verdict_and_the_table_come_first_and_flips_are_requested(
     assert counts == ["", str(6 - len(lost)), str(len(lost)), "0", "0"]
     part = Page.parse(f"<body>{content.flips(names)}</body>")
     assert part.all("div", id="flips-0")
-    assert [each.text for each in part.all("h3")] == [
+    assert [each.text for each in part.all("h2")] == [
         "Only houses-random solved: 0", f"Only houses-oracle solved: {len(lost)}",
     ]  # fmt: skip
     sketches = part.all("svg", class_="sketch")

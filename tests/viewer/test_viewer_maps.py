@@ -298,6 +298,18 @@ def test_all_that_was_walked_after_the_path_was_left_for_good_is_red(
     assert f"{words} (step 2)" in page.all("ul", class_="legend")[0].text
 
 
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_stop_has_the_mark_of_the_end_and_no_ring(moved: bool) -> None:
+    """The ring would say nothing that the end does not."""
+    end = (4.0, 2.0) if moved else (4.0, 0.0)
+    points = ((0.0, 0.0), (4.0, 0.0), end)
+    walk = [Waypoint(n, f"p{n}", point, None) for n, point in enumerate(points)]
+    drawn = Map({"agent": walk}, failed=True, mistake=2)
+    page = Page.parse(str(maps.figure(drawn)))
+    assert len(page.all("rect", class_="mistake")) == moved
+    assert "✕" in str(maps.figure(drawn))
+
+
 @pytest.mark.parametrize(("distance", "is_marked"), [(2.0, False), (6.0, True)])
 def test_a_report_far_from_every_target_is_marked_where_it_was(
     distance: float, is_marked: bool

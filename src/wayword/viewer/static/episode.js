@@ -171,7 +171,8 @@
         list.append(line);
         run = { words, link };
       } else {
-        run.link.textContent = run.link.textContent.split("–")[0] + "–" + card.dataset.step;
+        const first = run.link.textContent.split("–")[0];
+        run.link.textContent = first + "–" + card.dataset.step;
       }
     }
     for (const line of [...list.children].slice(0, -SHOWN)) line.remove();

@@ -163,7 +163,11 @@
   function columns() {
     return [
       { key: "id", label: "Episode", kind: "id" },
-      { key: "text", label: data.later ? "Failure, instruction" : "Instruction", kind: "text" },
+      {
+        key: "text",
+        label: data.later ? "Failure, instruction" : "Instruction",
+        kind: "text",
+      },
       ...state.cols.map((key) => described.get(key)),
       { key: "ended", label: "Ended", kind: "ended" },
     ];

@@ -523,7 +523,8 @@ function placeLabels(map, mark) {
       let lost = 0;
       if (!still && cost < least)
         cost += Math.min(24, 3 * met(walls)) + Math.min(60, 8 * met(paths));
-      if (!still && label.matches(".placeletter")) cost += 100 * opposite(spot, own, ring);
+      if (!still && label.matches(".placeletter"))
+        cost += 100 * opposite(spot, own, ring);
       if (!still && cost < least) lost = strayed(spot, own, label);
       cost += lost;
       const leads =

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 
 import wayword
 from helpers.parsed_page import Page
@@ -686,3 +687,47 @@ def test_a_name_is_broken_where_a_line_is_full() -> None:
         lines = style.wrapped(text, 0.5, 7.0).split("\n")
         assert all(style.text_width(line, 7.0) <= 0.5 for line in lines), text
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("dataset", ["houses", "towns", "apartments", "household"])
+def test_texts_of_a_map_are_clear_of_marks_of_walks_and_of_each_other(
+    dataset: str, tmp_path: Path
+) -> None:
+    """Letters, names and the scale bar's length, on the maps of two walks."""
+    paths = [tmp_path / "short", tmp_path / "long"]
+    for path, steps in zip(paths, (3, 12), strict=True):
+        run(Plan("random", dataset, settings={"steps": steps}, limit=4, out=path))
+    for episode, _ in RunFolder.read(paths[0]).scores():
+        drawn = plot(paths, "map", episode=episode)
+        drawn.figure.set_dpi(300)
+        drawn.figure.draw_without_rendering()
+        axes = axes_of(drawn)
+        boxes = [text.get_window_extent() for text in axes.texts]
+        boxes = [box.shrunk(0.9, 0.7) for box in boxes]  # line height and bearings
+        marks = [
+            axes.transData.transform(patch.get_center())
+            for patch in axes.patches
+            if hasattr(patch, "get_center") and hasattr(patch, "radius")
+        ]
+        # A mark is a line of one point.
+        lines = [np.transpose(line.get_data()) for line in axes.lines]
+        marks += [axes.transData.transform(line[0]) for line in lines if len(line) == 1]
+        for number, box in enumerate(boxes):
+            text = axes.texts[number].get_text()
+            for mark in marks:
+                assert not box.contains(*mark), (episode, text)
+            for other, name in zip(boxes[:number], axes.texts, strict=False):
+                assert not box.overlaps(other), (episode, text, name.get_text())
+        # Of the scale bar alone the ends are cut off straight.
+        for bar in axes.lines:
+            if bar.get_solid_capstyle() != "butt":
+                continue
+            [(left, y), (right, _)] = axes.transData.transform(
+                np.transpose(bar.get_data())
+            )
+            strip = Bbox([(left, y - 4), (right, y + 4)])
+            # The graph's edges and walls have two points.
+            for line in lines:
+                if len(line) > 2:
+                    for point in axes.transData.transform(line):
+                        assert not strip.contains(*point), episode

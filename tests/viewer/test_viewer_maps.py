@@ -402,3 +402,37 @@ def test_a_long_walk_has_few_numbers_and_no_dots(
     markers = walks._Stops(drawn, walk, lambda point: point, [], has_dart=False)
     assert sorted(markers._chosen) == numbers
     assert markers._is_long != dots
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("3", "after step 3"),
+        ("S–5", "there from the start to step 5"),
+        ("40–44", "there after steps 40 to 44"),
+        ("S·2", "there several times"),
+        ("2·5·9", "there several times"),
+        ("2…14", "there several times, last after step 14"),
+        ("S…14", "there several times, last after step 14"),
+    ],
+)
+def test_the_legend_explains_each_form_of_number(text: str, words: str) -> None:
+    marker = {"text": f"{text} ✕", "end": " ✕"}
+    assert walks.number_signs([marker, marker]) == [(text, words)]
+    assert walks.number_signs([{"text": "", "end": ""}, {"text": "S", "end": ""}]) == []
+
+
+def test_the_legend_explains_letters_numbers_and_the_start_of_several_walks() -> None:
+    first = "c8a5e64ee1ad43ae9a2e1dd33df5a4ba"
+    points = [(0.0, 0.0), (4.0, 0.0), (4.0, 4.0)]
+    names = [first, "hall", "kitchen"]
+    walk = [
+        Waypoint(number, *each, None)
+        for number, each in enumerate(zip(names, points, strict=True))
+    ]
+    two = {"ann": walk, "bob": walk[::-1]}
+    drawn = Map(two, letters=Letters.of_ids(names))
+    [legend] = Page.parse(str(maps.figure(drawn))).all("ul", class_="legend")
+    assert "Aa place" in legend.text
+    assert "Sstart" in legend.text
+    assert "2after step 2" in legend.text

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from wayword.core.geometry import Point
 from wayword.viewer.maps.content import LANDMARK, Extent, Map
-from wayword.viewer.maps.walks import Marker, draw_walk, ring
+from wayword.viewer.maps.walks import Marker, draw_walk, number_signs, ring
 from wayword.viewer.markup import Html, template_function
 from wayword.viewer.markup import render as template
 
@@ -149,6 +149,9 @@ def render(where: Map) -> Html:
         elif name in stood:
             gap = 11.0
         letters.append((name, *spots[name], gap, is_shown))
+    signs: list[tuple[str, str]] = []
+    if where.targets is None:
+        signs = number_signs(marker for drawn in walks for marker in drawn["stops"])
     # Those that the mistake's sentence names are placed first.
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
@@ -163,6 +166,7 @@ def render(where: Map) -> Html:
         missed=missed,
         size=paper.size,
         letters=letters,
+        signs=signs,
         points=dict([*points.items()][:_MOST_EDGES]),
         edges=where.edges[:_MOST_EDGES],
     )

@@ -8,7 +8,8 @@ placed first, then the others in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -180,6 +181,28 @@ def _move(leg: tuple[Waypoint, Waypoint], at: At, has_arrow: bool) -> tuple[Any,
     y = y1 + 0.6 * (y2 - y1)
     turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
     return line, (x, y, turn), step
+
+
+_FORMS: Sequence[tuple[str, str]] = (
+    (r"\d+", "after step {0}"),
+    (r"S–(\d+)", "there from the start to step {0}"),
+    (r"(\d+)–(\d+)", "there after steps {0} to {1}"),
+    (r"(?:S|\d+)(?:·\d+)+", "there several times"),
+    (r"(\w+)…(\d+)", "there several times, last after step {1}"),
+)
+"""Forms of the numbers of stops, with their words in the legend."""
+
+
+def number_signs(markers: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the first number of each form on markers, with its words for the legend."""
+    signs: dict[str, tuple[str, str]] = {}
+    for marker in markers:
+        number = marker["text"].removesuffix(marker["end"])
+        for form, words in _FORMS:
+            if match := re.fullmatch(form, number):
+                shown = words.format(*(match.groups() or (number,)))
+                signs.setdefault(form, (number, shown))
+    return [signs[form] for form, _ in _FORMS if form in signs]
 
 
 class _Stops:

@@ -131,12 +131,12 @@ _BREAKS = re.compile(r"[^\s/_-]*[\s/_-]*")
 """Parts of a text between which a line may end."""
 
 
-def text_width(text: str, points: float) -> float:
+def text_width(text: str, points: float, weight: str = "normal") -> float:
     """Return the width of a line of text of that size, in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=RC["font.family"], size=points)
+    font = FontProperties(family=RC["font.family"], size=points, weight=weight)
     width, _, _ = text_to_path.get_text_width_height_descent(text, font, False)
     # Screens round the advance of each letter.
     return 1.02 * float(width) / 72

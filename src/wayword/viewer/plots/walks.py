@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
@@ -36,20 +39,36 @@ from wayword.viewer.plots.style import (
     fitted_legend,
     look,
     new_figure,
+    text_width,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_Points = NDArray[np.float64]
+
 _GOAL = "#E69F00"
 _SMALL = 5.5  # points of names on the map
-_GLYPH = 0.036  # inches of a character of that size, about
+_SCALE_TEXT = 6.5  # points of the scale bar's length
+_DOT = 0.006  # inches of a dot's radius for a pixel of it on a page
 _TALLEST = 1.15  # height of the map at most, as a share of its width
 _HALF_PAGE = 4.4  # inches of a map's height at most: half a page of text
 _STEP = 0.04  # inches between the points of a line that names keep clear of
 _RING = 7.0  # points from the middle of the mistake's ring to its letter
 _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
 _MARGIN = 0.3  # metres around the drawing
+_SIDES = tuple(
+    (east, north)
+    for east, north in product((1, -1, 0.4, -0.4, 0), (1, -1, 0.4, -0.4, 0))
+    if max(abs(east), abs(north)) == 1
+)
+"""Directions from a point to its name, in half sizes of the name: the corners first."""
+_NEAR = 1  # gaps from a point to its name without a line to it
+_FARTHEST = 5  # gaps to a name at most
+_MARKED = (
+    20.0  # cost of a name over a mark or another name, where a dot of a walk costs 1
+)
+_FAINTLY = 0.1  # cost of a dot of the ground's lines
 _SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
 
 _PLAN = {"floor", "wall", "room", "cell"}
@@ -143,7 +162,12 @@ def draw_map(request: FigureRequest) -> Drawing:
     _draw_goal(axes, drawn, shapes)
     for number, (name, walk, outcome) in enumerate(walks):
         _draw_walk(axes, name, walk, outcome, number, inch)
-    labels = _Labels(axes, box, inch, _lines_of(walks, drawn))
+    faint = _faint_lines(drawn, shapes)
+    labels = _Labels(axes, box, inch, _lines_of(walks, drawn), faint)
+    # All marks have their place before the first name looks for one.
+    for shape in shapes:
+        if shape.form == "dot" and _fill_of(shape.kind.split()):
+            labels.keep_clear(shape.points[0], _DOT * shape.size * 72)
     for _, walk, _ in walks:
         for stop in (walk[0], walk[-1]):
             labels.keep_clear(stop.point, _MARK)
@@ -156,11 +180,11 @@ def draw_map(request: FigureRequest) -> Drawing:
     sentences = _mark_mistakes(axes, labels, names, documents, each_drawn)
     caption = " ".join([caption, *sentences])
     _draw_names(labels, shapes)
+    if drawn.scale and drawn.unit == "m":
+        labels.draw_scale()
     caption += f"{ground} Open circles: starts."
     if not drawn.scale:
         caption += " Computed from headings, not to scale."
-    if drawn.scale and drawn.unit == "m":
-        _draw_scale(axes, west, south, east)
     # Below the map, where it hides nothing.
     legend = fitted_legend(axes, columns=2, loc="outside lower center")
     figure.set_figheight(height + 0.1 + legend)
@@ -323,7 +347,7 @@ def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -
         if shape.form == "dot":
             at = shape.points[0]
             # Sizes are in pixels of a page; a dot keeps its share of a column.
-            radius = 0.006 * shape.size / inch
+            radius = _DOT * shape.size / inch
             axes.add_patch(Circle(at, radius, **{"zorder": 1.6, **fill}))
         below = {"zorder": 1.0, **fill}
         for corners in _outlines(shape):
@@ -386,56 +410,168 @@ def _lines_of(walks: Sequence[Walk], drawn: Map) -> list[list[Point]]:
     return lines
 
 
-class _Labels:
-    """Writes names next to points, clear of lines and of each other as far as there is room.
+def _faint_lines(drawn: Map, shapes: Sequence[Shape]) -> list[Sequence[Point]]:
+    """Return the lines of the ground: the graph, walls and outlines of furniture."""
+    lines: list[Sequence[Point]] = []
+    for a, b in drawn.edges:
+        if a in drawn.places and b in drawn.places:
+            lines.append((drawn.places[a], drawn.places[b]))
+    for shape in shapes:
+        if shape.form == "line":
+            lines.append(shape.points)
+        elif shape.form in ("rect", "area"):
+            [corners] = _outlines(shape)
+            lines.append([*corners, corners[0]])
+    return lines
 
-    ``box`` is the drawing in metres, ``inch`` the number of inches of a metre on paper.
+
+class _Labels:
+    """Writes names next to points, clear of marks, lines and each other as far as there is room.
+
+    ``box`` is the drawing in metres, ``inch`` the number of inches of a metre on paper. ``lines``
+    must not be covered; ``faint`` ones are, where there is no other room.
     """
 
     def __init__(
-        self, axes: Axes, box: Extent, inch: float, lines: Sequence[Sequence[Point]]
+        self,
+        axes: Axes,
+        box: Extent,
+        inch: float,
+        lines: Sequence[Sequence[Point]],
+        faint: Sequence[Sequence[Point]] = (),
     ) -> None:
         self._axes = axes
         self._box = box
         self._inch = inch
         self._taken: list[Extent] = []
-        self._dots: list[Point] = []
+        self._dots = self._dotted(lines)
+        self._faint = self._dotted(faint)
+
+    def _dotted(self, lines: Sequence[Sequence[Point]]) -> _Points:
+        """Return points on lines, close to each other on paper, as rows of x and y."""
+        dots: list[Point] = []
         for line in lines:
-            self._dots += line
+            dots += line
             for before, after in pairwise(line):
-                count = int(math.dist(before, after) * inch / _STEP)
+                count = int(math.dist(before, after) * self._inch / _STEP)
                 for n in range(1, count):
                     x = before[0] + (after[0] - before[0]) * n / count
                     y = before[1] + (after[1] - before[1]) * n / count
-                    self._dots.append((x, y))
+                    dots.append((x, y))
+        return np.asarray(dots, dtype=np.float64).reshape(-1, 2)
 
     def keep_clear(self, at: Point, points: float) -> None:
         """Keep names off a mark with this radius in points."""
-        side = 2 * points / 72 / self._inch
+        side = 2 * self._metres(points)
         self._taken.append(Extent.around(at, side, side))
 
     def write(
         self, text: str, at: Point, gap: float, size: float = _SMALL, **style: Any
     ) -> None:
-        """Write a text ``gap`` points from a point (metres), on the side with the most room. A
-        white rim keeps it legible on lines."""
+        """Write a text ``gap`` points from a point (metres), on the side with the most room.
+
+        A white rim keeps it legible on lines, and a thin line leads to the point from afar.
+        """
+        wide, high = self._size(text, size)
+        away = self._metres(gap)
+        # Right above the point first, then around it, then farther away.
+        places = []
+        for far in range(1, _FARTHEST + 1):
+            for east, north in _SIDES:
+                x = at[0] + east * (far * away + wide / 2)
+                y = at[1] + north * (far * away + high / 2)
+                places.append(Extent.around((x, y), wide, high))
+        costs = [self._cost(place) for place in places]
+        best = costs.index(min(costs))
+        place = places[best]
+        if best >= _NEAR * len(_SIDES):
+            self._lead(place, at, away)
+        self._put(text, place, size, **style)
+
+    def write_room(self, text: str, corners: Sequence[Point]) -> None:
+        """Write a room's name into the corner with the most room, if the room is wide enough and a
+        corner is free of marks and other names."""
+        room = Extent.of(corners)
+        wide, high = self._size(text, _SMALL)
+        if wide >= room.east - room.west:
+            return
+        inset = self._metres(2)
+        inner = room.grown(-inset)
+        # The upper left one first
+        middles = [
+            (x, y)
+            for y in (inner.north - high / 2, inner.south + high / 2)
+            for x in (inner.west + wide / 2, inner.east - wide / 2)
+        ]
+        places = [Extent.around(middle, wide, high) for middle in middles]
+        place = min(places, key=self._cost)
+        if self._cost(place) < _MARKED:
+            self._put(text, place, _SMALL, color=QUIET)
+
+    def draw_scale(self) -> None:
+        """Draw a bar of a round length, at most a quarter of the width, in the corner of the
+        drawing that has the least in it, the lower left one first."""
+        west, south, east, north = self._box
+        # A longer bar would be taken for a part of the map.
+        quarter = (east - west) / 4
+        fitting = [scale for scale in _SCALES if scale <= quarter]
+        length = max(fitting, default=_SCALES[0])
+        text = f"{length:g} m"
+        wide, high = self._size(text, _SCALE_TEXT)
+        gap = self._metres(3)
+        high = 1.2 * high
+        whole = length + gap + wide
+        middles = [
+            (x, y)
+            for y in (south + high / 2 + gap, north - high / 2 - gap)
+            for x in (west + whole / 2 + gap, east - whole / 2 - gap)
+        ]
+        places = [Extent.around(middle, whole, high) for middle in middles]
+        place = min(places, key=lambda each: self._cost(each.grown(gap / 2)))
+        self._taken.append(place)
+        left, bottom, right, top = place.grown(gap / 2)
+        # Where no corner is free, lines of the ground end at the bar.
+        self._axes.fill(
+            (left, right, right, left),
+            (bottom, bottom, top, top),
+            facecolor="white",
+            edgecolor="none",
+            zorder=2.7,
+            clip_on=False,
+        )
+        level = (place.south + place.north) / 2
+        self._axes.plot(
+            [place.west, place.west + length],
+            [level, level],
+            color=INK,
+            linewidth=1.4,
+            zorder=2.75,
+            clip_on=False,
+            solid_capstyle="butt",
+        )
+        self._axes.annotate(
+            text,
+            (place.west + length + gap, level),
+            fontsize=_SCALE_TEXT,
+            va="center",
+            zorder=2.75,
+            annotation_clip=False,
+        )
+
+    def _metres(self, points: float) -> float:
+        """Return the length on the map of points on paper."""
+        return points / 72 / self._inch
+
+    def _size(self, text: str, size: float) -> tuple[float, float]:
+        """Return the width of a text and the height of a capital letter, in metres of the map."""
+        weight = "bold" if size > _SMALL else "normal"
+        wide = text_width(text, size, weight) / self._inch
+        return wide, self._metres(0.8 * size)
+
+    def _put(self, text: str, place: Extent, size: float, **style: Any) -> None:
+        """Write a text to its place, which no other name takes then."""
         from matplotlib.patheffects import withStroke
 
-        # Metres of the text on paper, of a capital letter's height; bold letters are wider.
-        wide = len(text) * _GLYPH * size / _SMALL / self._inch
-        if size > _SMALL:
-            wide *= 1.3
-        high = 0.8 * size / 72 / self._inch
-        away = gap / 72 / self._inch
-        # Right above the point first, then around it, then farther away.
-        sides = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0))
-        places = []
-        for far in (away, 2 * away):
-            for east, north in sides:
-                x = at[0] + east * (far + wide / 2)
-                y = at[1] + north * (far + high / 2)
-                places.append(Extent.around((x, y), wide, high))
-        place = min(places, key=self._cost)
         self._taken.append(place)
         self._axes.annotate(
             text,
@@ -449,52 +585,52 @@ class _Labels:
             **style,
         )
 
-    def write_room(self, text: str, corners: Sequence[Point]) -> None:
-        """Write a room's name into its upper left corner, if the room is wide enough."""
-        x, _ = corners[0]
-        right, top = corners[-1]
-        if len(text) * _GLYPH >= abs(right - x) * self._inch:
-            return
-        wide = len(text) * _GLYPH / self._inch
-        high = _SMALL / 72 / self._inch
-        self._taken.append(Extent(x, top - high, x + wide, top))
-        self._axes.annotate(
-            text,
-            (x, top),
-            xytext=(2, -2),
-            textcoords="offset points",
-            fontsize=_SMALL,
-            color=QUIET,
-            va="top",
-            zorder=2.6,
+    def _lead(self, place: Extent, at: Point, away: float) -> None:
+        """Draw a thin line from a name to its point, which ends before the point's mark."""
+        near = (
+            min(max(at[0], place.west), place.east),
+            min(max(at[1], place.south), place.north),
+        )
+        share = 0.7 * away / math.dist(near, at)
+        x = at[0] + share * (near[0] - at[0])
+        y = at[1] + share * (near[1] - at[1])
+        self._axes.plot(
+            [near[0], x], [near[1], y], color=QUIET, linewidth=0.4, zorder=3.7
         )
 
-    def _cost(self, place: Extent) -> int:
+    def _cost(self, place: Extent) -> float:
         """Return how much a text at a place would hide, and most if it left the drawing."""
-        cost = sum(1 for dot in self._dots if place.contains(dot))
+        # Lines have a width, too.
+        wider = place.grown(self._metres(1))
+        cost = _count_in(wider, self._dots) + _FAINTLY * _count_in(wider, self._faint)
         for other in self._taken:
             overlaps_x = place.west < other.east and other.west < place.east
             if overlaps_x and place.south < other.north and other.south < place.north:
-                cost += 10
+                cost += _MARKED
         outside = [each for each in place.corners if not self._box.contains(each)]
-        return cost + 100 * len(outside)
+        return cost + 10 * _MARKED * len(outside)
+
+
+def _count_in(place: Extent, dots: _Points) -> int:
+    """Return the number of points in a rectangle."""
+    west, south, east, north = place
+    x, y = dots.T
+    return int(np.sum((west <= x) & (x <= east) & (south <= y) & (y <= north)))
 
 
 def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:
-    """Write the names of rooms that are wide enough, of landmarks, and of goal objects once."""
+    """Write the names of landmarks, of goal objects once, and of rooms that have room for them."""
     written: set[str] = set()
-    named = []
     for shape in shapes:
         text = spaced(shape.label)
         if shape.kind == LANDMARK or "goal-object" in shape.kind:
             if text not in written:
-                named.append((text, shape.points[-1]))
+                labels.write(text, shape.points[-1], 3.0, color=QUIET)
             written.add(text)
-            labels.keep_clear(shape.points[0], 2.0)
-        elif shape.form == "label":
-            labels.write_room(text, shape.points)
-    for text, at in named:
-        labels.write(text, at, 3.0, color=QUIET)
+    # Rooms are seen without their names, so they take what is left.
+    for shape in shapes:
+        if shape.form == "label":
+            labels.write_room(spaced(shape.label), shape.points)
 
 
 def _lettered(labels: _Labels, text: str, document: Document, letters: Letters) -> str:
@@ -716,30 +852,3 @@ def _draw_mistake(axes: Axes, drawn: Map, whose: str, color: str) -> None:
             zorder=3.6,
             label=f"{whose}{drawn.mistake_words} (step {drawn.mistake})",
         )
-
-
-def _draw_scale(axes: Axes, west: float, south: float, east: float) -> None:
-    """Draw a bar of a round length, at most a quarter of the width, in the lower left corner."""
-    # A longer bar would be taken for a part of the map.
-    quarter = (east - west) / 4
-    fitting = [scale for scale in _SCALES if scale <= quarter]
-    length = max(fitting, default=_SCALES[0])
-    x = west + 0.02 * (east - west)
-    south += 0.01 * (east - west)
-    axes.plot(
-        [x, x + length],
-        [south, south],
-        color=INK,
-        linewidth=1.4,
-        clip_on=False,
-        solid_capstyle="butt",
-    )
-    axes.annotate(
-        f"{length:g} m",
-        (x + length, south),
-        xytext=(3, 0),
-        fontsize=6.5,
-        textcoords="offset points",
-        va="center",
-        annotation_clip=False,
-    )

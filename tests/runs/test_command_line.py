@@ -302,10 +302,10 @@ def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> N
 def test_a_file_is_no_run_folder(tmp_path: Path) -> None:
     file = tmp_path / "submission.json"
     file.write_text("[]")
-    remedy = "`wayword score FILE --on DATASET --out FOLDER` makes a run first"
+    use = f"it is JSON; of predictions, `wayword score {file} --on DATASET` shows"
     for command in ("table", "compare"):
         said = complaint(command, file, *[file] * (command == "compare"))
-        assert f"{file}: a file, not a run folder; of predictions, {remedy}" in said
+        assert f"{file}: a file, not a run folder; {use}" in said
 
 
 def test_a_table_without_a_named_run_fails(tmp_path: Path) -> None:

@@ -537,7 +537,7 @@ def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
         tmp_path / "none": "none: no such folder",
         tmp_path / "inside" / "run.json": "a file, not a run folder",
         tmp_path
-        / "learning.jsonl": "run folder; `wayword plot --kind curve` draws training logs",
+        / "learning.jsonl": "lines of JSON; `wayword plot --kind curve` draws training logs",
     }
     for path, message in cases.items():
         with pytest.raises(RecordingError, match=re.escape(message)):

@@ -33,6 +33,7 @@ from wayword.bench.sight import looks, sight_rows
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.files import reading
+from wayword.core.other_files import but_is, fields_of
 from wayword.core.shapes import Shapes, check_shape, parse_untrusted
 from wayword.metrics.intervals import estimates, holm, rate_interval
 from wayword.runs.plan import Plan
@@ -296,6 +297,8 @@ def read_stored(path: Path) -> JsonObject:
     """
     if not path.is_file():
         raise UsageError(f"{path.parent}: has no {CARD}; play with wayword bench")
+    if "tracks" not in fields_of(path):
+        raise UsageError(f"{path}: not a card of the bench{but_is(path)}")
     # Cards come from other people.
     with reading(str(path), "play the bench again"):
         card: dict[str, Any] = parse_untrusted(path.read_bytes())

@@ -387,8 +387,13 @@ def power(
         on: Dataset and split, such as r2r:val_unseen; default: that of the runs, else houses.
         difference: The difference to show, in points of success.
     """
+    from wayword.runs.config import read_config
     from wayword.runs.power import report
+    from wayword.runs.scored_runs import run_folders
 
+    # The default folder may be missing; a name that leads to no run is a mistake.
+    for folder in run_folders(runs or []):
+        read_config(folder)
     show.echo(report(on, difference, runs or [Path("runs")], data))
 
 

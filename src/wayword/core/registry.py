@@ -28,6 +28,7 @@ from typing import Any, Literal, get_args
 
 from wayword.core.blame import check_class, user_frame
 from wayword.core.errors import UsageError, suggest
+from wayword.core.other_files import but_is
 from wayword.core.visible import single_line
 
 Kind = Literal[
@@ -201,11 +202,13 @@ def load(kind: Kind, name: str) -> Any:
     if is_path(name):
         return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
     # A path that is no file would otherwise be reported as an unknown name.
-    if "/" in name:
+    if "/" in name and not Path(name).exists():
         raise UsageError(f"{name}: no such file or folder")
 
     # A name: of another distribution, which may replace a shipped part, or of this package.
     if name not in names(kind):
+        if use := but_is(Path(name)):
+            raise UsageError(f"no {kind} is called {name!r}{use}")
         hint = suggest(name, names(kind))
         # The name of a benchmark, such as babyai, stands in the description of its parts.
         word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
@@ -336,7 +339,7 @@ def user_file(path: Path) -> Path:
     """Return a user's file, of a folder its ``__init__.py``. Raises ``UsageError`` without one."""
     file = path / "__init__.py" if path.is_dir() else path
     if not file.is_file():
-        raise UsageError(f"{file}: no such file")
+        raise UsageError(f"{file}: no such file{but_is(path)}")
     return file
 
 

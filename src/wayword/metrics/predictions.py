@@ -53,6 +53,7 @@ from wayword.core.files import (
     short_repr,
 )
 from wayword.core.game import Game
+from wayword.core.other_files import OWN_NAMES, but_is
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.scoring import (
@@ -248,12 +249,16 @@ def _bad_records(path: Path, bad: Sequence[str]) -> DataError:
 
 def _records(path: Path, split: str) -> Iterator[tuple[str, Any]]:
     """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
+    if not path.exists():
+        raise DataError(path, "", "no such file", "name a file with predictions")
+    if path.name in OWN_NAMES:
+        raise DataError(path, "", "no predictions", but_is(path).removeprefix("; "))
     kind = path.suffix.lower()
     if kind == ".gz":
         kind = path.with_suffix("").suffix.lower()
     if kind not in (".json", ".jsonl", ".ndjson"):
         problem = "must end in .json or .jsonl, optionally with .gz"
-        remedy = ""
+        remedy = but_is(path).removeprefix("; ")
         if kind in (".csv", ".tsv", ".parquet"):
             remedy = BY_PANDAS
         raise DataError(path, "", problem, remedy)

@@ -19,6 +19,7 @@ from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, RecordingError, UsageError, reason_of
 from wayword.core.files import cache_folder, keep, read_regular, sha256, text_checksum
 from wayword.core.metric import Metric
+from wayword.core.other_files import but_is
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.core.shapes import (
     Shapes,
@@ -424,12 +425,6 @@ def write_config(run: Path, content: dict[str, Json]) -> None:
     )
 
 
-_OF_A_LOG = "`wayword plot --kind curve` draws training logs"
-_OF_PREDICTIONS = (
-    "of predictions, `wayword score FILE --on DATASET --out FOLDER` makes a run first"
-)
-
-
 def read_config(run: Path) -> dict[str, Json]:
     """Return the content of a run folder's ``run.json``, with its shape checked.
 
@@ -455,14 +450,8 @@ def read_config(run: Path) -> dict[str, Json]:
             remedy = ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
-        remedy = ""
-        if run.suffix in (".json", ".gz"):
-            remedy = f"; {_OF_PREDICTIONS}"
-        elif run.suffix == ".jsonl":
-            remedy = f"; {_OF_A_LOG}; {_OF_PREDICTIONS}"
-        elif run.suffix in (".csv", ".tsv"):
-            remedy = f"; {_OF_A_LOG}"
-        raise RecordingError(f"{run}: a file, not a run folder{remedy}") from None
+        problem = f"a file, not a run folder{but_is(run)}"
+        raise RecordingError(f"{run}: {problem}") from None
     except OSError as error:
         raise json_lines.unusable(path, error) from error
     except ValueError as error:

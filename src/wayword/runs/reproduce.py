@@ -28,6 +28,7 @@ from wayword.core import registry
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import text_checksum
+from wayword.core.other_files import but_is
 from wayword.core.visible import in_dollars, join_words
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import POSITIVE, Interval, mean_intervals
@@ -213,9 +214,8 @@ def open_recipe(name: str) -> Recipe:
         other = without_runs().get(name)
         if other:
             raise UsageError(f"{name} has no results to reproduce: {other}")
-        raise UsageError(
-            f"unknown recipe {name!r}; {suggest(name, [*names(), *PAPERS])}"
-        )
+        hint = suggest(name, [*names(), *PAPERS])
+        raise UsageError(f"unknown recipe {name!r}{but_is(Path(name)) or f'; {hint}'}")
     tree = load_shipped(FOLDER / f"{name}.yaml")
     # A row's data may have several sources, of which the first available one is played.
     data = {}

@@ -28,6 +28,7 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.core.files import process_runs, read_regular, text_checksum
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
+from wayword.core.other_files import but_is
 from wayword.core.shapes import parse_untrusted
 from wayword.core.visible import in_dollars
 from wayword.metrics import scoring
@@ -255,6 +256,8 @@ class Library:
 
     def __init__(self, given: Sequence[Path]) -> None:
         for path in given:
+            if path.is_file():
+                raise RecordingError(f"{path}: a file, not a folder{but_is(path)}")
             if not path.is_dir():
                 raise RecordingError(
                     f"{path}: no such folder; name a run, or a folder that contains runs"

@@ -21,6 +21,7 @@ from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, suggest
 from wayword.core.files import one_record, read_text
 from wayword.core.game import PlanningFailed
+from wayword.core.other_files import but_is
 from wayword.core.visible import single_line
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.homes import episodes as homes
@@ -179,8 +180,14 @@ def read_tasks(path: Path) -> list[TaskFile]:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """Return the YAML files in a folder, sorted by name."""
-    return sorted(folder.glob("*.[yY]*[mM][lL]"))
+    """Return the YAML files in a folder, sorted by name. Raises ``DataError`` without any."""
+    files = sorted(folder.glob("*.[yY]*[mM][lL]"))
+    if not files:
+        remedy = (
+            but_is(folder).removeprefix("; ") or "`wayword task example` prints one"
+        )
+        raise DataError(folder, "", "has no YAML file", remedy)
+    return files
 
 
 def _read_file(path: Path) -> list[TaskFile]:

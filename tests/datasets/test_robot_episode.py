@@ -138,8 +138,11 @@ def test_a_robot_that_cannot_be_reached_fails_its_episode_in_one_line() -> None:
     assert "no rosbridge at ws://127.0.0.1:9 within 1 s" in trajectory.error
 
 
-def test_episodes_are_typed_and_no_one_judges_them() -> None:
-    tasks = RobotTasks(settings=RobotSettings(target="cat-shaped mug | red ball")).tasks
+@pytest.mark.parametrize(
+    "target", ["cat-shaped mug | red ball", "cat-shaped mug, red ball,"]
+)
+def test_episodes_are_typed_and_no_one_judges_them(target: str) -> None:
+    tasks = RobotTasks(settings=RobotSettings(target=target)).tasks
     assert [task.episode.id for task in tasks] == ["1_cat_shaped_mug", "2_red_ball"]
     assert [task.episode.instruction for task in tasks] == [
         "Find the cat-shaped mug.",

@@ -235,7 +235,7 @@ def test_vectors_take_a_seed_for_each_and_refuse_wrong_modes() -> None:
     envs = vector(num_envs=2)
     both = [envs.reset(seed=seed)[1]["episode_id"].tolist() for seed in (4, [4, 5])]
     assert both[0] == both[1]
-    with pytest.raises(ValueError, match="'off' is not a valid AutoresetMode"):
+    with pytest.raises(UsageError, match=r"'NextStep' or .*, got 'off'"):
         vector(num_envs=2, autoreset_mode="off")
 
 
@@ -286,3 +286,28 @@ def test_arguments_of_the_doors_have_their_names_and_types() -> None:
         gymnasium.make(name, name="houses")
     with pytest.raises(UsageError, match="parallel must be true or false, got 'yes'"):
         gymnasium.make_vec(name, num_envs=2, parallel="yes")
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        (
+            {"autoreset_mode": "same_step"},
+            "autoreset_mode must be 'NextStep' or 'SameStep' or 'Disabled', got 'same_step'",
+        ),
+        ({"autoreset": "NextStep"}, "'autoreset'; did you mean 'autoreset_mode'"),
+        ({"paralel": True}, "'paralel'; did you mean 'parallel'"),
+    ],
+)
+def test_make_vec_names_the_options_that_are_allowed(
+    option: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=problem):
+        gymnasium.make_vec("wayword:Wayword-v0", num_envs=2, **option)
+
+
+def test_make_vec_takes_a_member_of_autoreset_mode() -> None:
+    mode = gymnasium.vector.AutoresetMode.SAME_STEP
+    envs = gymnasium.make_vec("wayword:Wayword-v0", num_envs=2, autoreset_mode=mode)
+    assert envs.metadata["autoreset_mode"] == mode
+    envs.close()

@@ -603,3 +603,23 @@ def test_the_docstring_of_a_command_names_its_own_parameters(name: str) -> None:
         listed = (inspect.getdoc(function) or "").partition("\nArgs:\n")[2]
         named = re.findall(r"^    (\w+):", listed, re.MULTILINE)
         assert set(named) <= set(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (
+            "reproduce navgpt/table-1 --on houses",
+            "--on; a recipe names its own data: --row chooses rows, and `wayword run AGENT",
+        ),
+        ("reproduce navgpt/table-1 --episodes 3", "--episodes; use --limit, and --row"),
+        ("run random --dataset houses", "--dataset; use --on; see wayword run --help"),
+        ("run random --output runs", "--output; use --out; see"),
+        ("run random --limt 3", "--limit"),
+        ("table --dataset houses runs", "no such option: --dataset"),
+    ],
+)
+def test_an_option_of_another_command_or_program_names_ours(
+    words: str, instead: str
+) -> None:
+    assert instead in complaint(*words.split())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.reports import table
 
@@ -598,3 +598,33 @@ def test_an_error_at_the_import_names_the_line_of_the_user(
     shown = str(caught.value).replace(f"{tmp_path}/", "")
     assert shown.startswith(expected), shown
     assert "\n" not in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "method"),
+    [
+        ("Place(self.place)", "Place(object())", "observe"),
+        ("return Feedback()", "return Feedback(details={'x': object()})", "step"),
+    ],
+)
+def test_what_cannot_be_recorded_names_the_method_that_returned_it(
+    old: str, new: str, method: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace(old, new))
+    where = re.escape(f"{file}:{LINES[method]}: ")
+    with pytest.raises(RecordingError, match=f"{where}.*'builtins.object' cannot be"):
+        run(Plan("random", str(file), out=tmp_path / "run"))
+
+
+def test_a_note_that_cannot_be_recorded_is_named_by_its_kind(tmp_path: Path) -> None:
+    world = tmp_path / "line.py"
+    world.write_text(WORLD)
+    agent = tmp_path / "mine.py"
+    noted = AGENT.replace("    needs_model = True\n", "")
+    noted = noted.replace(
+        "        self.left -= 1", "        self.toolkit.note('lost', x=object())"
+    )
+    agent.write_text(noted)
+    with pytest.raises(RecordingError, match=r"note 'lost' of an agent: .*cannot be"):
+        run(Plan(str(agent), str(world), out=tmp_path / "run"))

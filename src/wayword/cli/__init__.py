@@ -163,10 +163,46 @@ def _usage(error: Any) -> str:
         text = text.replace(": is not", f": {given!r:.60} is not")
     command = error.ctx.command_path if error.ctx else "wayword"
     remedy = f"; see {command} --help"
+    if instead := _instead(command, getattr(error, "option_name", ""), error.ctx):
+        # What Click finds is alike in letters alone.
+        text = text.partition(" (Possible")[0].partition(". Did you")[0]
+        return f"{text[:1].lower()}{text[1:]}; {instead}{remedy}"
     if text.endswith("?"):
         text = text.replace(". Did you", "; did you")
         remedy = f" See {command} --help"
     return f"{text[:1].lower()}{text[1:]}{remedy}"
+
+
+# Words of other programs for an option of ours
+_SYNONYMS = {
+    "--dataset": "--on",
+    "--split": "--on",
+    "--num-episodes": "--limit",
+    "--n": "--limit",
+    "--output": "--out",
+}
+_OF_REPRODUCE = (
+    "a recipe names its own data: --row chooses rows, and `wayword run AGENT --on DATASET` plays "
+    "other data"
+)
+_INSTEAD = {
+    ("wayword reproduce", "--on"): _OF_REPRODUCE,
+    ("wayword reproduce", "--dataset"): _OF_REPRODUCE,
+    ("wayword reproduce", "--split"): _OF_REPRODUCE,
+    ("wayword reproduce", "--episodes"): "use --limit, and --row for rows",
+}
+"""Command and an option that it has not -> what to do."""
+
+
+def _instead(command: str, option: str, context: Any) -> str:
+    """Return what to type for an option that a command has not; empty if unknown."""
+    if words := _INSTEAD.get((command, option)):
+        return words
+    ours = _SYNONYMS.get(option, "")
+    taken = (
+        {name for each in context.command.params for name in each.opts} if ours else ()
+    )
+    return f"use {ours}" if ours in taken else ""
 
 
 def _end(stopped: list[int]) -> NoReturn:

@@ -34,7 +34,8 @@ class RobotSettings(RosSettings):
     """What to search for, and the robot: behind a rosbridge, or driven by your own file."""
 
     target: str = ""
-    """object to search for, in any words; separate several with ``|`` to search for them in turn"""
+    """object to search for, in any words; several are searched for in turn: ``sofa,mug``, or
+    ``a big, red sofa|mug`` where a name has a comma"""
     instruction: str = ""
     """for agents that follow instructions, instead of "Find the …\""""
     base: FileName = ""
@@ -45,7 +46,10 @@ class RobotSettings(RosSettings):
     @property
     def targets(self) -> list[str]:
         """Targets of the search, one per episode."""
-        return [single_line(text) for text in self.target.split("|") if text.strip()]
+        # Lists have commas everywhere; the other sign is for names that have commas themselves.
+        separator = "|" if "|" in self.target else ","
+        names = self.target.split(separator)
+        return [single_line(name) for name in names if name.strip()]
 
 
 class RobotTasks(SolvableSearches):

@@ -32,6 +32,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -45,7 +46,12 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, door, missing
 from wayword.core.geometry import Bools
 from wayword.core.sight import Eyes
-from wayword.envs.environment import Environment, checked_seed, make
+from wayword.envs.environment import (
+    Environment,
+    EnvironmentOptions,
+    checked_seed,
+    make,
+)
 from wayword.envs.game import Info
 from wayword.envs.rendering import RENDER_MODES, checked_mode, render_modes, rendered
 from wayword.settings import checked_call
@@ -366,7 +372,7 @@ def vector(
     num_envs: int,
     dataset: str = "houses:train",
     parallel: bool = False,
-    autoreset_mode: str = "NextStep",
+    autoreset_mode: str | gymnasium.vector.AutoresetMode = "NextStep",
     render_mode: str | None = None,
     **options: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
@@ -381,6 +387,19 @@ def vector(
         raise UsageError(
             "executor: processes of a parallel environment cannot share it; remove it"
         )
+    modes = [mode.value for mode in gymnasium.vector.AutoresetMode]
+    mode = getattr(autoreset_mode, "value", autoreset_mode)
+    if mode not in modes:
+        raise UsageError(
+            f"autoreset_mode must be {' or '.join(map(repr, modes))}, got {mode!r}"
+        )
+    own = ("parallel", "autoreset_mode", "render_mode")
+    for key in set(options) - set(EnvironmentOptions.__dataclass_fields__):
+        # `make` names those that are like its own; it does not know these.
+        if close := get_close_matches(key, own, 1):
+            raise UsageError(
+                f"make_vec has no option {key!r}; did you mean {close[0]!r}?"
+            )
     if num_envs < 1:
         raise UsageError(f"num_envs must be at least 1, got {num_envs}")
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
@@ -397,9 +416,9 @@ def vector(
     if parallel:
         return AsyncBatch(
             openers, shared_memory=False, context="fork" if can_fork else "spawn",
-            autoreset_mode=autoreset_mode,
+            autoreset_mode=mode,
         )  # fmt: skip
-    envs = SyncBatch(openers, autoreset_mode=autoreset_mode)
+    envs = SyncBatch(openers, autoreset_mode=mode)
     if options.get("actions") != "menu":  # each samples its own legal actions
         envs.action_space = gymnasium.spaces.Tuple(
             [env.action_space for env in envs.envs]

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 from wayword.agents.person import Person
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
-from wayword.core.blame import describe
+from wayword.core.blame import describe, place_of
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
@@ -30,6 +30,7 @@ from wayword.core.recording import Continued
 from wayword.core.rollout import Setup
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
+from wayword.core.world import World
 from wayword.metrics import scoring
 from wayword.metrics.detector_reports import search_outcome
 from wayword.metrics.objectnav import failed_motions
@@ -111,9 +112,42 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
             trajectory.error = f"scoring: {problem}"
             trajectory.ended = "failed"
     # A failed episode is recorded with its steps so far, without scores.
+    record: FailedEpisode | EpisodeRecord
     if trajectory.ended == "failed":
-        return Line.of(FailedEpisode(name, trajectory.error, trajectory))
-    return Line.of(EpisodeRecord(name, scores, trajectory))
+        record = FailedEpisode(name, trajectory.error, trajectory)
+    else:
+        record = EpisodeRecord(name, scores, trajectory)
+    try:
+        return Line.of(record)
+    except RecordingError as error:
+        where = _source_of_unrecordable(type(dataset.world(task.episode)), trajectory)
+        raise RecordingError(f"{where}{error}") from error
+
+
+def _source_of_unrecordable(world: type[World], trajectory: Trajectory) -> str:
+    """Return ``file:line: `` of the method that returned a value that cannot be recorded, or the
+    kind of an agent's note; empty if it is none of them."""
+    values: list[tuple[str, Any]] = []
+    for step in trajectory.steps:
+        values += [
+            (place_of(world.observe), step.observation),
+            (place_of(world.step), step.feedback),
+            (place_of(world.pose), step.pose),
+        ]
+        values += [(f"note {note.kind!r} of an agent", note) for note in step.notes]
+    for where, value in values:
+        if not _is_recordable(value):
+            return f"{where}: "
+    return ""
+
+
+def _is_recordable(value: Any) -> bool:
+    """True for a value that has a JSON form."""
+    try:
+        plain(value)
+    except RecordingError:
+        return False
+    return True
 
 
 def config_of(
@@ -227,8 +261,9 @@ def _move(step: Step) -> JsonObject:
         # An agent from elsewhere may set anything.
         "thought": str(getattr(step.decision, "thought", None) or "")[:_MAX_TEXT],
         "ok": step.feedback.ok,
-        "start": plain(start),
-        "pose": plain(step.pose),
+        # The episode's record names what cannot be recorded.
+        "start": plain(start) if _is_recordable(start) else {},
+        "pose": plain(step.pose) if _is_recordable(step.pose) else {},
     }
 
 

@@ -16,22 +16,26 @@ from typing import Any, ParamSpec
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
-from wayword.core.blame import CodeError, describe, place_of, user_frame
+from wayword.core.blame import CodeError, describe, is_shipped, place_of, user_frame
 from wayword.core.blocking import blocking
 from wayword.core.dataset import INDEPENDENT, Dataset, Task, check_opened, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed, json_problem
+from wayword.core.metric import is_solved
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
 from wayword.core.rollout import Setup, new_world, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, Feedback, World
+from wayword.core.visible import join_words
+from wayword.core.world import SLIPPED, Family, Feedback, World
 from wayword.metrics import scoring
 from wayword.settings import make
 from wayword.verbalize import generic
 
 PLAYED = 2
 """Episodes that the expert plays: a second one meets what the first has left behind."""
+SOLVED = 5
+"""Tasks of a dataset that its own solutions play, spread over it."""
 NOISE = (
     "",
     "   ",
@@ -190,8 +194,9 @@ def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:
 def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     """Check that episodes are complete, serializable, uniquely named and free of answers.
 
-    All ids, and about ``max_tasks`` tasks, evenly spread over the dataset. Raises
-    ``AssertionError`` that names the rule.
+    All ids, and about ``max_tasks`` tasks, evenly spread over the dataset. The solutions of a
+    user's dataset must reach the goals of ``SOLVED`` of them. Raises ``AssertionError`` that names
+    the rule.
     """
     check_opened(dataset)
     scoring.check_success(dataset)
@@ -235,6 +240,52 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is in files but does not exist"
     _check_clusters(dataset, [tasks[number] for number in range(min(30, len(tasks)))])
+    # The experts of published data solve most episodes: their rates have tests of their own.
+    if is_shipped(type(dataset)):
+        return
+    for number in range(0, len(tasks), math.ceil(len(tasks) / SOLVED)):
+        for kind in dataset.solutions:
+            _check_solved(dataset, tasks[number], kind)
+
+
+def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
+    """Check that a dataset's own solution of a task reaches its goal, by the family's success."""
+    episode = task.episode
+    game = Game(new_world(dataset, episode), episode, dataset.max_steps)
+    if len(game.world.actors) > 1:
+        return  # the plan of one actor may leave the rest to the others
+    actor = game.world.actors[0]
+    where = f"{place_of(type(dataset))}: episode {episode.id!r}: the solution {kind!r}"
+    try:
+        plan = dataset.plan(task, game.world, actor, kind)
+        action = next(plan)
+        while game.active(actor):
+            step = game.act(actor, Decision(action))
+            assert isinstance(step.decision, Decision), (
+                f"{where} is rejected at step {len(game.trajectory.steps)}: "
+                f"{step.decision.reason}"
+            )
+            # A slipped action changed nothing: the plan still stands at it.
+            if step.feedback.status != SLIPPED:
+                action = plan.send(step.feedback)
+    except StopIteration:
+        pass  # the plan has nothing more to do
+    # Some episodes cannot be solved, or keep their answer to themselves.
+    except (PlanningFailed, UsageError):
+        return
+    [scores] = scoring.score(dataset, [(task, game.finished())])
+    success = dataset.family.success
+    steps = len(game.trajectory.steps)
+    assert is_solved(scores.get(success, 1.0)), (
+        f"{where} does not reach the goal: {success} is {scores[success]:g} after {steps} of at "
+        f"most {dataset.max_steps} steps; correct its reference{_files_of(dataset)}, or max_steps"
+    )
+
+
+def _files_of(dataset: Dataset) -> str:
+    """Return `` in FILE``, with the files of a dataset, of which the first are named."""
+    names = [str(path) for path in dataset.files.values()]
+    return f" in {join_words(names[:3], 'or')}" if names else ""
 
 
 def _check_clusters(dataset: Dataset, tasks: Sequence[Task]) -> None:

@@ -1,7 +1,6 @@
 """What a file is that a command cannot take, and the command that does.
 
-    >>> describe_file(Path("submission.csv"))
-    'a table; `wayword plot --kind curve` draws training logs'
+    describe_file(Path("log.csv"))    # "a table; `wayword plot --kind curve` draws training logs"
 
 By the name, and for JSON by its fields: nothing else of the file is read.
 """

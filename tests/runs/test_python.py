@@ -437,3 +437,13 @@ def test_errors_of_a_call_name_its_arguments(
         call(played)
     assert str(error.value).startswith(message)
     assert "--" not in str(error.value)
+
+
+def test_objects_of_a_result_are_shown_in_one_short_line(tmp_path: Path) -> None:
+    result = wayword.run("random", "houses", limit=5, out=tmp_path / "run")
+    assert repr(result.dataset) == "<Houses: indoor, 180 tasks>"
+    assert repr(result.recorded) == f"RecordedRun({str(tmp_path / 'run')!r})"
+    shown = repr(result.episodes)
+    assert shown.startswith("<5 episodes: test-")
+    assert shown.endswith(", …>")
+    assert len(shown) < 120

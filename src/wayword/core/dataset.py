@@ -234,6 +234,14 @@ class Dataset(ABC):
     eyes: ClassVar[EyesSettings | None] = None
     """How agents see in a run with pictures."""
 
+    def __repr__(self) -> str:
+        """Return the class and family, and the number of tasks once they are read."""
+        tasks = vars(self).get("tasks")
+        count = f", {len(tasks):,} tasks" if isinstance(tasks, Sequence) else ""
+        # A user's class may lack a family: errors show the object all the same.
+        family = getattr(getattr(self, "family", None), "name", "no family")
+        return f"<{type(self).__name__}: {family}{count}>"
+
     # At runtime plain attributes, which a subclass may assign or compute
     if TYPE_CHECKING:
 

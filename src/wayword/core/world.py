@@ -85,7 +85,14 @@ class Feedback:
 
 class World(ABC):
     """The environment of one episode at a time. ``actors`` are the names of all actors, in turn
-    order; ``read_only`` holds the objects that no episode changes and copies share."""
+    order; ``read_only`` holds the objects that no episode changes and copies share.
+
+        world = dataset.world(episode)
+        world.reset(episode)
+        observation, space = world.observe("agent"), world.action_space("agent")
+        feedback = world.step("agent", space.listed[0])  # ValueError unless it is in the space
+        world.done("agent"), world.pose("agent"), world.state()
+    """
 
     # At runtime plain attributes, which a subclass may assign or compute
     if TYPE_CHECKING:

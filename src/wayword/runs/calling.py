@@ -107,7 +107,10 @@ async def run_async(
     person: Person | None = None,
     **options: Unpack[RunOptions],
 ) -> RunResult:
-    """Asynchronous version of :func:`run`."""
+    """Asynchronous version of :func:`run`, with its arguments and errors.
+
+    result = await wayword.run_async("random", "houses", limit=5)
+    """
     if on_progress is not None and not callable(on_progress):
         raise UsageError(
             f"on_progress must be a function of (done, total, scores), got {on_progress!r}"

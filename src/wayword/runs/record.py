@@ -142,6 +142,10 @@ class RecordedRun:
         self._failures = self.path / FAILURES
         self._index: Index | None = None
 
+    def __repr__(self) -> str:
+        """Return the class and the folder."""
+        return f"{type(self).__name__}({str(self.path)!r})"
+
     @cached_property
     def sessions(self) -> Sequence[configs.Session]:
         """The sessions logged when this was first read. Raises ``RecordingError``."""

@@ -45,6 +45,12 @@ class Text(str):
 class Episodes(list[EpisodeRecord]):
     """The episodes of a result; a position that it does not have is a ``UsageError``."""
 
+    def __repr__(self) -> str:
+        """Return the number of episodes and the first ids: whole records fill pages."""
+        ids = ", ".join(each.episode_id for each in self[:3])
+        more = ", …" if len(self) > 3 else ""
+        return f"<{len(self):,} episodes{ids and ': '}{ids}{more}>"
+
     def __getitem__(self, number: Any) -> Any:
         """Return the episode at a position, or those of a slice."""
         try:
@@ -59,6 +65,10 @@ class Episodes(list[EpisodeRecord]):
 @dataclass(frozen=True)
 class RunResult:
     """The result of a run: its folder, outcome, notices for the user, and episodes.
+
+        result = wayword.RunResult.read("runs/oracle")
+        print(result.table(["sr", "ne"]), result.compare(other), result.plot("map"))
+        result.episodes[0].scores["ne"], result.to_dataframe()
 
     ``resumed`` counts the episodes that were already finished, of the ``chosen`` ones. ``dataset``
     is opened on access.

@@ -441,6 +441,7 @@ def test_errors_of_a_call_name_its_arguments(
 
 def test_objects_of_a_result_are_shown_in_one_short_line(tmp_path: Path) -> None:
     result = wayword.run("random", "houses", limit=5, out=tmp_path / "run")
+    assert len(result.dataset.tasks) == 180
     assert repr(result.dataset) == "<Houses: indoor, 180 tasks>"
     assert repr(result.recorded) == f"RecordedRun({str(tmp_path / 'run')!r})"
     shown = repr(result.episodes)

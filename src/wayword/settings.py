@@ -137,7 +137,7 @@ _IN_PYTHON = (
         rf"--set ([\w.]+)={_VALUE}",
         lambda found: f"settings={{{found[1]!r}: {_literal(found[2])}}}",
     ),
-    (r"--label\b", "labels"),
+    (r"--label\b", "labels"),  # each one a label; in Python a list of all
     (
         r"--([a-z]+)(?:-([a-z]+))?\b",
         lambda found: "_".join(filter(None, found.groups())),
@@ -162,11 +162,11 @@ def in_python(message: str) -> str:
     >>> in_python('add --set dataset.target="cat-shaped mug"')
     "add settings={'dataset.target': 'cat-shaped mug'}"
     """
+    # Every second part is between backticks.
     parts = re.split(r"(`[^`]*`)", message)
-    for pattern, new in _IN_PYTHON:
-        parts = [
-            part if part[:1] == "`" else re.sub(pattern, new, part) for part in parts
-        ]
+    for index in range(0, len(parts), 2):
+        for pattern, new in _IN_PYTHON:
+            parts[index] = re.sub(pattern, new, parts[index])
     return "".join(parts)
 
 

@@ -75,6 +75,19 @@ class SeesMirrored(Here):
         return replace(seen, depth=depth)
 
 
+class SeesMirroredInPart(Here):
+    """As many cameras, whose upper rays measure nothing indoors."""
+
+    def capture(self) -> View:
+        seen = super().capture()
+        metres = seen.depth.metres()[:, ::-1].copy()
+        metres[-len(metres) // 3 :] = np.nan
+        depth = seen.depth.of(
+            metres, seen.depth.bearings, seen.depth.elevations, seen.depth.reach
+        )
+        return replace(seen, depth=depth)
+
+
 class CountsFromX(Here):
     def pose(self) -> Mapping[str, Any]:
         return {**super().pose(), "heading": -90.0}
@@ -168,6 +181,7 @@ def test_a_robot_behind_rosbridge_keeps_it() -> None:
         (TakesRadians, r"rotate\(40\): the heading"),
         (TakesNorthFirst, "x is metres east, y north"),
         (SeesMirrored, "look mirrored"),
+        (SeesMirroredInPart, "look mirrored"),
         (CountsFromX, r"pose\(\) must have a heading in \[0, 360\), got -90"),
         (SaysNothing, r"rotate\(40\) must return a MotionResult, got None"),
         *((cls, f".*{text}") for cls, text in VALUES.values()),

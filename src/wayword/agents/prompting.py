@@ -431,9 +431,9 @@ class Exchange:
 class Conversation:
     """An episode as chat messages: the system message, turns of examples, and a turn per step.
 
-    The oldest turn that is not dropped begins with ``opening``, so that roles always
-    alternate; ``join`` puts them together. An empty system message is left out. The
-    pictures of the latest ``most_looks`` turns stay.
+    The message of the oldest turn that is not dropped begins with ``opening``, so that roles
+    always alternate; ``join`` puts opening and message together. ``fixed`` is the system message,
+    which is left out if empty. The pictures of the latest ``most_looks`` turns with pictures stay.
     """
 
     def __init__(
@@ -450,7 +450,6 @@ class Conversation:
         self.examples = list(examples)
         self.turns: list[Turn] = []
         self._exchanges: dict[int, Exchange] = {}  # by the number of the turn
-        # The number of the turn, the text that lists its pictures, and these.
         self._looks: deque[Look] = deque(maxlen=most_looks)
         self.history = History()
 

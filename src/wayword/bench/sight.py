@@ -26,7 +26,7 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "blank": {"eyes": "pictures", "picture_control": "blank"},
     "elsewhere": {"eyes": "pictures", "picture_control": "elsewhere"},
 }
-"""Condition -> the settings of its runs."""
+"""Condition -> the settings of its runs. The first is the one that the others are compared with."""
 DRAWN = {
     "follow": "",
     "street": "",
@@ -103,9 +103,9 @@ def sight_rows(folder: Path, tracks: Sequence[Ladder]) -> list[dict[str, Any]]:
             ),
             "change": _difference(wins, in_words),
         }
-        # The ladder has counted the cost of its own level.
-        own = [scores for _, name, _, scores in played if _is_extra(name, condition)]
-        rows.append({**row, **cost(own)})
+        # Without what the ladder has counted: its own level, in words.
+        extra = [scores for _, name, _, scores in played if _is_extra(name, condition)]
+        rows.append({**row, **cost(extra)})
     return rows
 
 

@@ -165,21 +165,23 @@ class _Check:
             tried.append(len(won))
 
     def _check(self, name: str, plan: Plan) -> Path:
-        """Check one run, and return its folder. Raises ``Unverified``."""
+        """Check the run of a plan, called ``name`` in messages, and return its folder. Raises
+        ``Unverified`` for the first problem."""
         path = plan.out
         if path is None or not is_run(path):
             raise Unverified(f"{name} is missing")
         run = RecordedRun(path)
         identity = run.config["identity"]
+        expected = self._expected(plan)
         changed = difference(
-            {"identity": {key: identity.get(key) for key in self._expected(plan)}},
-            {"identity": self._expected(plan)},
+            {"identity": {key: identity.get(key) for key in expected}},
+            {"identity": expected},
         )
         if changed:
-            key, recorded, expected = changed
+            key, recorded, planned = changed
             raise Unverified(
                 f"{name} is not the version's: {key!r} is {recorded!r:.60}, expected "
-                f"{expected!r:.60}"
+                f"{planned!r:.60}"
             )
         # All runs of a card are of one player.
         self.first = self.first or identity
@@ -192,7 +194,8 @@ class _Check:
             raise Unverified(f"{name} is of another version of wayword than the card")
         if problem := _choice_problem(plan, run):
             raise Unverified(f"{name}: {problem}")
-        # Every episode is replayed, which takes longest and comes last.
+        # Every episode is replayed, which takes longest and comes last. A problem without an
+        # episode is one of the whole run; an empty problem is none.
         for episode, problem in verify(run, self.data, self.trusted):
             if problem:
                 where = f"{name}, episode {episode}" if episode else name

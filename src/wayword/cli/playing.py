@@ -266,18 +266,18 @@ def mcp(
         http: Serve over HTTP on this port; 0 picks a free one.
         host: With --http: address to listen on.
     """
+    from wayword import envs
     from wayword.core.errors import needing
     from wayword.core.loopback import listen
-    from wayword.envs import make
 
-    # Here already, so that no dataset is opened in vain.
+    # Before the dataset is opened, which may take long; the package, not this function.
     with needing("the MCP server needs the mcp package", "mcp"):
         import mcp  # noqa: F401
     from wayword.envs.mcp import http_server, server
 
     # Named episodes win over a number of them.
     chosen = comma_separated(episodes)
-    environment = make(
+    environment = envs.make(
         name,
         actor=actor,
         others=others,
@@ -287,10 +287,11 @@ def mcp(
         data=data,
         **_env_settings(set_),
     )
+    # The sitting records the episodes of all clients.
     protocol, sitting = server(environment, out)
     # An unfinished episode is recorded as failed, also after Ctrl-C.
     with closing(sitting):
-        # On stdin and stdout, which print nothing else.
+        # Over stdin and stdout: nothing else may be printed there.
         if http is None:
             protocol.run()
             return

@@ -319,10 +319,11 @@ def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
 
 
 def _check_part(kind: Kind, part: Any, name: str) -> Any:
-    """Return a part from outside the package. Raises ``UsageError`` for a wrong base class."""
+    """Return a part from a user's file or another distribution. Raises ``UsageError`` unless it is
+    a complete class of its kind; kinds without a class in ``BASES`` are not checked."""
     if kind in BASES:
-        module, _, base = BASES[kind].rpartition(".")
-        expected = getattr(importlib.import_module(module), base)
+        module, _, class_name = BASES[kind].rpartition(".")
+        expected = getattr(importlib.import_module(module), class_name)
         # An instance instead of a class is the most common mistake.
         if isinstance(part, expected):
             own = type(part).__name__

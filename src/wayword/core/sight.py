@@ -362,7 +362,7 @@ class WordlessPerceiver(Perceiver):
 
 
 def with_eyes(base: Any, settings: EyesSettings) -> Any:
-    """Return a dataset's class whose agents see by these settings."""
+    """Return a dataset's class whose agents see by these settings, ``pictures`` or ``both``."""
 
     class Seeing(base):  # type: ignore[misc]
         eyes = settings
@@ -394,6 +394,7 @@ def with_eyes(base: Any, settings: EyesSettings) -> Any:
                 return BlankPainter(inner)
             return ElsewherePainter(inner, self._elsewhere)
 
+    # Messages and records name the dataset's class, however its agents see.
     Seeing.__name__ = base.__name__
     Seeing.__qualname__ = base.__qualname__
     return Seeing

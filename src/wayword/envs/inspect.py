@@ -46,8 +46,8 @@ def message(env: Environment, observation: str) -> ChatMessageUser:
 def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
     """Chat until the episode is over, or a limit of Inspect's is reached.
 
-    ``name`` and ``options`` are those of :func:`make`. The episode's scores are left in the
-    sample's metadata, for the scorer.
+    ``name`` and ``options`` are those of :func:`wayword.envs.make`. The episode's scores are left in
+    the sample's metadata, for the scorer.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -57,7 +57,8 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
         observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
         state.messages = [rules, message(env, str(observation))]
-        # A limit of Inspect's ends the solver by an error: such an episode counts, too.
+        # Some limits of Inspect's end the solver by an error, others by a missing answer: such an
+        # episode counts, too.
         try:
             return await _chat(env, state, generate)
         finally:
@@ -65,6 +66,7 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
             with anyio.CancelScope(shield=True):
                 pairs = [(env.game.task, env.trajectory())]
                 scores = await asyncio.to_thread(score, env.dataset, pairs)
+            # Inspect's generate returns the state that it was given.
             (state.metadata["scores"],) = scores
 
     return solve

@@ -133,10 +133,11 @@ class MeanEstimate:
         return self.interval(alpha).half + 0.84 * standard_error
 
     def _limit(self, sign: float, share: float) -> float:
-        """Return the value that the mean times ``sign`` exceeds with a chance of ``share``.
+        """Return the value that the weighted mean times ``sign`` is at least, for a ``share`` of
+        weights.
 
-        ``sign`` is 1 for the upper limit and -1 for the lower one, which is then negated by the
-        caller. Searched between the mean and the extreme on that side.
+        ``sign`` is 1 for the upper limit; with -1 the result is the negative of the lower one.
+        Searched in that scale from the mean upwards to the extreme on its side.
         """
         low = sign * self.mean
         high = max(sign * extreme for extreme in self.extremes or ())
@@ -149,10 +150,12 @@ class MeanEstimate:
 
         if high <= low or (above := excess(low)) <= 0:
             return low
-        if (below := excess(high)) >= 0:  # equal values, but for rounding
+        # All values are equal, but for rounding
+        if (below := excess(high)) >= 0:
             return high
 
-        # Regula falsi, where the value of the end that stays shrinks (Anderson and Björck 1973).
+        # Regula falsi, where the value of the end that stays shrinks: by 1 - gap / (old value of
+        # the end that moves), or by half where that is not positive (Anderson and Björck 1973).
         for _ in range(100):
             value = low + (high - low) * above / (above - below)
             gap = excess(value)

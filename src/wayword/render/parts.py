@@ -147,7 +147,7 @@ def _parts(shape: str) -> tuple[_Part, ...]:
 def _parse(texts: Sequence[str]) -> tuple[_Part, ...]:
     """Return the parts that lines of a table describe.
 
-    A line is ``solid x0 x1 y0 y1 z0 z1 paint [taper]``; the corners are fractions.
+    A line is ``solid x0 x1 y0 y1 z0 z1 paint [taper]``: bounds as fractions of the object's box.
     """
     parts = []
     for text in texts:

@@ -223,19 +223,20 @@ def _project(
 
 
 def _clipped(corners: Floats, focal: float) -> tuple[list[float], list[float]]:
-    """Return the corners (u, v) of the part of a face that is in front of the camera.
+    """Return the corners (u, v) of the part of a face that is at least ``NEAR`` in front.
 
     ``corners`` (corners, 3) are metres to the right, down and forward of the camera; u and v are
-    pixels from the center of the picture. Both lists are empty for a face behind the camera.
+    pixels from the center of the picture, as is the focal length. Both lists are empty for a face
+    that is nearer, or behind the camera.
     """
     u = []
     v = []
     start_x, start_y, start_z = corners[-1].tolist()
     for end_x, end_y, end_z in corners.tolist():
+        # An edge adds its end if that is in front, and where it passes the near plane.
         kept = []
         starts_in_front = start_z >= NEAR
         ends_in_front = end_z >= NEAR
-        # An edge through the near plane has a new corner there.
         if starts_in_front != ends_in_front:
             share = (NEAR - start_z) / (end_z - start_z)
             x = start_x + (end_x - start_x) * share

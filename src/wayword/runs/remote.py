@@ -76,12 +76,16 @@ def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
     """Context with the folder to write to and its store, which is None for a local path.
 
     For a URL, the folder is the updated working copy, and the end of the context uploads the rest,
-    also after an error or an interrupt: finished episodes are kept. Raises ``RecordingError`` if
-    the store cannot be read or written, or has another writer.
+    also after an error or an interrupt: finished episodes are kept. Raises ``RecordingError`` on
+    entry if the store cannot be read, at the end if it cannot be written or has another writer; and
+    ``UsageError`` for a URL of another kind.
     """
     url = url_of(path)
     if not url:
-        yield path.absolute(), None  # a program may change its folder during a run
+        yield (
+            path.absolute(),
+            None,
+        )  # a program may change its working directory during a run
         return
     store = Store(url)
     store.begin()

@@ -8,7 +8,7 @@ import numpy as np
 
 from wayword.core.blame import CodeError, describe, place_of
 from wayword.core.episode import Episode
-from wayword.core.geometry import relative, unit
+from wayword.core.geometry import Floats, relative, unit
 from wayword.worlds.objectnav.base import (
     Base,
     MotionResult,
@@ -154,20 +154,37 @@ def _check_turn(base: LimitedBase, degrees: float) -> None:
 
 
 def _depth_difference(before: View, after: View, degrees: float) -> float | None:
-    """Return the median difference (metres) between the depths of two views.
+    """Return the median difference (metres) of two views' depths in the same directions, given that
+    the second faces ``degrees`` to the right of the first.
 
-    In the same directions, if the second faces ``degrees`` to the right of the first;
-    None if they share no measured direction.
+    None if both measured fewer than three of the same directions.
     """
     reach = min(before.depth.reach, after.depth.reach)
-    first, second = (
-        np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after)
-    )
-    across = np.array(before.depth.bearings)
-    expected = np.array(after.depth.bearings) + degrees
-    in_view = (expected >= across.min()) & (expected <= across.max())
-    if in_view.sum() < 3:
+    first = _farthest(before, reach)
+    second = _farthest(after, reach)
+    # Both in the frame of the first view, whose directions are interpolated.
+    first_bearings = np.array(before.depth.bearings)
+    second_bearings = np.array(after.depth.bearings) + degrees
+    known = ~np.isnan(first)
+    if not known.any():
         return None
-    return float(
-        np.median(np.abs(np.interp(expected[in_view], across, first) - second[in_view]))
+    differences = np.abs(
+        np.interp(
+            second_bearings,
+            first_bearings[known],
+            first[known],
+            left=np.nan,
+            right=np.nan,
+        )
+        - second
     )
+    differences = differences[~np.isnan(differences)]
+    return float(np.median(differences)) if len(differences) >= 3 else None
+
+
+def _farthest(view: View, reach: float) -> Floats:
+    """Return (C,) the farthest that a view measured in each direction, up to ``reach`` (metres):
+    what is behind low things. NaN where it measured nothing, which is no distance."""
+    metres = np.where(view.depth.measured(), view.depth.metres(), -np.inf)
+    farthest = np.minimum(metres.max(axis=0), reach)
+    return np.where(np.isneginf(farthest), np.nan, farthest)

@@ -426,8 +426,9 @@ class ExampleMaker:
         maker = ExampleMaker("velma", {"shots": 0}, "towns:train", dataset)
         example = asyncio.run(maker.example(dataset.tasks[0], None, "ft"))
 
-    ``align`` aligns an agent's clauses with the gold path; ``near`` labels the last one as done
-    wherever a stop counts as success.
+    ``source`` is the dataset as a user names it. ``near``: wherever a stop counts as success, the
+    label is to stop. ``align`` aligns an agent's clauses with the gold path of a task, whose last
+    place has the number that it is given.
     """
 
     def __init__(

@@ -33,7 +33,8 @@ DIRECTIONS = {
         "Rear", "Slight Rear Left", "Rear Left", "Left", "Front Left", "Slight Left",
     ),
 }  # fmt: skip
-"""Names of the directions, clockwise from the front, for 12, 24 and 36 views per viewpoint."""
+"""Number of directions -> their names, clockwise from the front: 6, 8 or 12, of 12, 24 or 36 views
+per viewpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +146,17 @@ def _directions(
 ) -> Iterator[tuple[str, Sector, list[Neighbor]]]:
     """Yield each direction clockwise from the front: its name, sector and neighbors.
 
-    Sectors are fixed to the scene; names are relative to the actor's heading.
+    Sectors are fixed to the scene, clockwise from the one around north; names are relative to the
+    actor's heading.
     """
     count = len(sectors)
+    front = sector(view.heading, count)
     for offset, label in enumerate(DIRECTIONS[count]):
-        # Sectors are fixed to the scene, names to the actor.
-        number = (sector(view.heading, count) + offset) % count
+        index = (front + offset) % count
         exits = [
-            exit_ for exit_ in view.neighbors if sector(exit_.heading, count) == number
+            exit_ for exit_ in view.neighbors if sector(exit_.heading, count) == index
         ]
-        yield label, sectors[number], exits
+        yield label, sectors[index], exits
 
 
 def _joined(*parts: str) -> str:

@@ -96,27 +96,28 @@ def _bearing_text(bearing: float) -> str:
 def clearances(view: View) -> list[tuple[int, float]]:
     """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth.
 
-    NaN where nothing was measured.
+    NaN where too few rays measured anything (:func:`is_measured`).
     """
     ahead, right, height = view.depth.points(view.eye)
-    # Below is floor, above the body passes.
+    # Lower surfaces are floor; the body passes below higher ones.
     is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])
     ahead = ahead[is_obstacle]
     right = right[is_obstacle]
     metres = []
     for side in CLEARANCE_ANGLES:
+        # The points in a frame that is turned to this side
         angle = np.radians(side)
         along = ahead * np.cos(angle) + right * np.sin(angle)
         across = right * np.cos(angle) - ahead * np.sin(angle)
-        # The path of a disc: points within its radius to both sides, in front of it.
+        # The path of a disc: points within its radius to both sides, in front of it. It is free up
+        # to where the disc's rim, not its center, meets the first of them.
         is_in_path = (np.abs(across) < BODY_RADIUS) & (along > 0)
         distances = along[is_in_path] - np.sqrt(
             BODY_RADIUS**2 - across[is_in_path] ** 2
         )
-        # To the first contact of the disc's rim, not of its center.
         clearance = float(distances.min()) if len(distances) else view.depth.reach
         clearance = max(0.0, min(clearance, view.depth.reach))
-        # No point means free only where the sensor measured at all.
+        # What few rays saw says little: without a point a direction is free only if most measured.
         if not is_measured(view.depth, side):
             clearance = math.nan
         metres.append((side, clearance))

@@ -508,21 +508,22 @@ class _MapBuilder:
         return displaced(self.waypoints[-1].point, heading, 1.0)
 
     def _add_squares(self, position: Point, facing: float, held: JsonObject) -> None:
-        """Add the view from a square, which in a room reaches up to the walls or doors.
+        """Add the squares in view: the rectangle up to the next wall or door ahead, to the left and
+        to the right of the actor.
 
-        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares
-        to the next wall ahead, left and right, None beyond the view; ``objects`` have
-        steps ``ahead`` and to the ``right``. Squares at the border become walls, unless
-        known as free or with an object.
+        ``facing`` is in degrees. ``held`` is the observation: ``walls`` are the squares to the next
+        wall ahead, left and right, None beyond the view; ``objects`` have steps ``ahead`` and to
+        the ``right``. Squares on the rectangle's border become walls, unless earlier looks found
+        them free; those with an object are free.
         """
         # Objects and doors by (ahead, right), in squares from the actor's own
         at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
         doors = {square for square, each in at.items() if each["kind"] == "door"}
 
-        def reach(wall: int | None, ahead: int, right: int, most: int) -> int:
-            """Squares up to a wall or door in a direction, at most those of the view."""
+        def reach(wall: int | None, step_ahead: int, step_right: int, most: int) -> int:
+            """Squares up to a wall or door in a direction; without one ``most``, out of view."""
             for steps in range(1, most):
-                if steps == wall or (steps * ahead, steps * right) in doors:
+                if steps == wall or (steps * step_ahead, steps * step_right) in doors:
                     return steps
             return most
 
@@ -530,6 +531,7 @@ class _MapBuilder:
         front = reach(wall_ahead, 1, 0, VIEW_SIZE)
         left = reach(wall_left, 0, -1, MIDDLE + 1)
         right = reach(wall_right, 0, 1, MIDDLE + 1)
+        # A door that the actor stands in was seen before, and is not in its own view.
         on_door = any(
             item.kind == "door" and item.point == position
             for item in self.grid.values()
@@ -539,7 +541,9 @@ class _MapBuilder:
         for ahead in range(min(front + 1, VIEW_SIZE)):
             columns = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
             if on_door and ahead:
-                columns = range(1)  # the walls next to a door are no walls of the room
+                # Left and right are the door's own walls, not those of the room ahead, of which
+                # only the middle column is known.
+                columns = range(1)
             for aside in columns:
                 square = _square(position, facing, ahead, aside)
                 if ahead == front or aside in (-left, right):
@@ -551,13 +555,13 @@ class _MapBuilder:
         if at.get((front, 0), {}).get("state") == "open":
             for ahead in range(front + 1, wall_ahead or 0):
                 self.squares[_square(position, facing, ahead, 0)] = False
-        # Objects in view that are no longer there. A list, because the loop removes items.
+        # Objects in view are forgotten: those still there are listed, and added below. Doors stay.
+        # A list, because the loop removes items.
         for name, item in list(self.grid.items()):
-            # An object in view is listed again below if it is still there.
             if item.kind != "door" and item.point in self.view:
                 del self.grid[name]
-        for (ahead, right), each in at.items():
-            point = _square(position, facing, ahead, right)
+        for (steps_ahead, steps_right), each in at.items():
+            point = _square(position, facing, steps_ahead, steps_right)
             self.squares[point] = False
             # Points have y to the north, squares of the grid count to the south.
             x, y = point

@@ -258,13 +258,14 @@ def _declared(part: _Room) -> list[str]:
 
 
 def _facts(part: _Room) -> list[str]:
-    """Return the lines of where everything is; the agent starts in the middle of the room."""
+    """Return the lines of where everything is: a piece of furniture at each location from 1, the
+    agent at 0, where none is."""
     facts = ["(atLocation agent1 loc_bar_0)", "(= (total-cost) 0)"]
-    place_of = {}
+    locations = {}
     for number, item in enumerate(part.furniture, 1):
         name = _name(item)
-        place_of[item] = f"loc_bar_{number}"
-        facts.append(f"(receptacleAtLocation {name} {place_of[item]})")
+        locations[item] = f"loc_bar_{number}"
+        facts.append(f"(receptacleAtLocation {name} {locations[item]})")
         facts.append(f"(receptacleType {name} {_type(item.type)})")
         if "openable" in item.affordances:
             facts.append(f"(openable {name})")
@@ -273,7 +274,7 @@ def _facts(part: _Room) -> list[str]:
     for item, under in part.place_of.items():
         name = _name(item)
         facts.append(f"(inReceptacle {name} {_name(under)})")
-        facts.append(f"(objectAtLocation {name} {place_of[under]})")
+        facts.append(f"(objectAtLocation {name} {locations[under]})")
         facts.append(f"(objectType {name} {_type(item.type)})")
         if "toggleable" in item.affordances:
             facts.append(f"(toggleable {name})")

@@ -69,7 +69,8 @@ def behavior(
 
 
 # What an actor did again and again is the course of an episode if it did so at least three times,
-# in half of its steps from the first time to the last, which are half of all of its steps.
+# in at least half of its steps from the first time to the last, and if those are at least half of
+# all its steps.
 _LEAST = 3
 _HALF = 2
 # The share of failed actions from which one kind of them stands for all
@@ -85,9 +86,10 @@ def find_course(trajectory: Trajectory) -> Fact | None:
     """Return what an actor did for most of an episode that ran out of steps or was given up: an
     action that always failed, a circle, one action again and again. None if it did none of these.
 
-    The most telling of all actors, in this order, and of equal ones the most frequent.
+    Of several, the kind named first wins, whichever actor did it; of one kind, what was done most
+    often.
     """
-    # Given up: the steps before the stop failed.
+    # Given up: the last steps before the stop failed, whoever took them.
     stuck = trajectory.steps[:-1][-_LEAST:]
     gave_up = len(stuck) == _LEAST and not any(step.feedback.ok for step in stuck)
     if trajectory.ended != "step_limit" and not gave_up:
@@ -105,26 +107,27 @@ def find_course(trajectory: Trajectory) -> Fact | None:
             _repeated(poses, turns, name, several),
         )
         for rank, facts in enumerate(kinds):
-            for at, did in facts:
-                if not _is_course(at, len(turns)):
+            for indices, did in facts:
+                if not _is_course(indices, len(turns)):
                     continue
-                first = turns[at[0]][0]
-                last = turns[at[-1]][0]
+                first = turns[indices[0]][0]
+                last = turns[indices[-1]][0]
+                # A sentence such as "failed 7 of 9 times" needs the actor's turns in between, too.
                 if "of" in did:
-                    did["of"] = at[-1] - at[0] + 1
+                    did["of"] = indices[-1] - indices[0] + 1
                 fact = Fact("steps", step=first, end=last, did=did)
-                found.append((rank, -len(at), fact))
+                found.append((rank, -len(indices), fact))
     if not found:
         return None
     return min(found, key=lambda each: each[:2])[2]
 
 
-def _is_course(at: Sequence[int], turns: int) -> bool:
+def _is_course(indices: Sequence[int], turns: int) -> bool:
     """True if an actor did something in enough of its ``turns``, by their indices."""
-    if len(at) < _LEAST:
+    if len(indices) < _LEAST:
         return False
-    span = at[-1] - at[0] + 1
-    return _HALF * len(at) >= span and _HALF * span >= turns
+    span = indices[-1] - indices[0] + 1
+    return _HALF * len(indices) >= span and _HALF * span >= turns
 
 
 _FAILING = ("walked_into", "failing", "failed_all")

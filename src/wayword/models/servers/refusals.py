@@ -234,9 +234,11 @@ def learn(
 def learn_tools(
     refusal: ServerRefusal, profile: Profile, request: Request
 ) -> Lesson | None:
-    """Return the lesson of a refusal of tool calls; None if it is about something else."""
+    """Return the lesson of a refusal of tool calls; None if the request has none, or the refusal is
+    about something else."""
     if not request.calls or request.worded:
         return None
+    # A chat template without a system role has no place for tools either.
     if refusal.kind == "no system role" or "tools" in refusal.fields:
         return {"tools": False}, "tool calls are requested in words"
     if refusal.kind != "field unknown":
@@ -244,7 +246,9 @@ def learn_tools(
     if "tool_choice" in refusal.fields:
         without = (*profile.without, "tool_choice")
         return {"without": without}, "without tool_choice: it may answer with a text"
-    if not request.body.keys() & {*refusal.fields, "lengths"}:
+    # A field that is neither in the body nor of a schema is one that the server itself added to a
+    # message, which goes back to it as it came.
+    if {*refusal.fields}.isdisjoint({*request.body, "lengths"}):
         names = ", ".join(refusal.fields)
         return {"verbatim": False}, f"messages go back without {names}"
     return None

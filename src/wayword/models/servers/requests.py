@@ -261,7 +261,7 @@ def request(
     elif sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
     if sampling.tools:
-        body |= _tool_fields(sampling)
+        body |= _tool_fields(sampling, profile)
     if settings.tier == "flex" and not is_held(settings.base_url):
         body["service_tier"] = settings.tier
     if cache is not None and cache.key and chat:
@@ -314,12 +314,12 @@ def _unsent(
     return [*names, *(form for form in _FORMS if getattr(sampling, form) is not None)]
 
 
-def _tool_fields(sampling: Sampling) -> dict[str, Json]:
+def _tool_fields(sampling: Sampling, profile: Profile) -> dict[str, Json]:
     """Return the fields that offer tools, of which the model must call one."""
-    fields: dict[str, Json] = {
-        "tools": [calling.tool_field(tool) for tool in sampling.tools],
-        "tool_choice": "required",
-    }
+    tools: Json = [calling.tool_field(tool) for tool in sampling.tools]
+    if not profile.max_length:
+        tools = decoding.without_lengths(tools)
+    fields: dict[str, Json] = {"tools": tools, "tool_choice": "required"}
     if not sampling.parallel_calls:
         fields["parallel_tool_calls"] = False
     return fields

@@ -322,12 +322,12 @@ def first_obstacle(
     closed_doors: Sequence[bool],
     others: OtherBodies,
 ) -> tuple[str, int] | None:
-    """Return the first obstacle on a line; None if the line is free.
+    """Return what stops a body on a straight line; None if nothing does.
 
-    It is ``("wall", -1)``, ``("furniture", object)``, ``("door", door)`` with the
-    number of the door among the doors, ``("body", actor)``, or ``("edge", -1)`` of the
-    house. A body without a radius (metres) meets only the edge. ``closed_doors`` has
-    one item per door.
+    Of several obstacles the first of this order, not the nearest: ``("door", number)`` of a closed
+    door, ``("body", number)`` of another actor, ``("wall", -1)``, ``("furniture", number)`` of an
+    object, and ``("edge", -1)`` if the line ends outside of the house. A body without a radius
+    (metres) meets only the edge. ``closed_doors`` has one item per door.
     """
     p, q = line
     nearby = layout.near(*p, math.dist(p, q) + radius)
@@ -346,7 +346,8 @@ def first_obstacle(
     # Walls and furniture of such scenes are part of the floor's mask.
     floor = layout.scene.floor
     if floor is not None:
-        # A published floor must be free under the whole line, checked every half cell.
+        # It must be free under the whole line, checked every half cell. A cell is free where the
+        # middle of a body may be, so the radius does not count.
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
         dx = q[0] - p[0]
         dy = q[1] - p[1]

@@ -46,8 +46,8 @@ def message(env: Environment, observation: str) -> ChatMessageUser:
 def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
     """Chat until the episode is over, or a limit of Inspect's is reached.
 
-    ``name`` and ``options`` are those of :func:`wayword.envs.make`. The episode's scores are left in
-    the sample's metadata, for the scorer.
+    ``name`` and ``options`` are those of :func:`wayword.envs.make`. The episode's scores are left
+    in the sample's metadata, for the scorer.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:

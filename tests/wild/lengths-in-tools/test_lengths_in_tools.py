@@ -1,6 +1,5 @@
 """Servers that refuse lengths in the schemas of tools get tools without them, and nothing else is
-learnt: https://github.com/google/generative-ai-docs/issues/210 and
-https://github.com/maximhq/bifrost/issues/5433."""
+learnt."""
 
 from __future__ import annotations
 

@@ -127,19 +127,23 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-_VALUE = r"""("[^"]*"|'[^']*'|[^\s;,]+)"""
-"""A value of an option, in quotes if it has spaces."""
-# Options of the command line in a message: a remedy, a setting, one that is repeated, any other.
-# Commands between backticks stay.
+_VALUE = r"""("[^"]*"|'[^']*'|[^\s;,]*[^\s;,:)])"""
+"""A value of an option, in quotes if it has spaces. What follows it ends a sentence's part."""
+_OPTION = r"(?<![\w./'\"-])--"
+"""Where an option begins: not within a path or a word, nor in a user's own value."""
+# Options of the command line in a message: a remedy, a setting, several of them, its name alone,
+# one that is repeated, any other. Commands between backticks stay.
 _IN_PYTHON = (
     (rf"\badd --model {_VALUE}", lambda found: f"add model={_literal(found[1])}"),
     (
-        rf"--set ([\w.]+)={_VALUE}",
+        rf"{_OPTION}set ([\w.]+)={_VALUE}",
         lambda found: f"settings={{{found[1]!r}: {_literal(found[2])}}}",
     ),
-    (r"--label\b", "labels"),  # each one a label; in Python a list of all
+    (r"\} settings=\{", ", "),
+    (rf"{_OPTION}set\b", "settings"),
+    (rf"{_OPTION}label\b", "labels"),  # each one a label; in Python a list of all
     (
-        r"--([a-z]+)(?:-([a-z]+))?\b",
+        rf"{_OPTION}([a-z]+)(?:-([a-z]+))?\b",
         lambda found: "_".join(filter(None, found.groups())),
     ),
 )
@@ -161,6 +165,8 @@ def in_python(message: str) -> str:
     'give out or seed; `wayword run --help` lists them'
     >>> in_python('add --set dataset.target="cat-shaped mug"')
     "add settings={'dataset.target': 'cat-shaped mug'}"
+    >>> in_python("add --set shots=1 --set plan=no; ./my--agent.py: no such file")
+    "add settings={'shots': '1', 'plan': 'no'}; ./my--agent.py: no such file"
     """
     # Every second part is between backticks.
     parts = re.split(r"(`[^`]*`)", message)

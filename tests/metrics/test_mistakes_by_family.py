@@ -328,6 +328,22 @@ def test_what_most_of_the_steps_were_leads(
         assert found.leads == int(course.split("–")[0].removeprefix("Steps "))
 
 
+@pytest.mark.parametrize("ended", ["stopped", "step_limit"])
+def test_a_team_that_gave_up_is_blocked_as_one_actor_is(ended: str) -> None:
+    """Its actors stop one after the other: neither stop is a step that did not fail."""
+    steps = []
+    for actor in ("ann", "bob"):
+        steps += acts(*[("ahead", WALL)] * 5, actor=actor)
+    stops = [
+        Step(actor, {}, Decision(STOP), OK, {})
+        for actor in ("ann", "bob")
+        if ended == "stopped"
+    ]
+    start: dict[str, Any] = {"ann": {}, "bob": {}}
+    found = at_home(*steps, *stops, sought=[], start=start, lost=Lost(1), ended=ended)
+    assert "walked into a wall, 5 of 5 times" in found.text
+
+
 def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_given() -> (
     None
 ):

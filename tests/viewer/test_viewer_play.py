@@ -36,6 +36,7 @@ from wayword.viewer.observed import (
     room_of,
 )
 from wayword.viewer.play import answers_of, moves_of, readable
+from wayword.worlds.babyai.level import VIEW_SIZE
 
 
 @pytest.fixture
@@ -391,6 +392,14 @@ def test_the_map_of_a_grid_looks_through_an_open_door_and_leaves_its_frame_behin
     assert not {(4.0, -3.0), (6.0, -3.0)} & builder.squares.keys(), (
         "the next room may be wider"
     )
+
+
+def test_behind_an_open_door_all_is_free_up_to_the_end_of_the_view() -> None:
+    builder = _MapBuilder(Letters())
+    door = {**DOOR, "ahead": 1, "state": "open"}
+    builder.add(Look({"x": 5, "y": 5, "heading": 0.0}, grid((door,))))
+    seen = [builder.squares.get((5.0, -float(y))) for y in range(5, -3, -1)]
+    assert seen == [False] * VIEW_SIZE + [None]
 
 
 def test_actions_without_an_effect_are_dimmed() -> None:

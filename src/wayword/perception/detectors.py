@@ -288,7 +288,7 @@ class SimulatedDetector(Perceiver):
     def _uniform(self, *topic: str) -> float:
         """Return a number in [0, 1) from the seed and the topic, the same on every machine."""
         text = "/".join((str(self._seed), *topic))
-        # Seven bytes: more than the 53 bits of a float, so that none of these is always 0.
+        # Seven bytes: 56 bits, of which a float keeps 53.
         digest = hashlib.blake2b(text.encode(), digest_size=7).digest()
         return int.from_bytes(digest) / 2**56
 

@@ -553,7 +553,7 @@ class _MapBuilder:
                     self.squares[square] = False
         # Through an open door the column ahead is free up to the wall.
         if at.get((front, 0), {}).get("state") == "open":
-            for ahead in range(front + 1, wall_ahead or 0):
+            for ahead in range(front + 1, wall_ahead or VIEW_SIZE):
                 self.squares[_square(position, facing, ahead, 0)] = False
         # Objects in view are forgotten: those still there are listed, and added below. Doors stay.
         # A list, because the loop removes items.

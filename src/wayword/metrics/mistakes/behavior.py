@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from wayword.core.action import Decision
+from wayword.core.action import STOP, Decision
 from wayword.core.geometry import bearing, relative
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
@@ -89,8 +89,8 @@ def find_course(trajectory: Trajectory) -> Fact | None:
     Of several, the kind named first wins, whichever actor did it; of one kind, what was done most
     often.
     """
-    # Given up: the last steps before the stop failed, whoever took them.
-    stuck = trajectory.steps[:-1][-_LEAST:]
+    # Given up: the last steps but for stops failed, whoever took them.
+    stuck = [step for step in trajectory.steps if not _is_stop(step)][-_LEAST:]
     gave_up = len(stuck) == _LEAST and not any(step.feedback.ok for step in stuck)
     if trajectory.ended != "step_limit" and not gave_up:
         return None
@@ -120,6 +120,13 @@ def find_course(trajectory: Trajectory) -> Fact | None:
     if not found:
         return None
     return min(found, key=lambda each: each[:2])[2]
+
+
+def _is_stop(step: Step) -> bool:
+    """True for an actor's last step, by which it stops."""
+    return (
+        isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
+    )
 
 
 def _is_course(indices: Sequence[int], turns: int) -> bool:

@@ -684,6 +684,8 @@ class StrategyRecipe(AnswerForm):
                 if argument and isinstance(completed, Action):
                     return completed
             return result
+        if (only := self._keyed_by_verb(reply, legal)) is not None:
+            return only
         # No action was found: the reason depends on the form of the answer.
         if read.is_json:
             return Refusal("no_action", "the answer has no field 'action'")
@@ -697,6 +699,23 @@ class StrategyRecipe(AnswerForm):
         problem = "the answer has no line that begins with 'Action:'"
         return legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
 
+    def _keyed_by_verb(self, reply: Reply, legal: Legal) -> Action | None:
+        """Return the action of an answer that is ``{"goto": "a"}``, also next to a thought."""
+        whole = FENCE.sub("", reply.text).strip()
+        objects = [found for found, _, _ in json_values(whole, "{", bool, _DECODER)]
+        if len(objects) != 1 or not (whole.startswith("{") and whole.endswith("}")):
+            return None
+        thoughts = {section.key for section in self.sections}
+        named = {k: v for k, v in objects[0].items() if k not in thoughts}
+        if len(named) != 1:
+            return None
+        [value] = named.values()
+        outcomes = map(legal.read, _actions_as_text([named]))
+        only = next((each for each in outcomes if isinstance(each, Action)), None)
+        # {"stop": false} and {"stop": "not yet"} do not stop.
+        is_bare = value is True or value in (None, "", [], {})
+        return only if only is not None and bool(only.arguments) != is_bare else None
+
 
 def _actions_as_text(values: Sequence[Json]) -> list[str]:
     """Return the actions of a field; ``["goto[a]"]`` and ``{"goto": "a"}`` hold one each."""
@@ -708,6 +727,9 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
             verb = next((arguments.pop(k) for k in _VERB_KEYS if k in value), None)
             if verb is None and len(value) == 1:
                 [verb] = value
+                # {"stop": false} does not stop.
+                if value[verb] is False:
+                    verb = f"not {verb}"
             value = f"{verb}[{as_argument(arguments)}]" if verb else str(value)
         if isinstance(value, str):
             texts.append(value)

@@ -502,6 +502,11 @@ def _refuse_name(kind: RejectionKind) -> Refusal:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
+_STEP = re.compile(r"[A-Za-z][\w.]*\s?\((.*)\)", re.DOTALL)
+_ACTION_LABEL = re.compile(r"action[\"']?\s*[=:]", re.I)
+_STEPS_ACTION = re.compile(
+    r"""(?:^|,)\s*["']?action["']?\s*[=:]\s*(["'])(.*?)\1\s*(?=,|$)""", re.I | re.DOTALL
+)
 _WORD_BEFORE_BRACKET = re.compile(r"[A-Za-z][\w\-]*+\s(?=[\[(])")
 _AFTER_VERB = re.compile(
     r"[\s:=>`'\"*：＝“„«‹「『]*(?:(?:to|the|at|towards?|by)\s+)*", re.I
@@ -564,6 +569,7 @@ class Legal:
         exact = parse_exact(words, self.space)
         if exact is not None:
             return exact
+        words = _without_step(words)
         option = self._option(words)
         # The thought after an action does not count to its length.
         length = len(words)
@@ -854,6 +860,17 @@ class Legal:
         for word in dict.fromkeys(w for a in self.space.listed for w in a.arguments):
             arguments.setdefault(_letters(word), []).append(word)
         return arguments
+
+
+def _without_step(words: str) -> str:
+    """Return the action of a call that takes it as text: ``do(action="goto", object="pot_1")``."""
+    step = _STEP.fullmatch(words)
+    named = step and _STEPS_ACTION.search(step[1])
+    # Two of them are several actions.
+    if not step or not named or len(_ACTION_LABEL.findall(words)) > 1:
+        return words
+    others = _STEPS_ACTION.sub("", step[1], count=1).strip(" ,")
+    return f"{named[2]}({others})" if others else named[2]
 
 
 def _trim(words: str) -> str:

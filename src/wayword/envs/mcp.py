@@ -375,6 +375,10 @@ SOURCES = {"words": "words", "pictures": "pictures", "both": "words and pictures
 """Setting ``eyes`` -> what an assistant knows the world from."""
 
 
+_LINE_BREAKS = dict.fromkeys((0x85, 0x2028, 0x2029), "\n")
+"""Line breaks that JSON leaves as they are, and at which many clients cut a message off."""
+
+
 def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     """The server and its session, which must be closed. ``server.run()`` talks on standard input
     and output."""
@@ -421,7 +425,7 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
 
     def result(tool: Callable[..., str], arguments: Mapping[str, str]) -> list[Any]:
         """Call a tool: its text, then what the actor sees."""
-        content: list[Any] = [tool(**arguments)]
+        content: list[Any] = [tool(**arguments).translate(_LINE_BREAKS)]
         if tool.__name__ != "actions":
             seen = session.pictures()
             content += [ImageResult(data=image.data, format="png") for image in seen]
@@ -447,7 +451,8 @@ def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
                     call = partial(result, tool, arguments)
                     answer = await anyio.to_thread.run_sync(call)
                 except WaywordError as error:  # one line of the protocol
-                    raise ToolError(str(error)) from None
+                    problem = str(error).translate(_LINE_BREAKS)
+                    raise ToolError(problem) from None
                 seen[client] = session.episode
                 return answer
 

@@ -72,7 +72,8 @@ class WorldClient:
             streamed = response.headers.get_content_type() == "text/event-stream"
         # An answer comes alone, or as the data of a server-sent event.
         if streamed:
-            lines = [line for line in text.splitlines() if line.startswith("data:")]
+            # Texts may have other line breaks, as U+2028.
+            lines = [line for line in text.split("\n") if line.startswith("data:")]
             text = lines[-1].removeprefix("data:")
         return json.loads(text or "{}")
 

@@ -64,7 +64,8 @@ def _json_in(text: str) -> Json:
 
 def _late_error(text: str) -> Json:
     """Return the error in a stream, or after an answer that was cut off; None without one."""
-    for line in text.splitlines():
+    # Texts may have other line breaks, as U+2028.
+    for line in text.replace("\r", "\n").split("\n"):
         with suppress(ValueError, RecursionError):
             value = _DECODER.decode(line.removeprefix("data:"))
             if field(value, "error") or field(value, "object") == "error":

@@ -86,7 +86,8 @@ class RetryPolicy:
 
     The wait before retry k (from 0) is a random share, half to all, of ``first * 2**k`` seconds, at
     most ``longest``; with Retry-After, that time plus up to half a second, so that episodes do not
-    all return at once. Above ``patience`` seconds the call fails instead.
+    all return at once. Above ``patience`` seconds the call fails instead. A second Retry-After of 0
+    in a row counts as none, since it would use up all retries at once.
 
     A server that has never answered and cannot be reached is tried only ``first_contact`` more
     times. After ``max_failures`` failed calls in a row, the failure is fatal.
@@ -119,6 +120,11 @@ class RetryPolicy:
         return retry_after + min(backoff, 1.0) * self.rng.uniform(0.0, 0.5)
 
 
+def _stated(wait: float | None, last: float | None) -> float | None:
+    """Return the wait that a failure states after that of the last one."""
+    return None if wait == last == 0.0 else wait
+
+
 class Outage:
     """A circuit breaker that all calls share: open while the server is unavailable."""
 
@@ -127,6 +133,7 @@ class Outage:
         self._failures_in_row = self._probes = 0
         self._began_at: float | None = None
         self._retry_after: float | None = None
+        self._last_wait: float | None = None
         self._probing = asyncio.Lock()
 
     @property
@@ -146,12 +153,13 @@ class Outage:
         self._failures_in_row += 1
         if self._began_at is None:
             self._began_at = self._policy.clock()
-        self._retry_after = error.retry_after
+        self._retry_after = _stated(error.retry_after, self._last_wait)
+        self._last_wait = error.retry_after
 
     def answered(self) -> None:
         """Count an answer, which ends an outage."""
         self._failures_in_row = self._probes = 0
-        self._began_at = None
+        self._began_at = self._last_wait = None
 
     async def attempt(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Make a call; during an outage, wait for its end or for this call's turn to probe."""
@@ -192,6 +200,7 @@ class RetryingModel(Wrapper):
         """Ask until an answer comes or the retries are used; failed attempts stay
         billed."""
         retry = 0
+        last_wait: float | None = None
         waste = Usage()
         while True:
             if self._fatal_error is not None:
@@ -221,7 +230,9 @@ class RetryingModel(Wrapper):
                     final.billed = waste or None
                     raise final from None
                 else:
-                    wait = self._policy.wait(retry, error.retry_after)
+                    stated = _stated(error.retry_after, last_wait)
+                    wait = self._policy.wait(retry, stated)
+                    last_wait = error.retry_after
                     retry += 1
             else:
                 self._answered = True

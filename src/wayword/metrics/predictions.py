@@ -112,6 +112,19 @@ ANGLE = re.compile(r"-?\d+\.\d*(?:e-?\d+)?")
 """A heading or an elevation in a text. Whole numbers may be ids of places."""
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
+STEP_KEYS = (
+    *(
+        "step",
+        "step_id",
+        "step_idx",
+        "step_index",
+        "step_number",
+        "timestep",
+        "time_step",
+    ),
+    *("timestamp", "t"),
+)
+"""Numbers of the steps of a walk, which must not fall."""
 BY_PANDAS = "write it by pandas: table.to_json('FILE.json', orient='records')"
 MOST_LISTED = 20
 """Bad records of a file that its error lists; more would push the first off the screen."""
@@ -653,8 +666,21 @@ def _pose_places(items: Any) -> list[str]:
     return [*places]
 
 
+def _check_order(path: Path, at: str, items: Sequence[Any]) -> None:
+    """Raise ``DataError`` if the items of a path number themselves in another order."""
+    for key in STEP_KEYS:
+        with suppress(TypeError, KeyError, ValueError, OverflowError):
+            numbers = [float(item[key]) for item in items]
+            late = [n for n in range(1, len(items)) if numbers[n] < numbers[n - 1]]
+            if late:
+                where = f"{at}, item {late[0]}"
+                problem = f"has the {key} {items[late[0]][key]} after {items[late[0] - 1][key]}"
+                raise DataError(path, where, problem, "write the steps in their order")
+
+
 def _listed_places(path: Path, at: str, items: Sequence[Any]) -> list[str]:
     """Return the places of a path whose items have any form."""
+    _check_order(path, at, items)
     parts = [_places(path, at, *item) for item in enumerate(items)]
     starts = {part[0] for part in parts}
     if len(parts) > 1 and len(starts) == 1 and min(map(len, parts)) > 1:

@@ -121,3 +121,28 @@ def test_a_table_by_columns_is_refused_with_its_remedy(
     content = json.dumps(BY_COLUMNS[name]).encode()
     with pytest.raises(DataError, match=r"by columns; .*orient='records'"):
         scored(tmp_path / "p.json", content)
+
+
+NUMBERS: dict[str, tuple[list[Any], bool]] = {
+    "from 0": ([0, 1, 2], True),
+    "one twice": ([1, 1, 2], True),
+    "no number": ([0, None, 1], True),
+    "words": (["a", "c", "b"], True),
+    "another order": ([2, 0, 1], False),
+    "sorted as texts": (["1", "10", "2"], False),
+}
+
+
+@pytest.mark.parametrize("field", ["step", "timestamp", "step_id"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_steps_in_another_order_than_their_numbers_are_refused(
+    name: str, field: str, tmp_path: Path
+) -> None:
+    numbers, is_right = NUMBERS[name]
+    walk = [{field: n, "viewpoint": v} for n, v in zip(numbers, WALK, strict=True)]
+    content = json.dumps([{**RECORD, "trajectory": walk}]).encode()
+    if is_right:
+        assert scored(tmp_path / "p.json", content) == (1.0, 4.0)
+        return
+    with pytest.raises(DataError, match=r"item \d: has the .* write the steps in"):
+        scored(tmp_path / "p.json", content)

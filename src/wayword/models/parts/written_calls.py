@@ -50,6 +50,14 @@ _FORMS = (
         rf"<function={_NAME}>(?P<body>.{{0,4000}}?)(?:</\w{{0,20}}(?:function|tool_call)>|(?<=</parameter>)\s*\Z)",
         _TAGGED,
     ),
+    # MiniMax, with arguments as attributes
+    (
+        "name=",
+        rf"<{_PREFIX}{_TAG}\s+name=[\"']{_NAME}[\"']"
+        r"(?P<body>(?:\s+[\w-]{1,80}=(?:\"[^\"<>]{0,400}\"|'[^'<>]{0,400}'))+)\s*"
+        rf"(?:/>|>\s*</{_PREFIX}(?P=tag)>)",
+        r"(?<![\w-])(?!(?:\w+_)?(?:id|type)=)(?P<key>[\w-]+)=([\"'])(?P<value>.*?)\2",
+    ),
     # MiniMax, Anthropic, DeepSeek 3.2 and 4, and models that imitate them
     (
         "name=",

@@ -54,6 +54,22 @@ def test_an_answer_that_is_no_action_is_rejected_and_reported(
     assert turns.infos["commander"]["rejected"]
 
 
+def test_the_last_info_of_each_actor_is_of_its_own_last_answer() -> None:
+    """The answer that ends the episode, and the other actor's before it."""
+    env = aec("ma_household", **{**SMALL, "max_steps": 1})
+    for answers in (("sing", "sing"), ("sing", "wait"), ("chat[Hello.]", "sing")):
+        env.reset()
+        for answer in answers:
+            env.step(answer)
+        assert all(env.truncations.values())
+        infos = [env.infos[actor] for actor in env.possible_agents]
+        assert [info["rejected"] for info in infos] == [
+            answer == "sing" for answer in answers
+        ]
+        assert [info["steps"] for info in infos] == [1, 1]
+        assert [info["success"] for info in infos] == [False, False]
+
+
 def test_who_stops_first_is_paid_for_the_teams_success() -> None:
     """The commander has told all it knows and stops; the follower solves the task."""
     env = parallel("ma_household", **ADVISED)
@@ -88,6 +104,22 @@ def test_in_turns_who_stops_first_is_paid_as_well(turns: WaywordAEC) -> None:
     assert request_counts["commander"] == 1, (
         "nobody is asked for an action that is not read"
     )
+
+
+@pytest.mark.parametrize("is_solved", [True, False])
+def test_once_the_episode_is_over_all_are_told_how_it_ended(is_solved: bool) -> None:
+    """Also those whose own turn was before the last one."""
+    env = aec("ma_household", **ADVISED)
+    env.reset(seed=0)
+    while not any(env.terminations.values()):
+        for actor in env.agents:
+            info = env.infos[actor]
+            assert info["success"] is False
+        actor = env.agent_selection
+        stops = actor == "commander" or not is_solved
+        env.step("stop" if stops else env.infos[actor]["expert_action"])
+    assert env.agents == ["commander", "follower"]
+    assert {info["success"] for info in env.infos.values()} == {is_solved}
 
 
 def test_at_the_limit_who_has_stopped_is_terminated_and_others_are_truncated() -> None:

@@ -262,7 +262,8 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         for other in self.agents:
             self.terminations[other], self.truncations[other] = self._endings(other)
             if self.terminations[other] or self.truncations[other]:
-                self.infos[other] = self._info(other)
+                # Success is known now; whether its last answer was rejected stays the same.
+                self.infos[other] = self._info(other, self.infos[other]["rejected"])
         # The next actor with turns left, or just the next once the episode is over.
         order = list(self.game.world.actors)
         index = order.index(actor)

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from helpers.golden import check_golden
 from helpers.playing import flat
 from helpers.sampling import LONG
+from wayword.agents.search.frontier_llm import FrontierLLM, FrontierLLMSettings
 from wayword.core import registry
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.datasets.procedural.homes.furniture import FURNITURE
@@ -141,6 +143,40 @@ def played(model: str, tmp_path: Path, **settings: Any) -> list[Any]:
 def test_the_first_question(tmp_path: Path) -> None:
     calls = played("scripted:first", tmp_path)
     check_golden(GOLDEN / "frontier_llm_question.txt", flat(calls[2][1].prompt) + "\n")
+
+
+def test_agents_that_remember_the_same_episode_share_nothing() -> None:
+    """One of them may fail: the next starts from what the finished episode knew."""
+    settings = FrontierLLMSettings(grounding="perfect", scene="perfect")
+    toolkit: Any = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    finished = FrontierLLM(settings, toolkit)
+    finished._keep("mug", (1.0, 1.0))
+    finished.costmap.free[3, 3] = True
+    finished.costmap.close_cell(2.0, 2.0)
+
+    def known(agent: FrontierLLM) -> tuple[Any, ...]:
+        costmap = agent.earlier_map
+        assert costmap is not None
+        floor = costmap.free.tolist(), costmap.bumped_cells.tolist()
+        return agent._near((1.0, 1.0)), agent._near((9.0, 9.0)), *floor
+
+    failed = FrontierLLM(settings, toolkit)
+    failed.remember(finished)
+    before = known(failed)
+    assert before[:2] == (["mug"], [])
+    assert failed._recalled == [("mug", (1.0, 1.0))]
+    failed._keep("bed", (9.0, 9.0))
+    failed._recalled.clear()
+    costmap = failed.earlier_map
+    assert costmap is not None
+    costmap.free[5, 5] = True
+    costmap.close_cell(1.0, 1.0)
+    assert known(failed) != before
+
+    again = FrontierLLM(settings, toolkit)
+    again.remember(finished)
+    assert known(again) == before
+    assert again._recalled == [("mug", (1.0, 1.0))]
 
 
 def test_an_answer_that_names_no_frontier_goes_to_the_nearest_and_is_counted(

@@ -32,6 +32,7 @@ from wayword.agents.search.searcher import (
     MOST_AIM_TURNS,
     MOST_MISSES,
     REACH,
+    REPLANS,
     Aim,
     Approach,
     Return,
@@ -169,6 +170,23 @@ def test_only_places_without_a_sight_of_the_object_are_misses(is_seen: bool) -> 
         ends = not is_seen and number == MOST_MISSES
         assert approach._misses == (0 if is_seen else number)
         assert (action is None) == ends
+
+
+@pytest.mark.parametrize("cells", [0.0, 1.4, 1.6, 4.0, 6.0])
+def test_a_goal_that_is_never_reached_gets_so_many_routes(cells: float) -> None:
+    """One that is at hand needs none; the next goal has all of its own."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+    agent.costmap = floor()
+    agent.view = view()
+    for goal in ((cells * CELL, 0.0), (0.0, cells * CELL)):
+        agent._goal = goal
+        agent._replans = 0
+        routes = 0
+        while agent._next_run() is not None:
+            agent._plan = []  # a collision on the way
+            routes += 1
+        assert routes == (REPLANS if cells > 1.5 else 0)
 
 
 @pytest.mark.parametrize("distance", [1.0, 2.0, 2.0 + CELL, 2.1 + CELL, 5.0])

@@ -230,6 +230,24 @@ def test_a_policy_that_ignores_the_mask_is_warned_once() -> None:
     assert "they go from 0 to" in info["rejection"]
 
 
+@pytest.mark.parametrize("count", [MISSES - 1, MISSES, MISSES + 1])
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_only_numbers_behind_the_last_entry_are_misses(beyond: int, count: int) -> None:
+    """The first number without an entry is one; so many of them are a policy's fault."""
+    env = gymnasium.make(NAME, dataset="houses", actions="menu", max_steps=3 * MISSES)
+    env.reset(seed=0)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(count):
+            listed = int(env.unwrapped.action_masks().sum())
+            # The last entry is the stop, after which the next episode begins.
+            *_, terminated, _, info = env.step(listed + beyond)
+            assert info["rejected"] == (beyond >= 0)
+            if terminated:
+                env.reset()
+    assert len(warned) == (beyond >= 0 and count >= MISSES)
+
+
 def test_a_menu_with_more_actions_than_numbers_is_refused(tmp_path: Path) -> None:
     many = 'Action("right"), *(Action(f"go{n}") for n in range(1000)), STOP'
     (tmp_path / "many.py").write_text(WORLD.replace('Action("right"), STOP', many))

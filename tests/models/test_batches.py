@@ -111,10 +111,12 @@ def test_a_batch_whose_id_was_lost_is_found(form: str) -> None:
     assert account.dollars == pytest.approx(books.dollars)
 
 
+@pytest.mark.parametrize("newer", range(6))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_lost_batch_is_found_behind_newer_ones(
-    form: str, monkeypatch: pytest.MonkeyPatch
+    form: str, newer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On each of the pages, as the first and as the last one of it."""
     monkeypatch.setattr(batch_forms, "PAGE", 2)
 
     def others(method: str, route: str) -> None:
@@ -123,7 +125,7 @@ def test_a_lost_batch_is_found_behind_newer_ones(
             (job,) = books.jobs.values()
             books.files["results"] = b""
             other = {**job, "metadata": {}, "name": "other", "results": "results"}
-            for n in range(5):
+            for n in range(newer):
                 books.jobs[f"x{n}"] = {**other, "id": f"x{n}"}
 
     with batching(form, lose=1) as books:

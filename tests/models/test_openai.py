@@ -475,6 +475,21 @@ def test_retry_after_in_all_its_forms(
     assert retry_after(headers, now=10.0) == seconds
 
 
+@pytest.mark.parametrize("prefix", ["a-", "x-vendor-"])
+@pytest.mark.parametrize("unit", ["", "-ms"])
+def test_the_usual_name_of_a_wait_comes_before_a_vendor_s(
+    prefix: str, unit: str
+) -> None:
+    """In whatever order they are sent; without it, the vendor's counts."""
+    vendors = {f"{prefix}retry-after{unit}": "3"}
+    usual = {f"retry-after{unit}": "7"}
+    scale = 0.001 if unit else 1.0
+    for headers in (vendors | usual, usual | vendors):
+        assert retry_after(headers, now=10.0) == 7 * scale
+    assert retry_after(vendors, now=10.0) == 3 * scale
+    assert retry_after({f"{prefix}retry-after{unit}-policy": "3"}, now=10.0) is None
+
+
 @pytest.mark.parametrize("order", ["{} {}", "{1} {0}"])
 def test_a_wait_is_read_at_the_ends_of_a_long_error(order: str) -> None:
     page = order.format("<p>retry 1.1</p>" * 100_000, "try again in 5s")

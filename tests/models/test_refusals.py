@@ -173,6 +173,22 @@ def test_the_window_of_a_server_in_each_form(described: Any, size: int) -> None:
     assert window(json.loads(json.dumps(described)), "m") == size
 
 
+@pytest.mark.parametrize("field", ["id", "name", "model"])
+@pytest.mark.parametrize("listed", ["data", "models"])
+def test_of_several_models_the_window_is_that_of_the_one_that_is_used(
+    listed: str, field: str
+) -> None:
+    """Servers name their models in one of three fields, next to other names."""
+    sizes = {"l": 1024, "m": 4096, "n": 9}
+    entries = [
+        {"digest": "m", "title": "m", field: name, "context_length": size}
+        for name, size in sizes.items()
+    ]
+    for name, size in sizes.items():
+        assert window({listed: entries}, name) == size
+    assert window({listed: entries}, "o") == 0
+
+
 @pytest.mark.parametrize("known", [0, 4_096, 8_192, 32_768])
 @pytest.mark.parametrize("stated", [4_096, 8_192, 0])
 def test_a_window_only_ever_shrinks(stated: int, known: int) -> None:

@@ -74,6 +74,21 @@ def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(
             Continuation.open(wrong)
 
 
+def test_any_step_may_be_the_first_one_and_the_one_after_the_last(walked: Path) -> None:
+    """An episode that was cut off goes on behind its last step."""
+    recorded = trajectory_of(walked)
+    count = len(recorded.steps)
+    assert count == 5
+    assert recorded.ended == "step_limit"
+    for step in range(1, count + 2):
+        opened = Continuation.open(f"{walked}:{recorded.episode_id}:{step}")
+        assert (opened.step, len(opened.steps)) == (step, step - 1)
+    with pytest.raises(
+        UsageError, match=f"from step {count + 2}: it has {count} steps"
+    ):
+        Continuation.open(f"{walked}:{recorded.episode_id}:{count + 2}")
+
+
 def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
     walked: Path, tmp_path: Path
 ) -> None:

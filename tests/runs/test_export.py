@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,55 @@ def test_actors_have_conversations_of_their_own(
     assert ann["agent"] == "random, ann: expert"
     export([path], out, Export(actors=("ann",)))
     assert [line["actor"] for line in lines(out)] == ["ann"]
+
+
+STOPS = """
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+
+class Stops(Agent):
+    async def act(self, observation, space):
+        return Decision(STOP)
+
+agent = Stops
+"""
+
+
+def test_who_plays_alone_may_teach_to_stop_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No one else did its work; of several actors, each that only stopped is left out."""
+    named(monkeypatch)
+    (tmp_path / "stops.py").write_text(STOPS, encoding="utf-8")
+    for on, settings, written in ((HOMES, SMALL, 1), ("flat", {}, 0)):
+        out = tmp_path / on.partition(":")[0]
+        plan = Plan(str(tmp_path / "stops.py"), on, settings=settings, limit=1, out=out)
+        card = export([run(plan).path], tmp_path / "train", Export(everything=True))
+        assert card.lines == written
+        omitted = {} if written else {"actor that only stopped": 2}
+        assert dict(card.omitted) == omitted
+
+
+def test_an_export_of_several_runs_is_that_of_each(tmp_path: Path) -> None:
+    """Whatever they differ in: the prompts of each are those of its own limit and data."""
+    plans = {
+        "long": Plan("expert", HOMES, settings=SMALL, limit=1),
+        "short": Plan("expert", HOMES, settings=SMALL, limit=1, max_steps=70),
+        "streets": Plan("gold", "towns", settings=STREETS, limit=1, max_steps=51),
+    }
+    paths = [
+        run(replace(plan, out=tmp_path / name)).path for name, plan in plans.items()
+    ]
+    for form in ("chat", "steps"):
+        options = Export("act", form)  # type: ignore[arg-type]
+        single = []
+        for path in paths:
+            export([path], tmp_path / "one", options)
+            single += lines(tmp_path / "one")
+        export(paths, tmp_path / "all", options)
+        assert lines(tmp_path / "all") == single
+    first = [json.dumps(line["prompt"]) for line in single if line["step"] == 1]
+    assert len({*first}) == 3, "the first two differ in their limits alone"
 
 
 def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from PIL import Image as Pillow
 
+from helpers.records import records, rewrite
 from helpers.tours import walked_tour
+from helpers.two_in_a_flat import named
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, run
 from wayword.runs.export import Export, publish
+from wayword.runs.opening import dataset_of
+from wayword.runs.record import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +87,52 @@ def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
         pixels = np.asarray(Pillow.open(out / str(row["image"])))
         assert pixels.mean(axis=(0, 1)).argmax() == channel
     assert "| `trajectory` | 2 |" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_picture_is_the_view_of_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the place, the heading and the elevation that the actor had before it."""
+    path = walked_tour(tmp_path)
+    looks = [("hall", 90.0, 30.0), ("lab", 180.0, -15.0)]
+    changed = records(path)
+    for step, (place, heading, elevation) in zip(
+        changed[0]["trajectory"]["steps"], looks, strict=True
+    ):
+        assert step["observation"]["viewpoint"] == place
+        step["observation"] |= {"heading": heading, "elevation": elevation}
+    rewrite(path, changed)
+    trusted = [tmp_path / "tour"]
+    camera: Any = dataset_of(RunFolder.read(path), trusted=trusted).perceiver()
+    taken = []
+    picture = type(camera).picture
+
+    def watched(
+        self: Any, scene: str, place: str, heading: float, width: float, up: float
+    ) -> Any:
+        taken.append((place, heading, up))
+        return picture(self, scene, place, heading, width, up)
+
+    monkeypatch.setattr(type(camera), "picture", watched)
+    publish([path], tmp_path / "made", Export(trusted=trusted))
+    assert taken == looks
+
+
+@pytest.mark.parametrize("actors", [(), ("ann",), ("bob",), ("ann", "bob")])
+def test_a_step_has_its_number_in_the_episode_whoever_else_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, actors: tuple[str, ...]
+) -> None:
+    named(monkeypatch)
+    path = run(Plan("random", "flat", limit=1, max_steps=4, out=tmp_path / "run")).path
+    publish([path], tmp_path / "made", Export(everything=True, actors=actors))
+    (record,) = RunFolder.read(path).records()
+    expected = [
+        (number, step.actor, step.feedback.status)
+        for number, step in enumerate(record.trajectory.steps, 1)
+        if not actors or step.actor in actors
+    ]
+    table = rows(tmp_path / "made" / "data" / "steps.jsonl")
+    assert [(row["step"], row["actor"], row["status"]) for row in table] == expected
 
 
 def test_without_pictures_there_is_no_such_table(played: Path, tmp_path: Path) -> None:

@@ -15,17 +15,19 @@ from helpers import small_cave
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
+from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.config import Session, add_session
+from wayword.runs.config import Session, Spending, add_session
 from wayword.runs.differences import compare, comparisons
 from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import EpisodeRecord
-from wayword.runs.reports import rows_of, score, table
+from wayword.runs.reports import pooled_rows, rows_of, score, table
 from wayword.runs.reproduce import published_rows
-from wayword.runs.scored_runs import pooled
+from wayword.runs.scored_runs import only, pooled
 from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -450,6 +452,101 @@ def test_a_wall_time_is_known_if_the_sessions_finished_all_episodes(
     add_session(tmp_path, Session("", 1.0, 1))
     totals = json.loads(table([tmp_path], "json"))["rows"][0]["totals"]
     assert totals.get("wall_seconds") == (3.5 if finished >= 4 else None)
+
+
+def test_each_session_counts_the_episodes_that_it_finished(tmp_path: Path) -> None:
+    plan = Plan("random", "houses", "", TREE, out=tmp_path / "run")
+    for limit in (3, 4, 8):
+        run(replace(plan, limit=limit))
+    sessions = RunFolder.read(tmp_path / "run").sessions
+    assert [each.finished for each in sessions] == [3, 1, 4]
+
+
+def stored(
+    folder: Path, seed: int, scores: dict[str, float], failed: int = 0, paid: float = 0
+) -> Path:
+    """A run of a split of six: the scores of its episodes, failed ones, and a bill."""
+    identity = {"agent": "navgpt", "dataset": "houses:test", "models": {}}
+    identity |= {"data_checksum": "", "seed": seed}
+    config = {"identity": identity, "family": "indoor", "episodes_in_split": 6}
+    with RunFolder.open(folder, config) as opened:
+        for name, score in scores.items():
+            opened.append(EpisodeRecord(name, {"sr": score}, Trajectory(name, {})))
+        for number in range(failed):
+            opened.fail(f"f{number}", "planned", Trajectory(f"f{number}", {}))
+    if paid:
+        spending = Spending(folder)
+        spending.write(LedgerRow(100, paid, "s-1"))
+        spending.close()
+    return folder
+
+
+def test_a_seed_that_lacks_an_episode_does_not_count_in_its_mean(
+    tmp_path: Path,
+) -> None:
+    """An episode's score is averaged over the seeds that have it, and compared so."""
+    seeds = tmp_path / "seeds"
+    stored(seeds / "a", 0, {"e0": 1.0, "e1": 1.0})
+    stored(seeds / "b", 1, {"e0": 0.0})
+    stored(seeds / "c", 2, {"e0": 0.0, "e2": 1.0})
+    stored(tmp_path / "other", 0, {"e0": 0.0, "e1": 0.0, "e2": 0.0, "e3": 1.0})
+    result = json.loads(compare([tmp_path / "other", seeds], "json", ["sr"]).text)
+    assert (result["shared"], result["only_first"]) == (3, 1)
+    (line,) = result["metrics"]
+    assert line["second"] == pytest.approx((1 / 3 + 1.0 + 1.0) / 3)
+
+
+@pytest.mark.parametrize("paid", [(0.5, 0.25), (0.0, 0.25), (0.5, 0.0), (0.0, 0.0)])
+def test_the_bill_of_pooled_seeds_is_that_of_all(
+    tmp_path: Path, paid: tuple[float, float]
+) -> None:
+    for seed, dollars in enumerate(paid):
+        stored(tmp_path / f"{seed}", seed, {"e0": 1.0}, paid=dollars)
+    (row,) = json.loads(table([tmp_path], "json", pool=True))["rows"]
+    assert row["runs"] == 2
+    assert row["totals"].get("billed") == (sum(paid) or None)
+
+
+@pytest.mark.parametrize(
+    ("scores", "failed", "sample"),
+    [
+        ([["e0", "e1", "e2"]] * 2, 0, "first"),
+        ([["e0", "e1", "e2"], ["e3", "e4", "e5"]], 0, ""),
+        ([["e0", "e1"], ["e1", "e2"]], 2, "first"),
+        ([["e0", "e1"], ["e2", "e3"]], 2, ""),
+        ([["e0", "e1", "e2"]], 3, ""),
+        ([["e0", "e1", "e2"]], 2, "first"),
+    ],
+)
+def test_a_row_is_a_sample_if_its_runs_together_lack_an_episode(
+    scores: list[list[str]], failed: int, sample: str, tmp_path: Path
+) -> None:
+    """Each counts once, however many seeds have played it, and a failed one was played."""
+    for seed, names in enumerate(scores):
+        stored(tmp_path / f"{seed}", seed, dict.fromkeys(names, 1.0), failed)
+    (row,) = pooled_rows([tmp_path], "", None)
+    assert row.sample == sample
+
+
+def test_a_head_that_two_columns_share_names_the_first() -> None:
+    """A key names its own column, whatever heads there are."""
+    metrics = [
+        Metric("a", "Time", "seconds", "", "One."),
+        Metric("b", "Time", "seconds", "", "Another."),
+        Metric("time", "C", "seconds", "", "A third."),
+    ]
+    scores = {"run": {"a": 1, "b": 2, "time": 3}}
+    for named, keys in (
+        (["Time"], ["a"]),
+        (["b"], ["b"]),
+        (["time"], ["time"]),
+        (["C", "TIME"], ["a", "time"]),
+        ([], ["a", "b", "time"]),
+    ):
+        assert [*only(scores, named, metrics)["run"]] == keys
+    # A run without the first has no column of that head.
+    with pytest.raises(UsageError, match="no metric 'Time' in these runs"):
+        only({"run": {"b": 2}}, ["Time"], metrics)
 
 
 def test_a_published_spl_of_another_definition_has_a_column(runs: Path) -> None:

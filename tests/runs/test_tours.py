@@ -21,12 +21,14 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
+from wayword.core.registry import load
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.metrics.scoring import score
 from wayword.metrics.tours import tour_ndtw, tours_of
 from wayword.runs import Plan, run
+from wayword.runs.opening import open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.tours import report
 
@@ -284,6 +286,124 @@ def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(
     }
     order = [ids[0], ids[2], ids[3], ids[1]]
     assert remembered == {name: order[:at] for at, name in enumerate(order)}
+
+
+def test_what_a_failed_episode_saw_is_in_no_later_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It failed halfway: the episodes around it are played as if it had not been begun."""
+    cls: Any = load("agent", "mapgpt")
+    settings = {"dataset": {"houses": 1, "episodes": 3, "length": 6}}
+    plan = Plan("mapgpt", "houses", "scripted:first", settings, remember="scene")
+    tasks = open_dataset(plan).tasks
+    ids = [task.episode.id for task in tasks]
+    begin, act = cls.begin, cls.act
+    fails = ""
+
+    async def begun(self: Any, episode: Episode) -> None:
+        self.is_to_fail = episode.id == fails
+        self.acts = 0
+        await begin(self, episode)
+
+    async def acted(self: Any, observation: Any, space: Any) -> Any:
+        self.acts += 1
+        if self.is_to_fail and self.acts > 3:
+            raise RuntimeError("planned")
+        return await act(self, observation, space)
+
+    def prompts(out: Path, failing: str, left: list[str]) -> dict[str, list[Any]]:
+        nonlocal fails
+        fails = failing
+        done = run(replace(plan, out=out, episodes=tuple(left))).outcome
+        assert (done.finished, done.failed) == (len({*left} - {fails}), bool(fails))
+        found = {}
+        for record in RunFolder.read(out).records():
+            calls = record.trajectory.calls()
+            found[record.episode_id] = [call.prompt for call in calls]
+        return found
+
+    monkeypatch.setattr(cls, "begin", begun)
+    monkeypatch.setattr(cls, "act", acted)
+    without = prompts(tmp_path / "without", "", [ids[0], ids[2]])
+    assert prompts(tmp_path / "failed", ids[1], ids) == without
+    # What it would have remembered shows in prompts.
+    assert prompts(tmp_path / "all", "", ids)[ids[2]] != without[ids[2]]
+
+
+FATAL = '''
+"""Stops at once, but in the second episode has a model that refuses all calls."""
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+from wayword.core.errors import ModelUnusable
+
+class Refused(Agent):
+    def remember(self, earlier):
+        pass
+
+    async def begin(self, episode):
+        with open(__file__ + ".begun", "a") as file:
+            file.write(f"{episode.id}\\n")
+
+    async def act(self, observation, space):
+        with open(__file__ + ".begun") as file:
+            if len(file.readlines()) == 2:
+                raise ModelUnusable("no credit is left")
+        return Decision(STOP)
+
+agent = Refused
+'''
+
+
+def test_after_a_model_has_refused_all_calls_no_tour_begins_an_episode(
+    tmp_path: Path,
+) -> None:
+    """Neither the one in which it did, nor others."""
+    agent = tmp_path / "refused.py"
+    agent.write_text(FATAL, encoding="utf-8")
+    settings = {"dataset": {"houses": 2, "episodes": 8, "length": 6}}
+    plan = Plan(str(agent), "houses", settings=settings, remember="scene", first=True,
+                concurrency=1, out=tmp_path / "run")  # fmt: skip
+    outcome = run(plan).outcome
+    assert (outcome.finished, outcome.unusable) == (1, "no credit is left")
+    begun = (tmp_path / "refused.py.begun").read_text().splitlines()
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("shuffle", [None, 0, 1])
+def test_only_the_order_of_the_split_may_be_easier_in_the_end(
+    tmp_path: Path, shuffle: int | None
+) -> None:
+    tree = {"dataset": {"houses": 1, "episodes": 4, "length": 6}}
+    run(Plan("oracle", "houses", settings=tree, shuffle=shuffle, first=shuffle is None,
+             out=tmp_path))  # fmt: skip
+    (*notices,) = report(tmp_path).notices
+    warned = any("in the order of the split" in notice for notice in notices)
+    assert warned == (shuffle is None)
+
+
+def test_the_alignment_of_tours_is_averaged_over_their_episodes(tmp_path: Path) -> None:
+    """A tour of six episodes counts as three of two, in scenes of their own."""
+    tree = {"houses": 2, "episodes": 12, "length": 6}
+    houses = Houses(settings=Houses.Settings(**tree))
+    scenes: dict[str, list[Task]] = {}
+    for task in houses.tasks:
+        scenes.setdefault(task.episode.scene, []).append(task)
+    long, short = scenes.values()
+    chosen = [*long[:6], *short[:2]]
+    ids = tuple(task.episode.id for task in chosen)
+    run(
+        Plan("random", "houses", settings={"dataset": tree}, episodes=ids, out=tmp_path)
+    )
+    recorded = RunFolder.read(tmp_path)
+    aligned = []
+    for tasks in (long[:6], short[:2]):
+        pairs = [(each, recorded.record(each.episode.id).trajectory) for each in tasks]
+        aligned += [tour_ndtw(houses, pairs)] * len(tasks)
+    (line,) = [each for each in report(tmp_path).notices if "t-nDTW" in each]
+    assert float(line.split("t-nDTW % ")[1].split()[0]) == pytest.approx(
+        100 * np.mean(aligned), abs=0.051
+    )
+    assert abs(aligned[0] - aligned[-1]) > 0.01, "otherwise any weights would do"
 
 
 def test_a_tour_has_each_path_once() -> None:

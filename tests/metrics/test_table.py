@@ -183,7 +183,8 @@ def test_names_cannot_break_a_table() -> None:
     assert "a/b [red]x[/]" in render([row], "markdown")
     assert "a|b [red]x[/]" in terminal([row])
     assert "\x1b[" not in terminal([row])
-    assert "\x1b[" in terminal([row], color=True)
+    row = summarize("seed:cat: \\[x]", [episode(1, 0)], family="indoor", of=1)
+    assert "seed:cat: \\[x]" in terminal([row]), "no picture, no escape"
 
 
 def test_another_format_is_a_usage_error(rows: Sequence[Row]) -> None:

@@ -60,7 +60,7 @@ HEAD = (
 """Fields of a run in JSON and CSV, after its name."""
 
 
-def console_text(*shown: RenderableType, width: int, color: bool = False) -> str:
+def console_text(*shown: RenderableType, width: int) -> str:
     """Return the output of a rich console as text of at most ``width`` columns."""
     from rich.console import Console
 
@@ -68,25 +68,25 @@ def console_text(*shown: RenderableType, width: int, color: bool = False) -> str
     console = Console(
         file=out,
         width=width,
-        force_terminal=color,
+        force_terminal=False,
         force_jupyter=False,  # notebooks get plain text too
-        no_color=not color,
+        no_color=True,
         highlight=False,
         markup=False,
+        emoji=False,  # names are shown as they are
     )
     for each in shown:
         console.print(each)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
+def terminal(rows: Sequence[Row], width: int = 100) -> str:
     """Return the table as text of at most ``width`` columns, with each mean above its interval.
 
     It has as many metrics as fit, the most important first; the others are listed below.
     """
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     metrics = shown_metrics(rows)
     # A run's name stands first; the lines below it say only what the name does not.
@@ -127,11 +127,7 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
     for metric in shown:
         table.add_column(heads[metric.key], justify="right", no_wrap=True)
     for number, (name, count) in enumerate(zip(names, counts, strict=True)):
-        head = Text(name)
-        # The run's own name stands out from the details below it.
-        head.stylize("bold", 0, len(rows[number].name))
-        head.stylize("dim", len(rows[number].name))
-        table.add_row(head, count, *(texts[metric.key][number] for metric in shown))
+        table.add_row(name, count, *(texts[metric.key][number] for metric in shown))
     hidden = [metric.key for metric in metrics if metric not in shown]
     # "Cost per episode" is its label only next to the total.
     named = {metric.key: metric.label for metric in metrics} | {"cost": "Cost"}
@@ -143,8 +139,7 @@ def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
         if name in shown_labels:
             name += " per episode"
         left_out.append(name)
-    notes = Text(footnote(rows, left_out), style="dim")
-    return console_text(table, notes, width=width, color=color)
+    return console_text(table, footnote(rows, left_out), width=width)
 
 
 def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:

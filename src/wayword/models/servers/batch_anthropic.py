@@ -15,7 +15,6 @@ from wayword.core.errors import ModelError
 from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.batch_forms import (
     NOT_PROCESSED,
-    BatchServer,
     OpenAIForm,
     Result,
     arguments_of,
@@ -28,7 +27,7 @@ from wayword.models.servers.batch_forms import (
     picture_of,
     read_json,
 )
-from wayword.models.servers.connection import Missing
+from wayword.models.servers.connection import Connection, Missing
 from wayword.models.servers.requests import Request
 
 
@@ -48,7 +47,7 @@ class AnthropicForm(OpenAIForm):
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
     async def submit(
-        self, server: BatchServer, batch: str, requests: Mapping[str, Request]
+        self, server: Connection, batch: str, requests: Mapping[str, Request]
     ) -> str:
         rows = [
             {"custom_id": name, "params": messages_request(each.body)}
@@ -58,7 +57,7 @@ class AnthropicForm(OpenAIForm):
 
     async def find(
         self,
-        server: BatchServer,
+        server: Connection,
         batch: str,
         names: Sequence[str],
         known: Sequence[str],
@@ -95,7 +94,7 @@ class AnthropicForm(OpenAIForm):
             raise ModelError(problem, retryable=True)
         return None
 
-    async def results(self, server: BatchServer, job: Json) -> list[Result]:
+    async def results(self, server: Connection, job: Json) -> list[Result]:
         route = f"{self.route}/{id_of(job)}/results"
         content = await server.exchange("GET", route)
         return [_messages_result(line) for line in lines_of(content)]

@@ -16,14 +16,14 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
 from wayword.core.secrets import redacted
 from wayword.models.servers.answers import as_list, field, mapping
-from wayword.models.servers.connection import Missing
+from wayword.models.servers.connection import Connection, Missing
 from wayword.models.servers.refusals import read
 from wayword.models.servers.requests import Request
 
@@ -56,19 +56,6 @@ class Result:
         return read(self.status, self.reply, ()).kind in _PASSING
 
 
-class BatchServer(Protocol):
-    """The HTTP client that a form uses."""
-
-    async def exchange(
-        self,
-        method: str,
-        route: str,
-        body: Json = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> bytes:
-        """Return the body of a reply; ``body`` is JSON, or bytes. Raises ``ModelError``."""
-
-
 class OpenAIForm:
     """Batches of OpenAI: an uploaded file of requests, and files of replies and of errors."""
 
@@ -91,7 +78,7 @@ class OpenAIForm:
         return {}
 
     async def submit(
-        self, server: BatchServer, batch: str, requests: Mapping[str, Request]
+        self, server: Connection, batch: str, requests: Mapping[str, Request]
     ) -> str:
         """Send the requests, by custom ID, as a batch with our name for it. Returns its ID."""
         lines = [json.dumps(self.line(n, each)) for n, each in requests.items()]
@@ -102,7 +89,7 @@ class OpenAIForm:
 
     async def find(
         self,
-        server: BatchServer,
+        server: Connection,
         batch: str,
         names: Sequence[str],
         known: Sequence[str],
@@ -114,7 +101,7 @@ class OpenAIForm:
                 return id_of(job, self.id)
         return None
 
-    async def jobs(self, server: BatchServer) -> AsyncIterator[Json]:
+    async def jobs(self, server: Connection) -> AsyncIterator[Json]:
         """Yield the batches of the provider, page by page, at most ``MOST_PAGES``."""
         cursor = ""
         for number in range(1, MOST_PAGES + 1):
@@ -137,7 +124,7 @@ class OpenAIForm:
         read."""
         return id_of(jobs[-1]) if jobs and field(page, "has_more") else ""
 
-    async def poll(self, server: BatchServer, job_id: str) -> Json | None:
+    async def poll(self, server: Connection, job_id: str) -> Json | None:
         """Return the provider's record of a batch that has ended, else None. Raises ``Missing`` for
         a reply that is no such record, as of a batch that was deleted."""
         job = await read_json(server, "GET", self.job_route(job_id))
@@ -163,7 +150,7 @@ class OpenAIForm:
             return NOT_PROCESSED
         return LOST
 
-    async def results(self, server: BatchServer, job: Json) -> list[Result]:
+    async def results(self, server: Connection, job: Json) -> list[Result]:
         """Return the results of a batch that has ended."""
         found: list[Result] = []
         for name in self.files:
@@ -207,7 +194,7 @@ class OpenAIForm:
             "metadata": {"wayword": batch},
         }
 
-    async def upload(self, server: BatchServer, batch: str, content: bytes) -> str:
+    async def upload(self, server: Connection, batch: str, content: bytes) -> str:
         """Upload a file of requests. Returns its ID."""
         border = secrets.token_hex(16)
         disposition = f"--{border}\r\nContent-Disposition: form-data; name="
@@ -220,7 +207,7 @@ class OpenAIForm:
         headers = {"Content-Type": f"multipart/form-data; boundary={border}"}
         return id_of(await read_json(server, "POST", "/files", body, headers))
 
-    async def download(self, server: BatchServer, file: str) -> bytes:
+    async def download(self, server: Connection, file: str) -> bytes:
         return await server.exchange("GET", f"/files/{file}/content")
 
 
@@ -257,7 +244,7 @@ class MistralForm(OpenAIForm):
 
 
 async def read_json(
-    server: BatchServer,
+    server: Connection,
     method: str,
     route: str,
     body: Json = None,

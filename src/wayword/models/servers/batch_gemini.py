@@ -13,7 +13,6 @@ from wayword.core.episode import Json
 from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.batch_forms import (
     NOT_PROCESSED,
-    BatchServer,
     OpenAIForm,
     Result,
     arguments_of,
@@ -25,6 +24,7 @@ from wayword.models.servers.batch_forms import (
     picture_of,
     read_json,
 )
+from wayword.models.servers.connection import Connection
 from wayword.models.servers.requests import Request
 
 
@@ -43,7 +43,7 @@ class GeminiForm(OpenAIForm):
         return {"x-goog-api-key": key}
 
     async def submit(
-        self, server: BatchServer, batch: str, requests: Mapping[str, Request]
+        self, server: Connection, batch: str, requests: Mapping[str, Request]
     ) -> str:
         rows = [
             {"request": content_request(each.body), "metadata": {"key": name}}
@@ -72,7 +72,7 @@ class GeminiForm(OpenAIForm):
             state = "failed" if field(job, "error") else "succeeded"
         return state.rpartition("_state_")[2]
 
-    async def results(self, server: BatchServer, job: Json) -> list[Result]:
+    async def results(self, server: Connection, job: Json) -> list[Result]:
         # Both of the places in which the documentation shows it.
         reply = mapping(job, "response") or mapping(mapping(job, "metadata"), "output")
         rows = mapping(reply, "inlinedResponses").get("inlinedResponses")

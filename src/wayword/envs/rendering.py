@@ -68,14 +68,14 @@ def rendered(mode: str, game: TaskGame, actors: Sequence[str], text: str) -> Any
     return colors
 
 
-def in_terminal(color: NDArray[np.uint8], columns: int = TERMINAL_COLUMNS) -> str:
+def in_terminal(color: NDArray[np.uint8]) -> str:
     """Return a picture (rows, columns, 3) as lines for a terminal with 24-bit colors.
 
     A character shows two pixels, one above the other: the upper half of its cell in the text's
     color, the lower in the background's, as a cell is about twice as high as wide.
     """
     height, width = color.shape[:2]
-    columns = min(columns, width)
+    columns = min(TERMINAL_COLUMNS, width)
     lines = max(1, round(height * columns / width / 2))
     rows = np.arange(2 * lines) * height // (2 * lines)
     across = np.arange(columns) * width // columns

@@ -925,6 +925,22 @@ MUTANTS = (
            "envs/test_pettingzoo.py"),
     Mutant("envs/gymnasium.py", "answer >= len(self._legal_actions()) > 0",
            "answer > len(self._legal_actions()) > 0", "envs/test_user_errors.py"),
+    Mutant("runs/export.py", "card.unlisted += player.unlisted",
+           "card.unlisted = player.unlisted", "runs/test_export.py"),
+    Mutant("runs/remote.py",
+           "        for name in GROWING:\n            self._append(name)\n"
+           "        for name in logs:\n            self._replace(name)\n",
+           "        for name in logs:\n            self._replace(name)\n"
+           "        for name in GROWING:\n            self._append(name)\n",
+           "runs/test_remote.py"),
+    Mutant("runs/predicted.py", 'Path(file.name.removesuffix(".gz")).stem', "file.stem",
+           "runs/test_reports.py"),
+    Mutant("models/servers/batches.py", "                denied = 0.0\n                wait",
+           "                wait", "models/test_batches.py"),
+    Mutant("agents/search/frontier_llm.py", "visits = list(self._visits)[-MOST_VISITS:]",
+           "visits = list(self._visits)[:MOST_VISITS]", "agents/test_frontier_llm.py"),
+    Mutant("agents/search/searcher.py", "self.settings.resolution, self._tried_points",
+           "self.settings.resolution, []", "agents/test_search_rules.py"),
 )  # fmt: skip
 
 

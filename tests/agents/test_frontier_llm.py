@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections import defaultdict
@@ -15,7 +16,12 @@ import pytest
 from helpers.golden import check_golden
 from helpers.playing import flat
 from helpers.sampling import LONG
-from wayword.agents.search.frontier_llm import FrontierLLM, FrontierLLMSettings
+from wayword.agents.search.frontier import Frontier
+from wayword.agents.search.frontier_llm import (
+    MOST_VISITS,
+    FrontierLLM,
+    FrontierLLMSettings,
+)
 from wayword.core import registry
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.datasets.procedural.homes.furniture import FURNITURE
@@ -177,6 +183,28 @@ def test_agents_that_remember_the_same_episode_share_nothing() -> None:
     again.remember(finished)
     assert known(again) == before
     assert again._recalled == [("mug", (1.0, 1.0))]
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST_VISITS, MOST_VISITS + 3])
+def test_a_prompt_lists_the_latest_of_the_frontiers_visited_in_vain(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = FrontierLLMSettings(grounding="perfect", scene="perfect")
+    toolkit: Any = SimpleNamespace(eyes=None, max_steps=0, note=lambda *_, **__: None)
+    agent = FrontierLLM(settings, toolkit)
+    agent.view = SimpleNamespace(x=0.0, y=0.0)  # type: ignore[assignment]
+    visited = [f"object {number:02d}" for number in range(count)]
+    agent._visits = {f"- {name}": None for name in visited}
+    prompts = []
+
+    async def first(question: Any, numbers: Any, metres: Any) -> str:
+        prompts.append(question.text)
+        return "1"
+
+    monkeypatch.setattr(agent, "_ask", first)
+    options = [Frontier(1.0, (1.0, 0.0), (1.0, 0.0)), Frontier(9.0, (0.0, 9.0))]
+    asyncio.run(agent.pick(options))
+    assert re.findall(r"object \d\d", prompts[0]) == visited[-MOST_VISITS:]
 
 
 def test_an_answer_that_names_no_frontier_goes_to_the_nearest_and_is_counted(

@@ -147,6 +147,24 @@ def test_of_several_approaches_the_nearest_sighting_is_accepted_in_the_end(
         assert agent._approach.goal is nearest
 
 
+def test_all_approaches_of_a_search_know_the_places_tried_so_far() -> None:
+    """The object may be grounded again from elsewhere; the next search starts without them."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    region = SimpleNamespace(score=1.0, bearing=0.0, distance=2.0)
+    tried: list[tuple[float, float]] = []
+    for search in range(2):
+        agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+        agent._sighting = lambda _: (region, 0.0)  # type: ignore[assignment, method-assign, return-value]
+        for number in range(3):
+            agent._look_for_target(view())
+            approach = agent._approach
+            assert isinstance(approach, Approach)
+            assert approach.tried_points == tried[3 * search :]
+            approach.tried_points.append((search, number))
+            tried.append((search, number))
+            agent._approach = None
+
+
 @pytest.mark.parametrize("distance", [REACH - 0.01, REACH, REACH + 0.01])
 def test_an_object_within_reach_is_faced_and_nothing_more(distance: float) -> None:
     approach = Approach((0.0, 9.0), 90.0)

@@ -30,6 +30,7 @@ from wayword.models.servers import batch_forms, batches, connection
 from wayword.models.servers.batch_anthropic import AnthropicForm, messages_request
 from wayword.models.servers.batch_forms import OpenAIForm
 from wayword.models.servers.batch_gemini import content_request
+from wayword.models.servers.connection import Missing
 from wayword.models.servers.requests import ServerSettings
 from wayword.runs import Plan, run
 from wayword.runs.config import billed
@@ -197,6 +198,54 @@ def test_a_list_without_end_is_given_up() -> None:
     assert asyncio.run(OpenAIForm().find(provider, "b", ["a-1"], [])) is None
     assert len(routes) == batch_forms.MOST_PAGES
     assert routes[1] == "/batches?limit=100&after=a%26b"
+
+
+@pytest.mark.parametrize(
+    ("denials", "is_gone"),
+    [
+        ((10,), False),
+        ((11,), True),
+        ((10, 10), False),
+        ((4, 7, 10), False),
+        ((1, 11), True),
+    ],
+)
+def test_a_batch_is_gone_once_it_was_denied_for_so_long_in_a_row(
+    denials: tuple[int, ...], is_gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the provider is away in between, it denies nothing."""
+    monkeypatch.setattr(batches, "POLL_S", 60.0)
+    assert batches.LONGEST_POLL_S == 60.0
+    assert batches.DENIED_S == 600.0
+
+    async def at_once(seconds: float) -> None:
+        """Nothing is waited for."""
+
+    monkeypatch.setattr(batches.asyncio, "sleep", at_once)
+    replies: list[ModelError | None] = []
+    for number in denials:
+        replies += [Missing("no such batch")] * number
+        replies.append(ModelError("503", retryable=True, away=True))
+    replies[-1] = None
+
+    async def ask() -> str:
+        if (error := replies.pop(0)) is not None:
+            raise error
+        return "done"
+
+    async def go() -> str:
+        settings = ServerSettings("http://127.0.0.1:1/v1", batch="openai")
+        server = batches.BatchConnection("http://127.0.0.1:1/v1", KEY, settings)
+        try:
+            return await server._persist(ask)
+        finally:
+            await server.aclose()
+
+    if is_gone:
+        with pytest.raises(Missing):
+            asyncio.run(go())
+    else:
+        assert asyncio.run(go()) == "done"
 
 
 def test_a_provider_that_is_away_is_waited_for_while_its_batch_works() -> None:

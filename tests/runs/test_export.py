@@ -14,7 +14,7 @@ import pytest
 
 from helpers.records import records, rewrite
 from helpers.two_in_a_flat import named
-from wayword.core.action import Decision
+from wayword.core.action import ActionSpace, Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
@@ -290,6 +290,28 @@ def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -
     card = export([path], out, Export())
     assert dict(card.omitted) == {"actor that only stopped": 1}
     assert [line["actor"] for line in lines(out)] == ["follower"]
+
+
+def test_actions_outside_of_the_list_are_counted_over_all_episodes(
+    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that is held to the list could not have chosen them."""
+    space_of = HouseholdWorld.action_space
+
+    def shorter(self: HouseholdWorld, actor: str) -> ActionSpace:
+        space = space_of(self, actor)
+        listed = tuple(each for each in space.listed if each.name != "pick_up")
+        return ActionSpace(listed, space.open_verbs, space.__contains__)
+
+    monkeypatch.setattr(HouseholdWorld, "action_space", shorter)
+    card = export([gold], tmp_path / "train.jsonl", Export())
+    picks = [
+        sum(action.startswith("pick_up") for action in actions(record.trajectory))
+        for record in RunFolder.read(gold).records()
+    ]
+    assert all(picks)
+    assert card.unlisted == sum(picks)
+    assert any(line.startswith(f"{sum(picks)} legal") for line in card.notices)
 
 
 def test_an_episode_that_goes_otherwise_now_is_left_out(

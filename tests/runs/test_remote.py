@@ -395,6 +395,33 @@ def test_a_small_file_is_uploaded_when_it_has_changed(
     assert store.cat_file("/bucket/run/calls.jsonl") == b"short\n"
 
 
+def test_the_bill_in_the_store_includes_the_episodes_in_the_store(
+    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Episodes finish, and are paid for, while earlier ones are uploaded."""
+    store.pipe_file("/bucket/run/run.json", b"{}")
+    writer = remote.Store(URL)
+    writer.fetch()
+    bill = writer.copy / "calls.jsonl"
+    bill.write_bytes(b"")
+    append = writer._append
+
+    def finished(name: str) -> None:
+        with bill.open("ab") as file:
+            file.write(b'{"tokens": 1}\n')
+        with (writer.copy / name).open("ab") as file:
+            file.write(member(b'{"id": "e"}'))
+        append(name)
+
+    monkeypatch.setattr(writer, "_append", finished)
+    for upload in range(1, 3):
+        writer._send()
+        segments = store.ls("/bucket/run/episodes.jsonl.gz")
+        assert len(segments) == upload
+        paid = store.cat_file("/bucket/run/calls.jsonl").splitlines()
+        assert len(paid) == upload * len(remote.GROWING)
+
+
 def test_an_upload_whose_response_was_lost_is_no_other_writer(
     store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

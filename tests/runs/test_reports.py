@@ -24,6 +24,7 @@ from wayword.runs.config import Session, Spending, add_session
 from wayword.runs.differences import compare, comparisons
 from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
+from wayword.runs.predicted import name_of
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import pooled_rows, rows_of, score, table
 from wayword.runs.reproduce import published_rows
@@ -263,6 +264,19 @@ def test_predictions_become_a_run(runs: Path, tmp_path: Path) -> None:
     file.write_text(json.dumps(written[:2]), encoding="utf-8")
     with pytest.raises(RecordingError, match=r"'settings\.predictions' was"):
         score(file, plan, out=out)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("walks.jsonl.gz", "walks"),
+        ("walks.json", "walks"),
+        ("ours.v2.json.gz", "ours.v2"),
+        ("gz.json", "gz"),
+    ],
+)
+def test_predictions_are_named_after_their_file(file: str, name: str) -> None:
+    assert name_of(Path("runs") / file) == name
 
 
 def test_a_bad_prediction_leaves_no_run(runs: Path, tmp_path: Path) -> None:

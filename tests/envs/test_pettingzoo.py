@@ -107,7 +107,7 @@ def test_in_turns_who_stops_first_is_paid_as_well(turns: WaywordAEC) -> None:
 
 
 @pytest.mark.parametrize("is_solved", [True, False])
-def test_once_the_episode_is_over_all_are_told_how_it_ended(is_solved: bool) -> None:
+def test_once_the_episode_is_over_each_info_has_its_outcome(is_solved: bool) -> None:
     """Also those whose own turn was before the last one."""
     env = aec("ma_household", **ADVISED)
     env.reset(seed=0)

@@ -300,7 +300,7 @@ def test_what_a_failed_episode_saw_is_in_no_later_prompt(
     begin, act = cls.begin, cls.act
     fails = ""
 
-    async def begun(self: Any, episode: Episode) -> None:
+    async def started(self: Any, episode: Episode) -> None:
         self.is_to_fail = episode.id == fails
         self.acts = 0
         await begin(self, episode)
@@ -322,7 +322,7 @@ def test_what_a_failed_episode_saw_is_in_no_later_prompt(
             found[record.episode_id] = [call.prompt for call in calls]
         return found
 
-    monkeypatch.setattr(cls, "begin", begun)
+    monkeypatch.setattr(cls, "begin", started)
     monkeypatch.setattr(cls, "act", acted)
     without = prompts(tmp_path / "without", "", [ids[0], ids[2]])
     assert prompts(tmp_path / "failed", ids[1], ids) == without
@@ -365,8 +365,8 @@ def test_after_a_model_has_refused_all_calls_no_tour_begins_an_episode(
                 concurrency=1, out=tmp_path / "run")  # fmt: skip
     outcome = run(plan).outcome
     assert (outcome.finished, outcome.unusable) == (1, "no credit is left")
-    begun = (tmp_path / "refused.py.begun").read_text().splitlines()
-    assert len(begun) == 2
+    played = (tmp_path / "refused.py.begun").read_text().splitlines()
+    assert len(played) == 2
 
 
 @pytest.mark.parametrize("shuffle", [None, 0, 1])

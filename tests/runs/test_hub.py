@@ -119,7 +119,7 @@ def test_a_picture_is_the_view_of_the_step(
 
 
 @pytest.mark.parametrize("actors", [(), ("ann",), ("bob",), ("ann", "bob")])
-def test_a_step_has_its_number_in_the_episode_whoever_else_is_left_out(
+def test_a_step_has_its_number_in_the_episode_also_if_others_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, actors: tuple[str, ...]
 ) -> None:
     named(monkeypatch)

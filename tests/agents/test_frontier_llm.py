@@ -205,6 +205,11 @@ def test_a_prompt_lists_the_latest_of_the_frontiers_visited_in_vain(
     options = [Frontier(1.0, (1.0, 0.0), (1.0, 0.0)), Frontier(9.0, (0.0, 9.0))]
     asyncio.run(agent.pick(options))
     assert re.findall(r"object \d\d", prompts[0]) == visited[-MOST_VISITS:]
+    # A place that is visited again is one of the latest.
+    *_, latest = agent._visits
+    agent._visits = {latest: None, **{f"- {name}": None for name in visited}}
+    asyncio.run(agent.pick(options))
+    assert [*agent._visits][-1] == latest
 
 
 def test_an_answer_that_names_no_frontier_goes_to_the_nearest_and_is_counted(

@@ -238,7 +238,10 @@ class FrontierLLM(FrontierAgent):
                 listed=lines,
             )
         index = 0 if rejection else numbers.index(answer)
-        self._visits[f"- {near[index]}"] = None
+        # A place that is visited again is one of the latest.
+        visited = f"- {near[index]}"
+        self._visits.pop(visited, None)
+        self._visits[visited] = None
         thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
         return NextPoint(listed[index].point, thought, rejection)
 

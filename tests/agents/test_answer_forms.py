@@ -388,6 +388,19 @@ def test_a_motion_by_numbers_is_read_like_one_by_name() -> None:
     assert legal.read("goto[1.25, -3] because it is free") == point
 
 
+def test_a_message_has_no_keyword() -> None:
+    legal = Legal(listed("ab12", open_verbs=("chat",)))
+    for text in (
+        'chat(message="I\'m here, come")',
+        'do(action="chat", message="I\'m here, come")',
+        "chat[I'm here, come]",
+    ):
+        assert legal.read(text) == Action("chat", ("I'm here, come",)), text
+    # An action inside a message is not meant.
+    said = legal.read('chat(action="stop")')
+    assert said == Action("chat", ("stop",))
+
+
 @pytest.mark.parametrize("hedge", ["or", "maybe", "perhaps", "unless", "instead"])
 def test_a_hedge_after_a_bare_name_is_refused_and_elsewhere_is_thought(
     hedge: str,

@@ -347,12 +347,10 @@ class _Object(dict[str, Any]):
         is_around = len(named) == 1 and first[0] in ARGUMENT_FIELDS
         if is_around and isinstance(first[1], _Object):
             named = first[1].pairs
-        keys = [name for name, _ in named if name not in _KINDS]
-        # A call without arguments is its name alone.
-        is_name_alone = len(keys) == 1 and keys[0] in _CALLED[1:]
-        self.is_call = is_name_alone or any(key in ARGUMENT_FIELDS for key in keys)
+        keys = [name for name, _ in named]
+        self.is_call = any(key in ARGUMENT_FIELDS for key in keys)
         # In the brackets of a call: ``goto({"input": "pot_1"})``
-        self.is_argument = is_name_alone or all(key in ARGUMENT_FIELDS for key in keys)
+        self.is_argument = all(key in ARGUMENT_FIELDS for key in keys)
         # A call inside an action is the action itself.
         for name, value in named:
             if name in _CALLED and isinstance(value, _Object) and value.is_call:
@@ -684,7 +682,7 @@ class StrategyRecipe(AnswerForm):
                 if argument and isinstance(completed, Action):
                     return completed
             return result
-        if (only := self._keyed_by_verb(reply, legal)) is not None:
+        if (only := self._only_object(reply, legal)) is not None:
             return only
         # No action was found: the reason depends on the form of the answer.
         if read.is_json:
@@ -699,22 +697,32 @@ class StrategyRecipe(AnswerForm):
         problem = "the answer has no line that begins with 'Action:'"
         return legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
 
-    def _keyed_by_verb(self, reply: Reply, legal: Legal) -> Action | None:
-        """Return the action of an answer that is ``{"goto": "a"}``, also next to a thought."""
+    def _only_object(self, reply: Reply, legal: Legal) -> Action | None:
+        """Return the action of an answer that is ``{"goto": "a"}``, or that ends with a call which
+        is a name alone, as ``{"name": "stop"}``; also next to a thought."""
         whole = FENCE.sub("", reply.text).strip()
-        objects = [found for found, _, _ in json_values(whole, "{", bool, _DECODER)]
-        if len(objects) != 1 or not (whole.startswith("{") and whole.endswith("}")):
+        objects = [*json_values(whole, "{", bool, _DECODER)]
+        if len(objects) != 1 or not whole.endswith("}"):
             return None
-        thoughts = {section.key for section in self.sections}
-        named = {k: v for k, v in objects[0].items() if k not in thoughts}
+        [(found, start, _)] = objects
+        others = {*_KINDS, *(section.key for section in self.sections)}
+        named = {k: v for k, v in found.items() if k not in others}
         if len(named) != 1:
             return None
-        [value] = named.values()
-        outcomes = map(legal.read, _actions_as_text([named]))
+        [(key, value)] = named.items()
+        is_call = key in _CALLED[1:]
+        # An object within a sentence is mentioned, not meant.
+        before = whole[:start]
+        if before and not (is_call and before.endswith("\n")):
+            return None
+        outcomes = map(legal.read, _actions_as_text([value if is_call else named]))
         only = next((each for each in outcomes if isinstance(each, Action)), None)
-        # {"stop": false} and {"stop": "not yet"} do not stop.
-        is_bare = value is True or value in (None, "", [], {})
-        return only if only is not None and bool(only.arguments) != is_bare else None
+        if only is None or is_call:
+            return only
+        # {"stop": false} and {"stop": "not yet"} do not stop, and {"plan": "stop"} is a plan.
+        is_verb = key.replace("_", "") == only.name.replace("_", "")
+        is_bare = value is True or value in ("", [], {})
+        return only if is_verb and bool(only.arguments) != is_bare else None
 
 
 def _actions_as_text(values: Sequence[Json]) -> list[str]:

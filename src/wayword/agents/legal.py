@@ -152,17 +152,19 @@ _POINTS = (
 _ABBREVIATED = dict(point.split("=") for point in _POINTS.split())
 """Points of the compass by their abbreviations."""
 _MEASURED = re.compile(
-    r"[-+]?\d[\d.]*\s?(?:[°º%]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)"
-    r"|(?<![\w.])\d+\.(?!0+\b)\d+\b(?!\.)",
-    re.I,
+    r"[-+]?\d[\d.]*\s?(?:[°º%米度]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)", re.I
 )
-"""An angle, a distance, a percentage or a fraction, which is no number of an option."""
+"""An angle, a distance or a percentage, which is no number of an option."""
+_FRACTION = re.compile(r"(?<![\w.])\d+\.(?!0+(?![a-z0-9_]))\d+(?![a-z0-9_.])", re.I)
+"""A number with decimals, as of a score."""
+_CJK = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]"
 _SCRIPT_CHANGE = re.compile(
-    r"(?<=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])(?=[a-z0-9])"
-    r"|(?<=[a-z0-9])(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])",
+    rf"(?<={_CJK})(?=[a-z0-9])"
+    rf"|(?<=[a-z0-9])(?={_OR}|[不和吧だ]|[号號番번](?![楼目째])|です|입니다|이다|因为|因為)",
     re.I,
 )
-"""Where a name stands next to a word of a language that has no blanks: ``选择3``."""
+"""Where a name stands next to a word of a language that has no blanks: ``选择3``. Most words after
+a number say what it counts: ``3米``, ``3个出口``, ``3번째``."""
 _GROUPED = re.compile(r"(?<![\d.,])\d+(?:[,'’_\u202f\xa0]\d+)+(?!\d)")
 """Digits around commas or other separators without a blank: ``1,200``, ``1,5``, ``1,2,3``."""
 _NEGATION = re.compile(
@@ -387,10 +389,11 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     words = words[:LONGEST].strip(AROUND)
     if not any(map(_GROUPED.search, names)):
         words = _GROUPED.sub(partial(_as_one_number, names), words)
-    if not any(map(_MEASURED.search, names)):
-        words = _MEASURED.sub("…", words)
     if not any(map(_SCRIPT_CHANGE.search, names)):
         words = _SCRIPT_CHANGE.sub(" ", words)
+    for number in (_MEASURED, _FRACTION):
+        if not any(map(number.search, names)):
+            words = number.sub("…", words)
     lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()]
     if not lines:
         return Refusal("empty", "no option was named")
@@ -502,7 +505,7 @@ def _refuse_name(kind: RejectionKind) -> Refusal:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 # Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _UNKNOWN_CALL = re.compile(r"([A-Za-z][\w\-]*+)\s?(?=[\[(])")
-_STEP = re.compile(r"[A-Za-z][\w.]*\s?\((.*)\)", re.DOTALL)
+_STEP = re.compile(r"([A-Za-z][\w.]*)\s?\((.*)\)", re.DOTALL)
 _ACTION_LABEL = re.compile(r"action[\"']?\s*[=:]", re.I)
 _STEPS_ACTION = re.compile(
     r"""(?:^|,)\s*["']?action["']?\s*[=:]\s*(["'])(.*?)\1\s*(?=,|$)""", re.I | re.DOTALL
@@ -521,6 +524,8 @@ _ARGUMENT_LEAD = re.compile(
     re.I,
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
+_TEXT_KEYWORD = re.compile(r"""^\w{1,20}\s?=\s?(["'])(?!.*\1)""")
+"""A keyword before a message, whose end is stripped: ``message="hello``."""
 _GLOSS = re.compile(r"^([^\W\d_]+)(?: [^\W\d_]+){0,2} ?\((\1[^()]*)\)?$", re.I)
 """An ID in brackets after its name: ``the pot (pot_1)``."""
 _BETWEEN = re.compile(
@@ -569,7 +574,8 @@ class Legal:
         exact = parse_exact(words, self.space)
         if exact is not None:
             return exact
-        words = _without_step(words)
+        if not self._verb_of(words)[0]:
+            words = _without_step(words)
         option = self._option(words)
         # The thought after an action does not count to its length.
         length = len(words)
@@ -719,7 +725,7 @@ class Legal:
         """Return the action of a verb and its arguments' text: the first listed one, else that of
         the first separator."""
         if self.takes_text(verb):
-            text = " ".join(text.split())
+            text = _TEXT_KEYWORD.sub("", " ".join(text.split()), count=1)
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
         bare = _UNIT.sub("", text)
@@ -865,11 +871,15 @@ class Legal:
 def _without_step(words: str) -> str:
     """Return the action of a call that takes it as text: ``do(action="goto", object="pot_1")``."""
     step = _STEP.fullmatch(words)
-    named = step and _STEPS_ACTION.search(step[1])
+    named = step and _STEPS_ACTION.search(step[2])
     # Two of them are several actions.
     if not step or not named or len(_ACTION_LABEL.findall(words)) > 1:
         return words
-    others = _STEPS_ACTION.sub("", step[1], count=1).strip(" ,")
+    # ``not(action="stop")``
+    verb = normalize(step[1])
+    if is_negation(verb) or _EXCLUDED_BEFORE.search(verb):
+        return words
+    others = _STEPS_ACTION.sub("", step[2], count=1).strip(" ,")
     return f"{named[2]}({others})" if others else named[2]
 
 

@@ -44,6 +44,18 @@ PICKS = {
     "不是3": "no_action",
     "3不行": "no_action",
     "3或7": "several_actions",
+    "1太远，选3": "3",
+    "1ではなく3": "3",
+    "3番ではなく1番": "several_actions",
+    "3号出口": "3",
+    "距离3米，选1": "1",
+    # What is counted or measured is no option
+    "有3个出口": "unknown",
+    "去3楼": "unknown",
+    "在3点钟方向": "unknown",
+    "3번째 방": "unknown",
+    "选择3.5": "unknown",
+    "还有3.5米": "unknown",
 }
 
 
@@ -58,6 +70,13 @@ def test_a_prediction_is_the_number_in_every_form() -> None:
     cases = {f"Prediction: {w}": n for n, words in PREDICTIONS.items() for w in words}
     results = {answer: read(answer) for answer in cases | OBJECTS}
     assert results == cases | OBJECTS
+
+
+def test_a_distance_is_no_option_where_options_have_decimals() -> None:
+    assert read_pick("0.5 at 1.5 m", ["0.5", "1", "3"]) == "0.5"
+    rejected = read_pick("kitchen at 1.5 m", ["room 3.5", "room 1", "1"])
+    assert isinstance(rejected, Rejection)
+    assert read_pick("room 3.5", ["room 3.5", "room 1", "1"]) == "room 3.5"
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "4", "99"])

@@ -80,3 +80,10 @@ def test_a_call_may_be_a_part_of_the_content(kind: str) -> None:
     part = {"type": kind, "id": "1", "name": "act", "arguments": STOP}
     (call,) = sample({"message": {"content": [part]}}, OFFERED).calls
     assert json.loads(call.arguments) == STOP
+
+
+def test_a_text_that_is_no_json_is_as_it_was_written() -> None:
+    text = "a &lt;b&gt; c"
+    function = {"name": "act", "arguments": text}
+    read = answered([{"id": "1", "type": "function", "function": function}])
+    assert read.calls[0].arguments == text

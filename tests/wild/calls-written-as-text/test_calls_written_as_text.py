@@ -66,3 +66,19 @@ def test_each_form_is_a_call_of_an_agent_that_was_offered_tools() -> None:
         if found != [("goto", {"object": "pot_1"})]:
             wrong[case["name"]] = found
     assert not wrong
+
+
+def test_a_call_in_a_text_of_json_is_mentioned() -> None:
+    answer = json.dumps({"thought": "no [TOOL_CALLS]stop{}", "action": "goto[pot_1]"})
+    assert reading_of_a_strategy(answer) == "goto[pot_1]"
+
+
+def test_a_list_of_several_objects_is_no_one_object() -> None:
+    one, two = "call:goto{object: [pot_1]}", "call:goto{object: [pot_1, pan_1]}"
+    assert reading_of_a_strategy(one) == "goto[pot_1]"
+    assert not reading_of_a_strategy(two).startswith("goto")
+
+
+def test_an_id_of_a_call_is_no_argument_and_one_of_an_object_is() -> None:
+    (call,) = calls_in("<invoke name='goto' object_id='pot_1' call_id='3'/>", ["goto"])
+    assert json.loads(call.arguments) == {"object_id": "pot_1"}

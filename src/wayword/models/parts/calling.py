@@ -175,15 +175,17 @@ def _bare(arguments: str, name: str) -> str:
     bare = arguments
     for mark, quote in _MARKED_QUOTES.items():
         bare = bare.replace(mark, quote)
+    arguments = bare
     # Some servers escape the whole text as in HTML.
     if '"' not in bare:
         bare = unescape(bare)
-    arguments = bare
-    for _ in range(_DEEPEST):
+    for depth in range(_DEEPEST):
         try:
             inner = _inside(json.loads(bare), name)
         except (ValueError, RecursionError):
             break
+        if depth == 0:
+            arguments = bare
         if inner is None:
             return bare
         bare = (

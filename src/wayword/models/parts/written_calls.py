@@ -56,7 +56,8 @@ _FORMS = (
         rf"<{_PREFIX}{_TAG}\s+name=[\"']{_NAME}[\"']"
         r"(?P<body>(?:\s+[\w-]{1,80}=(?:\"[^\"<>]{0,400}\"|'[^'<>]{0,400}'))+)\s*"
         rf"(?:/>|>\s*</{_PREFIX}(?P=tag)>)",
-        r"(?<![\w-])(?!(?:\w+_)?(?:id|type)=)(?P<key>[\w-]+)=([\"'])(?P<value>.*?)\2",
+        r"(?<![\w-])(?!(?:(?:tool_?)?(?:call_|use_)?)?(?:id|type)=)"
+        r"(?P<key>[\w-]+)=([\"'])(?P<value>.*?)\2",
     ),
     # MiniMax, Anthropic, DeepSeek 3.2 and 4, and models that imitate them
     (
@@ -97,8 +98,8 @@ _FORMS = (
     (
         "call:",
         rf"\bcall:(?:\w{{1,80}}:)?{_NAME}[({{](?P<body>[^(){{}}]{{0,2000}})[)}}]",
-        r"(?P<key>[\w-]+)[\"']?\s*[:=]\s*\[?\s*(?:<\|\"\|>|<escape>|[\"'])?"
-        r"(?P<value>[^<\"',\]]*)",
+        r"(?P<key>[\w-]+)[\"']?\s*[:=]\s*(?:\[\s*(?=[^,\[\]]*\]))?(?:<\|\"\|>|<escape>|[\"'])?"
+        r"(?P<value>\[[^\[\]]*\]|[^<\"',\]]*)",
     ),
     # Python calls that are printed (Gemini), or called by a method (Llama 3.1)
     ("print(", rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
@@ -162,6 +163,11 @@ def written_calls(text: str) -> list[WrittenCall]:
         # Nothing inside another call is one.
         if not calls or each.start >= calls[-1].end:
             calls.append(each)
+    # In a text of JSON, as in the thought of an answer, it is mentioned.
+    if calls and text.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            _DECODER.decode(text)
+            return []
     return [call for call in calls if not is_quoted(text, call.start)]
 
 

@@ -20,6 +20,8 @@ NAMES: dict[str, tuple[Any, ...]] = {
         "end_turn",
         "stop_sequence",
         "COMPLETE",
+        "stop:",
+        "stop_sequence: \nObservation:",
     ),
     "length": (
         *(
@@ -31,12 +33,13 @@ NAMES: dict[str, tuple[Any, ...]] = {
         ),
         *("max_length", "model_length", "model_context_window_exceeded", "ERROR_LIMIT"),
         *("max_output_tokens", {"type": "length"}, "maxTokens", "MaxTokens"),
-        *("max tokens", "FINISH_REASON_MAX_TOKENS"),
+        *("max tokens", "FINISH_REASON_MAX_TOKENS", "length:", "stop: max_tokens"),
     ),
     "tool_calls": ("tool_calls", "tool_use", "function_call", "toolUse", "tool-calls"),
     "content_filter": (
         *("content_filter", "SAFETY", "recitation", "PROHIBITED_CONTENT", "refusal"),
         *("sensitive", "ERROR_TOXIC", "guardrail_intervened", "content-filter"),
+        *("content_filter: OF_SOME_KIND", "content_filter:"),
         *("content_filter: RECITATION", "IMAGE_PROHIBITED_CONTENT", "contentFiltered"),
     ),
     "error": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -47,3 +48,15 @@ def test_a_part_that_is_no_thought_is_the_answer() -> None:
         content = [{"type": "text", "text": "left", "thought": mark}]
         found = sample({"message": {"content": content}}, REQUEST)
         assert (found.text, found.reasoning) == ("left", "")
+
+
+@pytest.mark.parametrize("name", ["reasoningContent", "reasoning_content"])
+def test_a_text_next_to_its_reasoning_is_the_answer(name: str) -> None:
+    content = [{"type": "text", "text": "left", name: "hm"}]
+    assert sample({"message": {"content": content}}, REQUEST).text == "left"
+
+
+def test_a_field_of_an_answer_is_no_mark_of_a_thought() -> None:
+    answer = {"thought": True, "action": "stop"}
+    found = sample({"message": {"content": answer}}, REQUEST)
+    assert json.loads(found.text) == answer

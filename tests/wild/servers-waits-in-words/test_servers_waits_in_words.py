@@ -35,7 +35,12 @@ TEXTS = {
     "请1分钟后再试": 60.0,
     "30秒後に再試行してください": 30.0,
     "try again in 20s, 3 requests were too many": 20.0,
+    "try again in 20s, 5 minutes for images": 20.0,
+    "rate limit exceeded until 2026-01-01T00:01:00Z": 60.0,
     # No wait: a number of something else
+    "no limit until 2026-02-01T00:00:00Z": None,
+    "unlimited until 2026-02-01T00:00:00Z": None,
+    "the waitlist is open until 2026-02-01T00:00:00Z": None,
     "the preview is available until 2026-02-01T00:00:00Z": None,
     "a model in a minute": None,
     "请稍后再试": None,

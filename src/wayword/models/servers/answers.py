@@ -99,8 +99,11 @@ def finish_of(choice: Mapping[str, Any]) -> str:
     for name in ("finish_reason", "finishReason", "stop_reason"):
         reason = field(choice.get(name), "type") or choice.get(name)
         if isinstance(reason, str) and reason:
-            own = _NEW_WORD.sub("_", re.split(r"[.:]\s*", reason)[-1]).lower()
-            own = own.removeprefix("finish_reason_")
+            parts = re.split(r"[.:]\s*", reason.strip(" .:\n"))
+            names = [_NEW_WORD.sub("_", part).lower() for part in reversed(parts)]
+            names = [each.removeprefix("finish_reason_") for each in names]
+            # The kind, where a server's own word follows it
+            own = next((n for n in names if n in _FINISH or n in _FINISHES), names[0])
             return _FINISH.get(own, own)
     return ""
 
@@ -177,9 +180,12 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
 
 def _is_thought(part: object) -> bool:
     """True for a part of a content that is reasoning."""
-    is_marked = field(part, "thought") is True  # Gemini's own form
-    is_typed = field(part, "type") in _THOUGHTS
-    return is_typed or is_marked or any(field(part, name) for name in _THOUGHT_FIELDS)
+    if field(part, "type") in _THOUGHTS:
+        return True
+    # Gemini's own form, and not the field of an answer
+    if isinstance(field(part, "text"), str):
+        return field(part, "thought") is True
+    return any(field(part, name) for name in _THOUGHT_FIELDS)
 
 
 def _split_answer(thought: str, request: Request) -> tuple[str, str]:
@@ -210,8 +216,9 @@ def _text(value: object) -> str:
         return "".join(map(_text, value))
     if isinstance(value, dict):
         names = ("text", "content", "thinking", "summary", "value", "refusal")
-        fields = [*names, *_THOUGHT_FIELDS]
-        text = "".join(_text(value.get(name)) for name in fields)
+        text = "".join(_text(value.get(name)) for name in names)
+        if not text:
+            text = "".join(_text(value.get(name)) for name in _THOUGHT_FIELDS)
         # the value itself, of a server that has parsed the answer
         is_answer = not text and value and "type" not in value
         return json.dumps(value, ensure_ascii=False) if is_answer else text

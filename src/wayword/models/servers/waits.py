@@ -24,7 +24,10 @@ _DATE = (
     r"|[A-Z]\w\w, \d\d \w{3} \d{4} [\d:]{8} GMT"
 )
 _AGAIN = r"(?:(?:reset|available|replenishe)[sd]?(?: again)?|try again|retry)[ _-]?"
-_UNTIL = r"(?:limit|throttl|paus|block|wait|cool|unavailable|exhaust)[^.\d]{0,40} until"
+_UNTIL = (
+    r"\b(?:limited|limit (?:reached|exceeded|hit|active|in effect)|throttled|paused|blocked"
+    r"|wait|cool(?:ing)?.?down|unavailable|exhausted)\b[^.;\d]{0,40} until"
+)
 _WAITS = {
     r"(?:retry.?delay|(?:try again|retry)\b[^\d.]{0,30} (?:in|after)|wait(?: for)?"
     rf"|(?:reset|available)s?(?: again)? (?:in|after))\W{{0,4}}{_DURATION}": "",
@@ -161,8 +164,15 @@ def _wait(
         if in_text and _LOCAL.fullmatch(text) and seconds > _CHINA:
             seconds -= _CHINA
         return max(0.0, seconds)
-    parts = re.findall(r"([\d.]*\d)\s?(milli|ms|mo|[smhdw])", text.lower())
-    return sum(float(amount) * _SECONDS[part] for amount, part in parts) or None
+    total = 0.0
+    smallest = math.inf
+    for amount, part in re.findall(r"([\d.]*\d)\s?(milli|ms|mo|[smhdw])", text.lower()):
+        # Units fall; the next wait may be another limit's: "in 20s, 1 minute for images".
+        if _SECONDS[part] >= smallest:
+            break
+        smallest = _SECONDS[part]
+        total += float(amount) * smallest
+    return total or None
 
 
 def _moment(text: str) -> float | None:

@@ -44,3 +44,30 @@ def test_a_wording_has_one_meaning(row: dict[str, Any]) -> None:
 def test_a_field_or_a_pause_is_no_wrong_address(text: str, meaning: str) -> None:
     fields = ("max_tokens", "seed", "response_format")
     assert read(400, {"error": {"message": text}}, fields).kind == meaning
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "meaning"),
+    [
+        (400, "the seed is out of int32 range", "value out of range"),
+        (400, "the seed must fit into a 32-bit signed integer", "value out of range"),
+        (400, "a tensor of type int32 for the seed", "unknown"),
+        (400, "the image must be a 32-bit PNG, max_tokens is 5", "unknown"),
+        (400, "messages exceed the maximum allowed nesting depth", "unknown"),
+        (400, "messages: exceeds the maximum nesting depth", "unknown"),
+        (400, "The model is disabled", "wrong address"),
+        (500, "The model is currently disabled for maintenance", "overloaded"),
+        (500, "our safety systems are down, try again", "overloaded"),
+        (400, "failed to validate JSON schema in response_format", "unknown"),
+    ],
+)
+def test_words_next_to_those_of_a_rule_have_another_meaning(
+    status: int, text: str, meaning: str
+) -> None:
+    fields = ("messages", "max_tokens", "seed", "response_format")
+    assert read(status, {"error": {"message": text}}, fields).kind == meaning
+
+
+def test_a_prompt_that_a_safety_system_rejects_is_billed() -> None:
+    text = "Your request was rejected as a result of our safety system."
+    assert read(400, {"error": {"message": text}}, ()).billed == "likely"

@@ -6,10 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from helpers.two_in_a_flat import TwoInAFlat
+from wayword.agents.strategies.examples import (
+    count_characters,
+    draw_fitting,
+    example_turns,
+)
+from wayword.core.action import Action
+from wayword.core.agent import Demonstration
 from wayword.core.errors import UsageError
 from wayword.core.model import Message
 from wayword.core.trajectory import Trajectory
@@ -131,6 +140,75 @@ def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
     assert all(reasons)
     assert reasons[-1] == "All that was asked for is done, so I stop."
     assert any("should be" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("actor", ["", "ann", "bob"])
+def test_reasons_are_those_of_the_first_actor_s_own_actions(actor: str) -> None:
+    """Whatever the others do in between; nothing is known of their reasons."""
+    dataset = TwoInAFlat()
+    episode = dataset.tasks[0].episode
+    left, right, wait = (Action(v) for v in ("turn_left", "turn_right", "wait"))
+    turns = (
+        ("bob", wait),
+        ("ann", left),
+        ("bob", left),
+        ("bob", wait),
+        ("ann", right),
+        ("bob", right),
+    )
+    solved = Demonstration(
+        episode,
+        (left, right),
+        lambda: dataset.world(episode),
+        turns,
+        ("to the left", "to the right"),
+    )
+
+    def answers(thoughts: bool) -> list[str]:
+        written = example_turns(
+            solved,
+            lambda action, view, space, thought: f"{thought}: {action}",
+            lambda view, feedback: "",
+            "",
+            actor,
+            thoughts,
+        )
+        return [answer for _, answer in written]
+
+    if actor == "bob":
+        expected = [f": {action}" for action in (wait, left, wait, right)]
+        assert answers(thoughts=True) == expected
+    else:
+        expected = [f"to the left: {left}", f"to the right: {right}"]
+        assert answers(thoughts=True) == expected
+        assert answers(thoughts=False) == [f": {left}", f": {right}"]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "drawn"),
+    [
+        ([50, 50], [50, 50]),
+        ([51, 50, 50], [50, 50]),
+        # What the first leaves is the room of the second.
+        ([30, 70], [30, 70]),
+        ([30, 71, 70], [30, 70]),
+        ([50, 51, 20], [50, 20]),
+    ],
+)
+def test_each_example_has_a_share_of_the_room_that_is_left(
+    lengths: list[int], drawn: list[int]
+) -> None:
+    waiting = list(enumerate(lengths))
+
+    def draw(count: int, seed: int) -> list[Any]:
+        """The next example, one at a time."""
+        number, length = waiting.pop(0)
+        return [SimpleNamespace(episode=SimpleNamespace(id=number), length=length)]
+
+    examples = draw_fitting(
+        draw, lambda each: [("x" * each.length, "")], len(drawn), 0, 100.0
+    )
+    assert [count_characters(each) for each in examples] == drawn
 
 
 def test_examples_use_the_skills_that_the_actor_has(tmp_path: Path) -> None:

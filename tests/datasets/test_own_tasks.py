@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,60 @@ def test_a_missing_file_says_how_to_start(tmp_path: Path) -> None:
         DataError, match="no such file or directory; `wayword task example` prints"
     ):
         read_tasks(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("limits", [(40, 90), (90, 40)])
+def test_the_largest_step_limit_is_that_of_all_tasks(
+    limits: tuple[int, int], tmp_path: Path
+) -> None:
+    text = written(tmp_path).read_text(encoding="utf-8")
+    parts = [f"{text}max_steps: {limit}\n" for limit in limits]
+    (tmp_path / "task.yaml").write_text("---\n".join(parts), encoding="utf-8")
+    accept(tmp_path / "task.yaml")
+    dataset = registry.load("dataset", str(tmp_path / "task.yaml"))
+    assert dataset("test", None, dataset.Settings()).max_steps == 90
+
+
+@pytest.mark.parametrize("closed", [(True, False), (False, True)])
+def test_each_door_is_open_or_closed_by_its_own_entry(
+    closed: tuple[bool, bool], tmp_path: Path
+) -> None:
+    rooms = [*FLAT["rooms"], room("hall", [0, 4], [7, 3])]
+    doors = [
+        {"between": ["kitchen", name], "closed": is_closed}
+        for name, is_closed in zip(("study", "hall"), closed, strict=True)
+    ]
+    (task,) = read_tasks(written(tmp_path, rooms=rooms, doors=doors))
+    assert [not door.open for door in task.case.scene.doors] == [*closed]
+
+
+def test_an_object_goes_to_the_first_receptacle_with_space(tmp_path: Path) -> None:
+    """A place is full only if all receptacles of its kind are."""
+
+    def holders(shelves: int, mugs: int) -> list[str]:
+        """The shelves that hold the mugs."""
+        study = room("study", [4, 0], [3, 4], *["shelf"] * shelves)
+        objects = [{"kind": "mug", "place": "shelf"}] * mugs
+        path = written(
+            tmp_path,
+            rooms=[KITCHEN, study],
+            objects=objects,
+            goal=[{"inside": {"object": "mug", "place": "counter_top"}}],
+        )
+        (task,) = read_tasks(path)
+        return [o.parent for o in task.case.scene.objects if o.type == "mug"]
+
+    def fits(mugs: int) -> bool:
+        with suppress(DataError):
+            return bool(holders(1, mugs))
+        return False
+
+    most = next(mugs for mugs in count(1) if not fits(mugs + 1))
+    with pytest.raises(DataError, match="every shelf is full"):
+        holders(1, most + 1)
+    used = holders(2, most + 1)
+    assert used[:most] == [used[0]] * most
+    assert used[most] != used[0]
 
 
 def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:

@@ -512,6 +512,43 @@ def test_an_answer_that_an_earlier_session_paid_has_its_cost_and_no_new_bill(
     assert costs[0] == costs[1]
 
 
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a"), ("b",)])
+def test_a_resumed_episode_has_its_own_answer_to_a_question_that_others_ask(
+    order: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Whichever of the episodes asks first, or asks at all."""
+    with batching() as books:
+        names = {}
+        for episodes in (("a", "b"), order):
+            model: Any = opened(books)
+            model.keep_in(tmp_path / "batches.sqlite")
+            posted = names_of_requests(model, episodes)
+            for episode, name in posted.items():
+                assert names.setdefault(episode, name) == name
+            asyncio.run(model.aclose())
+    assert names["a"] != names["b"]
+
+
+def names_of_requests(model: Any, episodes: tuple[str, ...]) -> dict[str, str]:
+    """Names of equal requests of several episodes, in this order."""
+    request = SimpleNamespace(route="/chat/completions", body={"prompt": "Where?"})
+    names = {}
+    for episode in episodes:
+        account = Account()
+        account.begin(episode=episode)
+        names[episode] = model._server._name(request)
+        account.end(complete=True)
+    return names
+
+
+def test_the_calls_of_a_batch_that_fails_have_errors_of_their_own() -> None:
+    """Each notes its own bill in it."""
+    with batching(refuse="invalid_model") as books:
+        errors = ask(opened(books), 3)
+    assert [str(error) for error in errors] == [str(errors[0])] * 3
+    assert len({id(error) for error in errors}) == 3
+
+
 def test_a_cancelled_call_is_not_sent() -> None:
     with batching() as books:
         model = opened(books)

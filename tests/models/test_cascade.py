@@ -26,7 +26,7 @@ from wayword.core.model import (
     Usage,
 )
 from wayword.datasets.houses import Houses
-from wayword.models.cascade import Cascade, CascadeSettings
+from wayword.models.cascade import Cascade, CascadeSettings, _joined
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
@@ -149,6 +149,53 @@ def test_samples_that_disagree_go_to_the_large_model(
         assert answer.texts == (messages[0],), (
             "one answer, of the most frequent decision"
         )
+
+
+@pytest.mark.parametrize("cut", [None, 0, 1, 2])
+def test_a_sample_that_was_cut_off_sends_the_question_to_the_large_model(
+    cut: int | None,
+) -> None:
+    """Whichever of the samples it is."""
+    finish = ["stop"] * 3
+    if cut is not None:
+        finish[cut] = "length"
+    samples = Completion(('{"thought": "on", "action": "go"}',) * 3, tuple(finish))
+    _, calls = ask_cascade(samples, samples=3)
+    assert calls == (cut is not None)
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("large", [True, False])
+def test_an_answer_of_both_models_is_cached_if_both_parts_are(
+    small: bool, large: bool
+) -> None:
+    first = Completion(("a",), (), Usage(10, 5), cost=0.25, seconds=2.0, cached=small)
+    second = Completion(("b",), (), Usage(7, 1), cost=0.5, seconds=1.0, cached=large)
+    both = _joined(first, second)
+    assert both.cached == (small and large)
+    assert (both.texts, both.answered_by) == (("b",), "large")  # type: ignore[attr-defined]
+    assert (both.usage, both.cost, both.seconds) == (Usage(17, 6), 0.75, 3.0)
+    alone = _joined(None, second)
+    assert (alone.cached, alone.usage) == (large, Usage(7, 1))
+
+
+def test_lessons_and_warnings_are_those_of_both_models() -> None:
+    class Adapted(ScriptedModel):
+        @property
+        def lessons(self) -> list[str]:
+            return [f"{self.name} refuses a seed"]
+
+        @property
+        def warnings(self) -> list[str]:
+            return [f"{self.name} is old"]
+
+    cascade = Cascade("scripted:first,scripted:first")
+    cascade.small = Adapted("first")
+    cascade.large = Adapted("echo")
+    names = (cascade.small.name, cascade.large.name)
+    assert len({*names}) == 2
+    assert cascade.lessons == tuple(f"{name} refuses a seed" for name in names)
+    assert cascade.warnings == tuple(f"{name} is old" for name in names)
 
 
 def ranking(first: float, second: float, **more: Any) -> Choice:

@@ -272,6 +272,35 @@ def test_an_archive_is_unpacked_where_the_table_says(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.json", "b.json", "lock"]
 
 
+@pytest.mark.parametrize("mine", ["b.json", "b.json.gz"])
+def test_files_of_the_user_stay_plain_or_gzipped(mine: str, tmp_path: Path) -> None:
+    folder = tmp_path / "r2r" / "graphs"
+    folder.mkdir(parents=True)
+    (folder / mine).write_bytes(b"mine")
+    with serving(Site(tarred(GOOD))) as site:
+        list(bring(entry(site.address), tmp_path, quiet))
+    assert (folder / mine).read_bytes() == b"mine"
+    assert names(folder) == ["a.json", mine]
+
+
+def test_a_download_is_not_taken_for_another_of_the_same_name(tmp_path: Path) -> None:
+    """As when a session was killed before the file was moved to its place."""
+    with serving(Site(CONTENT)) as one, serving(Site(CONTENT[::-1])) as other:
+        files = tuple(
+            Download(site.address, (Put(name),))
+            for site, name in ((one, "a"), (other, "b"))
+        )
+        assert files[0].file_name == files[1].file_name
+        small = Published("small", "", "", "", "", files)
+        scratch = tmp_path / fetching.SCRATCH
+        scratch.mkdir()
+        (scratch / f"small-0-{files[0].file_name}").write_bytes(CONTENT)
+        (tmp_path / "a").write_bytes(b"by hand")
+        list(bring(small, tmp_path, quiet))
+    assert (tmp_path / "a").read_bytes() == b"by hand"
+    assert (tmp_path / "b").read_bytes() == CONTENT[::-1]
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

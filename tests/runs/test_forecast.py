@@ -34,7 +34,7 @@ from wayword.runs.forecast import (
     row_lines,
 )
 from wayword.runs.opening import open_dataset
-from wayword.runs.record import RunFolder
+from wayword.runs.record import RecordedRun, RunFolder
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -533,6 +533,69 @@ def test_costs_of_many_orders_of_magnitude_have_no_interval() -> None:
     assert dollars_range([1e-7, 3.0], 100) == (0.0, math.inf)
     assert dollars_range([0.0, 3.0], 100) == (0.0, math.inf)
     assert dollars_range([1e-7, 3.0], 0) == (0.0, 0.0)
+
+
+def test_episodes_without_a_cost_lower_the_range_of_the_total() -> None:
+    costs = [1.0, 1.5, 2.0, 1.2]
+    low, high = dollars_range(costs, 100)
+    assert 0 < low < 100 * sum(costs) / 4 < high
+    # Half of the episodes, as those that take no call, cost nothing.
+    assert dollars_range([*costs, *[0.0] * 4], 100) == pytest.approx(
+        (low / 2, high / 2)
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_cost_of_a_pilot_counts_if_each_episode_has_one(
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum of the known costs alone would be too low."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("scripted:*: {input: 2, output: 8}\n", encoding="utf-8")
+    plan = Plan("navgpt", "houses", "scripted:first", prices=prices, max_steps=3)
+    done = run(replace(plan, limit=4, out=tmp_path / "run"))
+    recorded = dict(RunFolder.read(done.path).scores())
+    if not known:
+        del recorded[max(recorded)]["cost"]
+    monkeypatch.setattr(RecordedRun, "scores", lambda self: [*recorded.items()])
+    rehearsed = forecast(replace(plan, limit=8))
+    measured = forecast(replace(plan, limit=8, out=done.path))
+    assert measured.measured == 4
+    assert (measured.dollars != rehearsed.dollars) == known
+    assert (measured.range != rehearsed.range) == known
+
+
+def test_the_range_follows_the_length_of_the_other_episodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was spent is certain; the others are expected to cost as much as they are longer."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("scripted:*: {input: 2, output: 8}\n", encoding="utf-8")
+    plan = Plan("navgpt", "houses", "scripted:first", prices=prices, max_steps=3)
+    done = run(replace(plan, limit=4, out=tmp_path / "run"))
+    pilot = {task.episode.id for task in open_dataset(plan).tasks} & dict(
+        RunFolder.read(done.path).scores()
+    ).keys()
+    rest = replace(plan, limit=8, out=done.path)
+    estimate = forecast_module._Stage.estimate
+    spent = sum(scores["cost"] for _, scores in RunFolder.read(done.path).scores())
+
+    def others(factor: float) -> tuple[float, float]:
+        """The range of the other episodes, rehearsed as ``factor`` times as long."""
+
+        def scaled(self: Any, tasks: list[Task], episodes: int) -> Forecast:
+            found = estimate(self, tasks, episodes)
+            if {task.episode.id for task in tasks} <= pilot:
+                return found
+            return replace(found, prompt_tokens=round(found.prompt_tokens * factor))
+
+        monkeypatch.setattr(forecast_module._Stage, "estimate", scaled)
+        low, high = forecast(rest).range
+        return low - spent, high - spent
+
+    low, high = others(1.0)
+    assert 0 < low < high
+    assert others(3.0) == pytest.approx((3 * low, 3 * high), rel=0.01)
 
 
 @pytest.mark.parametrize("agent", ["react", "navgpt", "plan_search"])

@@ -48,6 +48,9 @@ def test_hours_and_load_are_shown(pilot: Plan) -> None:
 def test_a_rate_limit_can_be_what_decides(pilot: Plan) -> None:
     found = forecast(replace(pilot, rpm=1))
     assert found.hours == pytest.approx(found.calls * 40 / 60)
+    # A limit that the episodes do not reach decides nothing.
+    wide = forecast(replace(pilot, rpm=1_000_000))
+    assert wide.hours == forecast(pilot).hours
 
 
 def test_a_rehearsal_tells_no_hours(tmp_path: Path) -> None:

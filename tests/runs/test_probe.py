@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -16,7 +17,7 @@ from helpers.looking import pictures_of, text_of
 from helpers.loopback import chat, serving
 from wayword.cli.app import app
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.sight import pixel_hash
+from wayword.core.sight import Frame, pixel_hash
 from wayword.models.servers import batches
 from wayword.runs import probe
 
@@ -48,6 +49,33 @@ def test_the_same_seed_draws_the_same_crops() -> None:
     assert first == [
         (crop.kind, crop.options) for crop in probe.draw_crops("houses", 3)
     ]
+
+
+def test_objects_that_are_small_or_cut_by_an_edge_are_not_asked_for() -> None:
+    rows, columns = 40, 60
+    inside = [
+        (slice(4, 9), slice(4, 12), probe.SMALLEST),
+        (slice(4, 7), slice(20, 33), probe.SMALLEST - 1),
+    ]
+    at_edges = [
+        (slice(0, 7), slice(40, 50)),
+        (slice(30, 40), slice(4, 14)),
+        (slice(15, 25), slice(0, 7)),
+        (slice(15, 25), slice(50, 60)),
+    ]
+    ids = np.zeros((rows, columns), dtype=np.int32)
+    for number, (across, along, _) in enumerate(inside, 1):
+        ids[across, along] = number
+    for number, (across, along) in enumerate(at_edges, 3):
+        ids[across, along] = number
+    # A number without a kind is no object.
+    ids[20:30, 20:30] = 7
+    assert [int((ids == n).sum()) for n in (1, 2)] == [each[2] for each in inside]
+    color = np.zeros((rows, columns, 3), dtype=np.uint8)
+    frame = Frame(color, np.ones((rows, columns)), ids)
+    kinds = {number: f"kind {number}" for number in range(1, 7)}
+    found = [(kind, pixels) for kind, pixels, _ in probe._objects(frame, kinds)]
+    assert found == [("kind 1", probe.SMALLEST)]
 
 
 @pytest.mark.parametrize("sees", [True, False])
@@ -150,6 +178,20 @@ def test_rows_are_by_size_and_by_kind() -> None:
         "100",
         "50",
     ]
+
+
+def test_an_answer_outside_the_options_counts_as_wrong() -> None:
+    answered = [
+        probe.Answered("sofa", 100, "sofa"),
+        probe.Answered("sofa", 100, ""),
+        probe.Answered("desk", 5000, ""),
+    ]
+    rows = probe.shares(answered, lambda each: each.kind)
+    assert [(name, count, share.mean) for name, count, share in rows] == [
+        ("sofa", 2, 0.5),
+        ("desk", 1, 0.0),
+    ]
+    assert probe.lines(answered)[0].split()[:4] == ["all", "33%", "of", "3"]
 
 
 def test_a_dataset_without_pictures_or_kinds_is_refused() -> None:

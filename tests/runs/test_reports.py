@@ -21,7 +21,7 @@ from wayword.metrics.scoring import walked_places
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.differences import compare, comparisons
+from wayword.runs.differences import compare, comparisons, differing_fields
 from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.predicted import name_of
@@ -160,6 +160,22 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
     assert compare([runs / "oracle"] * 2, "json", ["sr"]).notices == ()
     with pytest.raises(UsageError, match="at least two runs, got 1"):
         compare([runs / "seeds"])
+
+
+def test_several_runs_in_one_folder_are_named_by_their_own(runs: Path) -> None:
+    """Runs that are one but for the seed are named as the user wrote them."""
+    results, _ = comparisons([runs, runs / "seeds"])
+    named = [(each.first, each.second) for each in results]
+    first = str(runs / "oracle")
+    assert named == [(first, str(runs / "short")), (first, str(runs / "seeds"))]
+
+
+def test_fields_that_only_one_of_two_runs_has_differ() -> None:
+    one = {"identity": {"seed": 0, "agent": "act", "eyes": {"eyes": "pictures"}}}
+    two = {"identity": {"agent": "act", "seed": 1, "remember": "scene"}}
+    assert differing_fields(one, two) == ("seed", "eyes", "remember")
+    assert {*differing_fields(two, one)} == {"seed", "eyes", "remember"}
+    assert differing_fields(one, one) == ()
 
 
 def test_labels_name_the_compared_runs(runs: Path) -> None:

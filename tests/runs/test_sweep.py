@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -86,6 +87,36 @@ def test_several_settings_are_combined(tmp_path: Path) -> None:
     assert made[1].plan.out == tmp_path / "steps=1,dataset.views=24"
 
 
+def test_a_value_of_a_sweep_replaces_the_setting_of_the_plan() -> None:
+    plan = Plan("random", "houses", settings={"steps": 9, "dataset": {"views": 36}})
+    made = variants(plan, ["steps=1,2", "dataset.views=12,24"])
+    settings = [each.plan.settings for each in made]
+    assert [each["steps"] for each in settings] == [1, 1, 2, 2]
+    assert [each["dataset"]["views"] for each in settings] == [12, 24, 12, 24]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent": "oracle"},
+        {"on": "towns"},
+        {"model": "scripted:noise"},
+        {"settings": {"dataset": {"seed": 8}}},
+    ],
+)
+def test_sweeps_of_other_runs_have_other_folders(changes: dict[str, Any]) -> None:
+    plan = Plan("random", "houses", "scripted:first", {"dataset": {"seed": 7}})
+
+    def folder(plan: Plan, sweep: str = "steps=1,2") -> Path:
+        (common,) = {each.plan.out.parent for each in variants(plan, [sweep])}  # type: ignore[union-attr]
+        return common
+
+    assert folder(plan) == folder(replace(plan))
+    assert folder(plan) == folder(replace(plan, concurrency=1, limit=3)), "resumes"
+    assert folder(plan) != folder(plan, "steps=1,2,3")
+    assert folder(plan) != folder(replace(plan, **changes))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -126,6 +157,26 @@ def test_values_lie_to_scale_and_words_in_order() -> None:
     assert (middle - left) / (right - left) == pytest.approx(0.25)
     left, middle, right = heights("low", "some", "high")
     assert (middle - left) / (right - left) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("names", [("4", "0", "1"), ("high", "low", "some")])
+def test_a_curve_runs_from_left_to_right(names: tuple[str, ...]) -> None:
+    """Numbers by their size, words in the order of the command; whatever each curve's order."""
+    curves = {
+        "SR": {name: Interval(0.5) for name in names},
+        "SPL": {name: Interval(0.4) for name in reversed(names)},
+    }
+    drawn = ElementTree.fromstring(draw("x", curves))
+    points = [float(each.attrib["cx"]) for each in drawn.iter(f"{SVG}circle")]
+    assert points == sorted(points[:3]) * 2
+    lines = [
+        each.attrib["d"]
+        for each in drawn.iter(f"{SVG}path")
+        if each.get("fill") == "none"
+    ]
+    for line in lines:
+        along = [float(point.split()[0]) for point in line[1:].split("L")]
+        assert along == sorted(along), line
 
 
 def test_a_single_episode_has_a_point_and_no_interval() -> None:

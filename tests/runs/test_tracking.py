@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -71,6 +73,27 @@ def test_a_run_is_reported_episode_by_episode(
     assert library.calls[-1][0] == "finish"
     assert seen[-1] == 3
     assert not messages
+
+
+def test_a_resumed_run_folder_is_one_run_of_the_tracker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with more episodes; a folder that was started again is another run."""
+    library = installed(monkeypatch, "wandb")
+    plan = Plan("oracle", "houses", limit=1, out=tmp_path / "run")
+
+    def play(plan: Plan) -> str:
+        with tracked("wandb:walks", plan, None, print) as both:
+            run(plan, both)
+        return str(library.named("init")[-1][2]["id"])
+
+    first = play(plan)
+    assert play(replace(plan, limit=2)) == first
+    assert play(replace(plan, seed=1, out=tmp_path / "other")) != first
+    config = tmp_path / "run" / "run.json"
+    written = json.loads(config.read_text())
+    config.write_text(json.dumps({**written, "started": "2020-01-01T00:00:00+00:00"}))
+    assert play(replace(plan, limit=3)) != first
 
 
 def test_mlflow_has_its_own_calls_and_names(monkeypatch: pytest.MonkeyPatch) -> None:

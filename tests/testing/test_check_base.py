@@ -283,7 +283,18 @@ class Finds(Here):
         ([], "must have a tuple of Shown as shown, or None"),
         (("mug",), "must have only Shown in shown, got 'mug'"),
         (
+            (Shown.of("mug", 3.0, 2.0), "cup"),
+            "must have only Shown in shown, got 'cup'",
+        ),
+        (
             (replace(Shown.of("mug", 3.0, 2.0), away=math.nan),),
+            "must have finite bearings and distances in shown",
+        ),
+        (
+            (
+                Shown.of("mug", 3.0, 2.0),
+                replace(Shown.of("cup", 3.0, 2.0), bearing=math.inf),
+            ),
             "must have finite bearings and distances in shown",
         ),
     ],

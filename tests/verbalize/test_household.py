@@ -50,6 +50,26 @@ def test_holding_doors_and_nothing_in_words() -> None:
     assert "facing 210°" in describe(world.observe("agent"))
 
 
+@pytest.mark.parametrize(
+    ("text", "spot"),
+    [
+        ("0.4 m west and 0.2 m north", (-0.4, 0.2)),
+        ("0.2 m north and 0.4 m west of the middle", (-0.4, 0.2)),
+        ("0.5 m east and 0.25 m east", (0.75, 0.0)),
+        ("1 m south and 0.5 m south", (0.0, -1.5)),
+        ("0.75 m east and 0.25 m west", (0.5, 0.0)),
+        ("2 m south", (0.0, -2.0)),
+        ("in the middle", (0.0, 0.0)),
+        ("0.4 m up", None),
+        ("0.4 m west and", None),
+    ],
+)
+def test_the_offsets_of_a_spot_add_up(
+    text: str, spot: tuple[float, float] | None
+) -> None:
+    assert parse_spot(text) == spot
+
+
 def test_spots_on_long_furniture_are_reported_and_can_be_chosen() -> None:
     world = start(
         flat(), (2.0, 1.5, 0.0), body=Body(manipulation_distance=1.2), spots=True

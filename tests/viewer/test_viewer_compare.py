@@ -6,6 +6,8 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +23,12 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer import figures, maps
-from wayword.viewer.compare import RunPair, compare_page, find_divergence
+from wayword.viewer.compare import (
+    RunPair,
+    _outcomes,
+    compare_page,
+    find_divergence,
+)
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.library import Library
@@ -315,6 +322,25 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
         for words in ("better", "worse", "same")
     ]
     assert counted == (["4", "3", "2"] if metric.better else ["–", "–", "2"])
+
+
+def test_changed_episodes_are_sorted_by_the_size_of_their_difference() -> None:
+    """In either direction: an episode may be solved and end farther from the goal."""
+    distances = {"a": (9.0, 1.0), "b": (1.0, 2.0), "c": (1.0, 4.0), "d": (5.0, 5.0)}
+    success = dict.fromkeys(distances, (0.0, 1.0))
+
+    def side(number: int) -> Any:
+        own = {name: pair[number] for name, pair in distances.items()}
+        solved = {name: pair[number] for name, pair in success.items()}
+        return SimpleNamespace(outcomes=lambda: solved, values=lambda key: own)
+
+    lines = tuple(difference(metric, Interval(1.0, 0.0, 2.0)) for metric in (SR, NE))
+    comparison = Comparison("a", "b", 4, 0, 0, lines)
+    gained = _outcomes(side(0), side(1), comparison)
+    assert (gained["gained"], gained["lost"]) == (["a", "c", "b", "d"], [])
+    lost = _outcomes(side(1), side(0), comparison)
+    assert (lost["gained"], lost["lost"]) == ([], ["a", "c", "b", "d"])
+    assert lost["order"] == NE
 
 
 def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from helpers.parsed_page import Page
 from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.records import forget, members, records, rewrite
 from wayword.core.errors import RecordingError
+from wayword.runs.active import PROGRESS
 from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import run
-from wayword.viewer.library import Library, Rows, select
+from wayword.viewer.data import Sources
+from wayword.viewer.figures import duration, interval
+from wayword.viewer.index import Overview, metrics_part
+from wayword.viewer.library import Library, Rows, is_awaited, progress_of, select
 
 
 @pytest.fixture(scope="module")
@@ -151,9 +158,99 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(
     assert [head.episode_id for head in found.heads(within)] == ["e3", "e4", "e5"]
 
 
+def test_failed_episodes_are_listed_where_no_other_cause_or_ending_is_chosen(
+    tmp_path: Path,
+) -> None:
+    """They have neither, and are no successes; words find them like any other."""
+    path = tmp_path / "run"
+    make_run(path, ("0", "1"), failed={"lost": recorded_trajectory("lost", "hello")})
+    found = rows(path)
+    causes = {"0": ("wrong_stop",), "lost": ()}
+    numbers = {head: number for number, head in enumerate(found.ids, 1)}
+
+    def keys(**query: str) -> list[str | int]:
+        return select(found, query, causes)
+
+    assert keys() == ["lost", *numbers.values()]
+    assert keys(cause="wrong_stop") == [numbers["0"]]
+    assert keys(ended="stopped") == [
+        number
+        for name, number in numbers.items()
+        if found.run.record(name).trajectory.ended == "stopped"
+    ]
+    assert keys(ended="failed") == keys(cause="failed") == ["lost"]
+    assert keys(outcome="failure")[:1] == ["lost"]
+    assert "lost" not in keys(outcome="success")
+    assert keys(q="los") == ["lost"]
+    assert keys(q="los", cause="wrong_stop") == []
+
+
 def test_a_run_that_has_gone_on_is_read_as_it_was_listed(tmp_path: Path) -> None:
     run(Plan("random", "houses", limit=3, max_steps=2, out=tmp_path / "run"))
     rows = Rows(RunFolder.read(tmp_path / "run")).refresh()
     listed = rows.ids = rows.ids[:2]  # the index has an episode more by now
     assert set(rows.unsolved()) <= set(listed)
     assert list(rows.outcomes()) == listed
+
+
+@pytest.mark.parametrize(("before", "seconds"), [(0, 100), (5, 200), (9, 1_000)])
+def test_the_time_left_counts_the_episodes_of_this_start(
+    folder: Path, before: int, seconds: int
+) -> None:
+    """Ten of twenty are done after 100 s; those of earlier starts took none of them."""
+    path = folder / PROGRESS
+    written = 1_000_000.0
+    report = {"process": 1, "over": True, "done": 10, "total": 20}
+    report |= {"began": written - 100, "before": before, "tokens": 300}
+    path.write_text(json.dumps(report), encoding="utf-8")
+    os.utime(path, (written, written))
+    progress = progress_of(folder)
+    assert progress is not None
+    left = f"about {duration(seconds)} left"
+    assert progress.pace == f"{left} · 3 tokens per second"
+    report["before"] = 10
+    path.write_text(json.dumps(report), encoding="utf-8")
+    progress = progress_of(folder)
+    assert progress is not None
+    assert "left" not in progress.pace, "none has ended yet"
+
+
+def test_a_run_is_awaited_while_any_of_its_files_is_new(folder: Path) -> None:
+    """Also if its folder is older, as when it resumes; not once it has reported."""
+    (folder / PROGRESS).unlink()
+    rows(folder)  # which may add files of its own
+    files = [*folder.iterdir()]
+    assert len(files) > 1
+    for path in files:
+        os.utime(path, (0, 0))
+    assert not is_awaited(rows(folder))
+    for path in files:
+        os.utime(path)
+        assert is_awaited(rows(folder)), path.name
+        os.utime(path, (0, 0))
+    os.utime(files[0])
+    complete = rows(folder)
+    complete.done = complete.run.config["episodes_in_split"]
+    assert not is_awaited(complete)
+    (folder / PROGRESS).write_text("{}", encoding="utf-8")
+    assert not is_awaited(rows(folder))
+
+
+def test_equal_scores_have_an_interval_if_they_are_a_rate(tmp_path: Path) -> None:
+    """None of five is not none at all; of equal distances, no interval says anything."""
+    path = make_run(tmp_path / "run", ("0",))
+    (first,) = records(path)
+    scores = {"sr": 0.0, "ne": 3.0}
+    episodes = [
+        {**first, "episode": f"e{n}", "scores": {**scores, "tl": float(n)}}
+        for n in range(5)
+    ]
+    rewrite(path, episodes)
+    found = rows(path)
+    run = Overview("run", found, found.row(), found.heads(), Sources(None, {}))
+    shown = Page.parse(f"<body>{metrics_part(run)}</body>").text
+    metrics = {metric.key: metric for metric in found.metrics}
+    values = found.row()["metrics"]
+    for key in ("sr", "tl"):
+        assert interval(metrics[key], values[key]) in shown, key
+    assert shown.count("the same in all 5 episodes") == 1

@@ -113,11 +113,12 @@ def example_turns(
     shown = actor or demonstration.episode.actors[0]
     turns: list[Turn] = []
     feedback = ""
+    # Reasons are those of the first actor alone, one for each of its actions.
     reasons: Sequence[str] = ()
-    if thoughts:
+    if thoughts and shown == demonstration.episode.actors[0]:
         reasons = demonstration.thoughts
     game = demonstration.game()
-    for number, (actor, decision) in enumerate(demonstration.decisions()):
+    for actor, decision in demonstration.decisions():
         # Moves of the others are carried out too: they change what this actor sees.
         if actor != shown:
             game.carry_out(actor, decision)
@@ -129,7 +130,7 @@ def example_turns(
             problem = f"it takes actions that {shown} does not have"
             raise Unshowable(f"{problem}; set dataset.actions=all")
         text = describe(view, feedback)
-        thought = reasons[number] if reasons else ""
+        thought = reasons[len(turns)] if reasons else ""
         written = answer(decision.action, view, space, thought)
         if not turns:
             text = f"{opening}\n\n{text}"

@@ -85,6 +85,21 @@ def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
     assert "Bold" not in paper_table([hidden, row("b")], "r2r")
 
 
+@pytest.mark.parametrize(
+    ("theirs", "is_bold"), [(49.9, True), (50.0, False), (66.0, False)]
+)
+def test_a_mean_is_not_bold_where_a_published_one_is_as_good(
+    theirs: float, is_bold: bool
+) -> None:
+    best = replace(row("a"), best=frozenset({"sr"}))
+    mean = replace(best.values["sr"], mean=theirs / 100)
+    paper = replace(row("paper"), values={**best.values, "sr": mean})
+    text = paper_table([best, row("b")], "r2r", [paper])
+    assert (r"\mathbf{50.0}" in text) == is_bold
+    said = "better than every other method above the line, and than the published means"
+    assert (said in text) == is_bold
+
+
 def test_columns_that_no_run_has_are_named() -> None:
     assert missing_columns([row("a"), row("b")], "reverie") == ["rgs", "rgspl"]
     assert not missing_columns([row("a")], "r2r")

@@ -117,7 +117,7 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
             cells.append(latex_text(row.model or "–"))
         if has_splits:
             cells.append(latex_text(split_label(row.dataset) or "–"))
-        cells += [_subscripted(row, metric) for metric in metrics]
+        cells += [_subscripted(row, metric, published) for metric in metrics]
         lines.append(f"{' & '.join(cells)} \\\\")
     return "\n".join([
         r"\begin{table}[t]",
@@ -143,10 +143,23 @@ def _head(metric: Metric) -> str:
     return f"{metric.label} ({unit})" if unit else metric.label
 
 
-def _subscripted(row: Row, metric: Metric) -> str:
+def _is_bold(row: Row, metric: Metric, published: Sequence[Row]) -> bool:
+    """True for the best of the runs, unless a published mean is as good: those have no episodes
+    that could be compared."""
+    if not is_best(row, metric):
+        return False
+    sign = -1 if metric.better == "lower" else 1
+    means = [
+        each.values[metric.key].mean for each in published if metric.key in each.values
+    ]
+    own = sign * row.values[metric.key].mean
+    return all(sign * mean < own for mean in means if math.isfinite(mean))
+
+
+def _subscripted(row: Row, metric: Metric, published: Sequence[Row]) -> str:
     """Return a mean with its interval as a subscript: ``$46.7_{\\pm 17.9}$``."""
     mean, spread = cell(row, metric)
-    number = latex_number(f"**{mean}**" if is_best(row, metric) else mean)
+    number = latex_number(f"**{mean}**" if _is_bold(row, metric, published) else mean)
     if not spread or not number.endswith("$"):
         return number
     return f"{number[:-1]}_{{{latex_number(spread).strip('$')}}}$"
@@ -200,9 +213,12 @@ def _footnote(
                 f"Metrics without bounds have intervals from {FEWEST} units on."
             )
     shown = paper_metrics(rows, preset, published)
-    if any(is_best(row, metric) for row in rows for metric in shown):
+    if any(_is_bold(row, metric, published) for row in rows for metric in shown):
+        others = "every other method"
+        if published:
+            others += " above the line, and than the published means"
         notes.append(
-            "Bold: better than every other method ($p < 0.05$, paired tests on the same episodes; "
+            f"Bold: better than {others} ($p < 0.05$, paired tests on the same episodes; "
             "Holm's correction over methods and shown metrics, for success over methods)."
         )
     if any(row.sees_answer for row in rows):

@@ -278,7 +278,7 @@ def interval_notes(rows: Sequence[Row]) -> list[str]:
             lines.append(
                 "Intervals hold for these scenes; --cluster scene: for new ones."
             )
-    elif played:
+    elif played and max(row.clusters for row in played) < 2:
         lines.append(
             f"No intervals: they need at least two {next(iter(units), 'episodes')}."
         )

@@ -384,7 +384,7 @@ class Diagnosis:
 
     causes: Mapping[str, int]
     mistake: Mistake | None
-    evidence: EpisodeFacts
+    evidence: EpisodeFacts = field(repr=False)
 
 
 def diagnose(

@@ -21,6 +21,7 @@ from wayword.metrics.papers import (
     paper_table,
     preset_metrics,
 )
+from wayword.metrics.progress import count
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
 from wayword.runs import config as configs
@@ -284,13 +285,15 @@ def score(
             f"{predicted.missing} of {predicted.of} episodes have no prediction"
         )
     if illegal := sum(predicted.illegal_moves):
-        counts = zip(names, predicted.illegal_moves, strict=True)
-        named = [name for name, count in counts if count]
+        illegal_moves = zip(names, predicted.illegal_moves, strict=True)
+        named = [name for name, number in illegal_moves if number]
         more = ""
         if len(named) > MOST_NAMED:
             more = f" and {len(named) - MOST_NAMED:,} more"
+        verb = "is" if illegal == 1 else "are"
         notices.append(
-            f"{illegal} moves are impossible in the world (metric illegal_moves), in "
+            f"{count(illegal, 'move')} {verb} impossible in the world, or the start of a walk that "
+            "begins elsewhere than its episode (metric illegal_moves), in "
             f"{', '.join(named[:MOST_NAMED])}{more}"
         )
     if out is not None:

@@ -127,7 +127,7 @@ def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     low = row.get("low")
     high = row.get("high")
     if low is None or high is None:
-        return "too few episodes for an interval"
+        return "too few for an interval"
     return f"95%: {value_range(metric, low, high)}"
 
 

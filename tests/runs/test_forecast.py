@@ -610,3 +610,23 @@ def test_the_shown_prompt_is_the_first_one_of_the_run(
     record = next(iter(RunFolder.read(played.path).records()))
     sent = next(record.trajectory.calls()).prompt
     assert shown == sent
+
+
+@pytest.mark.parametrize("models", [{}, {"landmarks": "scripted:first"}])
+def test_the_difference_of_free_prompts_is_that_of_main_prompts_alone(
+    models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Experts' prompts have other lengths, whichever model plays them."""
+    settings = {"models": models} if models else {}
+    plan = Plan("discussnav", "houses", "scripted:first", settings, max_steps=3)
+    stage = forecast_module._Stage(plan)
+    tasks = [stage.dataset.tasks[0]]
+
+    def read(extra: int) -> int:
+        monkeypatch.setattr(stage, "_extra_prompt_tokens", lambda task: extra)
+        return stage.estimate(tasks, 1).prompt_tokens
+
+    ((trajectory, _),) = stage._rehearsals(tasks)
+    roles = [call.role for call in trajectory.calls()]
+    assert 0 < roles.count("main") < len(roles)
+    assert read(1_000) - read(0) == 1_000 * roles.count("main")

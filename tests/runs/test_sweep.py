@@ -102,6 +102,14 @@ def test_a_value_of_a_sweep_replaces_the_setting_of_the_plan() -> None:
         {"on": "towns"},
         {"model": "scripted:noise"},
         {"settings": {"dataset": {"seed": 8}}},
+        {"seed": 1},
+        {"max_steps": 3},
+        {"first": True},
+        {"shuffle": 1},
+        {"shard": "1/2"},
+        {"actors": {"helper": "random"}},
+        {"ask": "terminal"},
+        {"remember": "scene"},
     ],
 )
 def test_sweeps_of_other_runs_have_other_folders(changes: dict[str, Any]) -> None:

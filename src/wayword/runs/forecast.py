@@ -224,7 +224,8 @@ class _Stage:
                 profile = profiles.get(role, Profile())
                 price = prices.get(role)
                 prompt = call.answer.usage.prompt
-                if role == main:
+                # Measured on main prompts, so it says nothing of the experts' ones.
+                if role == main and call.role not in self.agent.roles:
                     prompt += extra
                 # Servers that give one sample per request read the prompt for each.
                 if not profile.samples:

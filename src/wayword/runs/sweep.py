@@ -133,6 +133,19 @@ SEED = "seed"
 FIELDS = ("on", "model", SEED)
 """Keys of ``--sweep`` that are fields of a plan rather than settings."""
 
+OPTIONS = (
+    SEED,
+    "max_steps",
+    "first",
+    "shuffle",
+    "shard",
+    "actors",
+    "ask",
+    "remember",
+)
+"""Further fields of a plan that tell its runs from others: sweeps that differ in them are not
+resumed from each other's folder."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -182,11 +195,11 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
             raise UsageError(f"--sweep {sweep}: a value is repeated; give each once")
     _check_count("--sweep", math.prod(map(len, values.values())))
     # Equal sweeps have equal folders, so that they resume.
-    content = json.dumps(
-        [plan.agent, plan.on, plan.model, plan.settings, *sweeps],
-        default=str,
-    )
-    digest = text_checksum(content, 8)
+    content = [plan.agent, plan.on, plan.model, plan.settings, *sweeps]
+    options = _options(plan)
+    if options:
+        content.append(options)
+    digest = text_checksum(json.dumps(content, default=str), 8)
     folder_name = f"sweep-{Path(plan.agent).stem}"
     if "on" not in values:
         folder_name += f"-{plan.on.replace(':', '-')}"
@@ -207,6 +220,17 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         name = Variant(choices, plan).name
         planned.append(Variant(choices, replace(plan, out=folder / name, **changes)))
     return planned
+
+
+def _options(plan: Plan) -> dict[str, Any]:
+    """Return the fields of ``OPTIONS`` that are not the default."""
+    default = Plan(plan.agent, plan.on)
+    options = {}
+    for name in OPTIONS:
+        value = getattr(plan, name)
+        if value != getattr(default, name):
+            options[name] = value
+    return options
 
 
 def seeds(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -524,6 +525,55 @@ def test_a_seed_that_lacks_an_episode_does_not_count_in_its_mean(
     assert (result["shared"], result["only_first"]) == (3, 1)
     (line,) = result["metrics"]
     assert line["second"] == pytest.approx((1 / 3 + 1.0 + 1.0) / 3)
+
+
+def test_pooled_seeds_count_each_episode_once_in_tables_as_in_comparisons(
+    tmp_path: Path,
+) -> None:
+    """However many seeds played it: its score is the mean of those that have it."""
+    seeds = tmp_path / "seeds"
+    stored(seeds / "a", 0, {"e0": 1.0, "e1": 1.0, "e2": 0.0}, failed=1)
+    stored(seeds / "b", 1, {"e0": 0.0, "f0": 1.0})
+    (row,) = json.loads(table([seeds], "json", pool=True))["rows"]
+    assert (row["n"], row["failed"], row["runs"]) == (5, 1, 2)
+    assert row["metrics"]["sr"]["mean"] == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+    zeros = row["metrics"]["sr_failed_0"]["mean"]
+    assert zeros == pytest.approx((0.5 + 1 + 0 + 0.5) / 4)
+    stored(tmp_path / "other", 0, dict.fromkeys(["e0", "e1", "e2", "f0"], 0.0))
+    result = json.loads(compare([tmp_path / "other", seeds], "json", ["sr"]).text)
+    assert result["metrics"][0]["second"] == row["metrics"]["sr"]["mean"]
+
+
+def test_runs_of_one_seed_are_not_pooled(tmp_path: Path) -> None:
+    """They are no seeds: what they differ in, other seeds may exceed."""
+    for name, seed, rate in (("a", 0, 1.0), ("b", 0, 0.0), ("c", 1, 0.0)):
+        stored(tmp_path / name, seed, {"e0": rate})
+    notices: list[str] = []
+    rows = json.loads(table([tmp_path], "json", pool=True, notice=notices.append))
+    assert [row["run"] for row in rows["rows"]] == ["a", "b", "c"]
+    (note,) = notices
+    assert "not pooled, 2 runs of seed 0" in note
+    compared = compare([tmp_path], "json", ["sr"])
+    assert len(json.loads(compared.text)["comparisons"]) == 2
+    assert note in compared.notices
+
+
+def test_a_copy_of_a_run_is_counted_once(tmp_path: Path) -> None:
+    for seed in range(2):
+        stored(tmp_path / f"{seed}", seed, {"e0": 1.0 - seed, "e1": 1.0}, failed=1)
+    shutil.copytree(tmp_path / "0", tmp_path / "copy")
+    notices: list[str] = []
+    (row,) = json.loads(table([tmp_path], "json", pool=True, notice=notices.append))[
+        "rows"
+    ]
+    assert (row["runs"], row["n"], row["failed"]) == (2, 4, 2)
+    assert row["metrics"]["sr"]["mean"] == pytest.approx(0.75)
+    copied, pooled_note = notices
+    assert "copy: left out, because it has the settings and records of" in copied
+    assert pooled_note.endswith("pooled, they differ only in seed 0 and seed 1")
+    stored(tmp_path.parent / "rival", 2, {"e0": 0.0, "e1": 0.0})
+    noted = compare([tmp_path.parent / "rival", tmp_path], "json", ["sr"]).notices
+    assert [each for each in noted if "left out" in each] == [copied]
 
 
 @pytest.mark.parametrize("paid", [(0.5, 0.25), (0.0, 0.25), (0.5, 0.0), (0.0, 0.0)])

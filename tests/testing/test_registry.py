@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -197,3 +198,46 @@ def test_a_file_that_imports_what_is_not_there_is_one_line(tmp_path: Path) -> No
         f"{tmp_path / 'mine.py'}:1: No module named 'nowhere_to_be"
     )
     assert "PYTHONPATH" in str(text.value)
+
+
+def write_agent(file: Path, families: str = "frozenset()") -> Path:
+    """Write a file or module of an agent that plays these families."""
+    file.parent.mkdir(exist_ok=True)
+    base = "from wayword.agents.baselines.simple import RandomAgent\n"
+    file.write_text(
+        f"{base}class Mine(RandomAgent):\n    families = {families}\nagent = Mine\n"
+    )
+    return file
+
+
+def test_a_users_file_is_loaded_again_only_if_it_has_changed(tmp_path: Path) -> None:
+    """Classes are pickled by their module: a second module would hide the first one's."""
+    folder = tmp_path / "package"
+    written = write_agent(folder / "policy.py")
+    (folder / "__init__.py").write_text("from .policy import agent\n")
+    for name, changed in (
+        (write_agent(tmp_path / "mine.py"), tmp_path / "mine.py"),
+        (folder, written),
+    ):
+        first = registry.load("agent", str(name))
+        assert registry.load("agent", str(name)) is first
+        assert pickle.loads(pickle.dumps(first)) is first
+        write_agent(changed, "frozenset({'indoor'})")
+        second = registry.load("agent", str(name))
+        assert second.families == {"indoor"}
+        assert pickle.loads(pickle.dumps(second)) is second
+
+
+def test_files_of_one_name_have_modules_of_their_own(tmp_path: Path) -> None:
+    paths = [write_agent(tmp_path / side / "mine.py") for side in ("train", "eval")]
+    classes = [registry.load("agent", str(path)) for path in paths]
+    assert classes[0] is not classes[1]
+    for each in classes:
+        assert pickle.loads(pickle.dumps(each)) is each
+
+
+def test_an_import_of_a_neighbor_says_how_to_make_a_package(tmp_path: Path) -> None:
+    (tmp_path / "switch.py").write_text("x = 1\n")
+    (tmp_path / "family.py").write_text("from switch import x\n")
+    with pytest.raises(UsageError, match=r"folder with an __init__\.py.*from \.switch"):
+        registry.load("agent", str(tmp_path / "family.py"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -274,6 +275,24 @@ def test_cost_leaves_unknown_prices_out_and_draws_agents_without_model_as_lines(
     by_tokens = plot([paths[2]], "cost")
     assert axes_of(by_tokens).get_xlabel() == "Tokens per episode"
     assert series(by_tokens)["unpriced"].lines[0].get_xdata() == pytest.approx([1000])
+
+
+def test_runs_of_one_seed_are_points_of_their_own(tmp_path: Path) -> None:
+    tokens = {"calls": 3.0, "prompt_tokens": 900.0, "completion_tokens": 100.0}
+    paths = []
+    for number in range(2):
+        cost = 0.1 * (number + 1)
+        run = _costly(tmp_path / f"{number}", "chatty", 0.5, cost=cost, **tokens)
+        paths.append(run.rename(tmp_path / f"run-{number}"))
+    drawn = plot(paths, "cost")
+    assert legend(drawn) == ["run-0", "run-1"]
+    (note,) = drawn.notices
+    assert "not pooled, 2 runs of seed 0" in note
+    shutil.copytree(paths[0], tmp_path / "copy")
+    drawn = plot([paths[0], tmp_path / "copy"], "cost")
+    assert list(series(drawn)) == ["run-0"]
+    (note,) = drawn.notices
+    assert "copy: left out" in note
 
 
 def _searches(path: Path, name: str, searches: Sequence[tuple[float, bool]]) -> Path:

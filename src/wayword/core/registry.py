@@ -28,6 +28,7 @@ from typing import Any, Literal, get_args
 
 from wayword.core.blame import check_class, user_frame
 from wayword.core.errors import UsageError, suggest
+from wayword.core.files import text_checksum
 from wayword.core.other_files import but_is
 from wayword.core.visible import single_line
 
@@ -74,6 +75,8 @@ BASES: Mapping[Kind, str] = {
 """The base class of each kind whose parts are classes."""
 CLASSES: dict[tuple[Kind, str], type] = {}
 """Classes registered in this process without a file, for example from a notebook."""
+_LOADED: dict[Path, tuple[Mapping[Path, bytes], ModuleType]] = {}
+"""Users' files loaded in this process, each with the source that was loaded."""
 
 YAML_READERS: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
 """Kinds that a YAML file can describe, each with the module whose ``KIND_of`` reads it."""
@@ -345,15 +348,26 @@ def user_file(path: Path) -> Path:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Import a user's file, or a folder as a package. Raises ``UsageError`` with the line that is
-    wrong."""
+    """Import a user's file, or a folder as a package; one that has not changed is imported once, so
+    that objects of it can be pickled. Raises ``UsageError`` with the line that is wrong."""
     file = user_file(path)
+    location = file.resolve()
+    source = _source_of(path)
+    if location in _LOADED:
+        loaded_source, loaded = _LOADED[location]
+        if loaded_source == source and sys.modules.get(loaded.__name__) is loaded:
+            return loaded
+    name = _module_name(path, location)
+    # Modules of a folder may have changed, too.
+    for each in [*sys.modules]:
+        if each.startswith(f"{name}."):
+            del sys.modules[each]
     search_folders = None
     if path.is_dir():
         # A folder is imported as a package, so that its modules can import each other.
         search_folders = [str(path)]
     spec = importlib.util.spec_from_file_location(
-        f"wayword_user_{path.stem}",
+        name,
         file,
         submodule_search_locations=search_folders,
     )
@@ -372,9 +386,28 @@ def _import_file(path: Path) -> ModuleType:
     # An exit() in a user's file must not end this process without a word.
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{_place_in(file, error)}: {_import_problem(error)}"
+            f"{_place_in(file, error)}: {_import_problem(error, file)}"
         ) from error
+    _LOADED[location] = source, module
     return module
+
+
+def _source_of(path: Path) -> dict[Path, bytes]:
+    """Return the Python files of a user's file or folder with their content."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.rglob("*.py"))
+    return {file.resolve(): file.read_bytes() for file in files}
+
+
+def _module_name(path: Path, location: Path) -> str:
+    """Return the name of a user's module, which no other file's module has: objects are pickled by
+    it."""
+    name = f"wayword_user_{path.resolve().stem}"
+    holder = getattr(sys.modules.get(name), "__file__", None)
+    if holder is None or Path(holder).resolve() == location:
+        return name
+    return f"{name}_{text_checksum(str(location), 8)}"
 
 
 def _place_in(file: Path, error: BaseException) -> str:
@@ -389,7 +422,7 @@ def _place_in(file: Path, error: BaseException) -> str:
     return f"{where}:{frame.lineno}"
 
 
-def _import_problem(error: BaseException) -> str:
+def _import_problem(error: BaseException, file: Path) -> str:
     """Return why a user's file cannot be imported, and the remedy."""
     problem = f"{type(error).__name__}: {single_line(error)}"
     if isinstance(error, SystemExit):
@@ -400,7 +433,16 @@ def _import_problem(error: BaseException) -> str:
         return problem
     name = error.name or ""
     is_missing = isinstance(error, ModuleNotFoundError)
-    if is_missing and name.partition(".")[0] != "wayword":
+    neighbor = name.partition(".")[0]
+    if is_missing and (file.parent / f"{neighbor}.py").is_file():
+        # A file of its own is identified by its content alone: a change of its neighbor would go
+        # unnoticed when a run resumes.
+        return (
+            f"{single_line(error)}; to import {neighbor}.py, put both files in a folder with an "
+            f"__init__.py, name that folder in place of the file, and write 'from .{neighbor} "
+            "import …'"
+        )
+    if is_missing and neighbor != "wayword":
         return f"{single_line(error)}; install it, or put its folder on PYTHONPATH"
     # A module that does not exist, or a name that its module does not define.
     parent, _, word = name.rpartition(".")

@@ -279,7 +279,7 @@ def estimates(
     Of paired differences, ``bounds`` are those of a difference. Arguments as in
     ``mean_intervals``.
     """
-    all_sums, all_counts = _by_cluster(values, clusters)
+    all_sums, all_counts = by_cluster(values, clusters)
     found = []
     for sums, counts, limits in zip(all_sums.T, all_counts.T, bounds, strict=True):
         # A cluster without values of this metric has no mean.
@@ -356,7 +356,7 @@ def holm(chances: Sequence[float]) -> list[tuple[float, float]]:
     return corrected
 
 
-def _by_cluster(
+def by_cluster(
     values: Floats,
     clusters: Iterable[Hashable] | None,
 ) -> tuple[Floats, Floats]:

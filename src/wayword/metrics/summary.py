@@ -20,6 +20,7 @@ from wayword.metrics.intervals import (
     POSITIVE,
     RATE,
     Interval,
+    by_cluster,
     mean_intervals,
     rate_interval,
 )
@@ -141,6 +142,7 @@ def summarize(
     failed: int = 0,
     wall_seconds: float | None = None,
     clusters: Iterable[Hashable] | None = None,
+    episodes: Sequence[str] = (),
     success: str = "",
     **fields: Any,
 ) -> Row:
@@ -149,7 +151,9 @@ def summarize(
     ``of`` is the number of episodes in the split, ``failed`` that of episodes without a score,
     ``wall_seconds`` the duration of the run. ``metrics`` and ``success`` (a key) default to those
     of the ``family``. ``clusters`` names the cluster of each scored episode, then of the failed
-    ones; by default episodes are independent.
+    ones; by default episodes are independent. ``episodes`` are the ids in the same order, if seeds
+    are pooled: scores of one episode are averaged first, so that each episode counts once, however
+    many seeds played it.
 
     A metric is averaged over the episodes that have it; but a cost that is unknown for one episode
     is unknown for the run. Failed episodes count as zeros in a second success rate.
@@ -181,7 +185,12 @@ def summarize(
         if is_rate and np.any((column < -1e-9) | (column > 1 + 1e-9)):
             caveat = f"{known[key].label} has values outside 0 to 1, which are no rates"
             fields["caveats"] = (*fields.get("caveats", ()), caveat)
-    means = mean_intervals(table.matrix(table.columns), bounds, scored_clusters)
+    values = table.matrix(table.columns)
+    if episodes:
+        values, first = _by_episode(values, episodes[: len(table)])
+        if scored_clusters is not None:
+            scored_clusters = [scored_clusters[at] for at in first]
+    means = mean_intervals(values, bounds, scored_clusters)
     intervals = dict(zip(table.columns, means, strict=True))
     success = success or scoring.success_of(family)
     if failed and success in table.columns:
@@ -199,6 +208,11 @@ def summarize(
         )
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))
+        if episodes:
+            column, first = _by_episode(column[:, None], episodes)
+            column = column[:, 0]
+            if all_clusters is not None:
+                all_clusters = [all_clusters[at] for at in first]
         intervals[zeros.key] = rate_interval(column, all_clusters)
 
     # Counts only where some episode lacks the metric.
@@ -220,6 +234,18 @@ def summarize(
 def _table(scores: Scores | Sequence[Mapping[str, float]]) -> Scores:
     """Return scores as a table."""
     return scores if isinstance(scores, Scores) else Scores.of(scores)
+
+
+def _by_episode(values: Floats, names: Sequence[str]) -> tuple[Floats, list[int]]:
+    """Return the mean of the ``values`` (plays, metrics) of each episode (episodes, metrics), over
+    the plays that have the metric, and the number of each episode's first play."""
+    first: dict[str, int] = {}
+    for play, name in enumerate(names):
+        first.setdefault(name, play)
+    # Each episode is a cluster of its plays.
+    sums, counts = by_cluster(values, names)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no play has the metric
+        return sums / counts, list(first.values())
 
 
 # Share of calls without usable advice above which a row gets a caveat

@@ -101,8 +101,9 @@ def compare(
     """Return the table of the first run against each of the others, episode by episode.
 
     ``cluster`` as in :func:`table`. The runs in a folder are pooled if they differ only
-    in their seeds. ``labels`` are names of the runs in place of the folders'. Raises
-    ``UsageError`` if two runs have no episode in common, or for a wrong number of labels.
+    in their seeds, which a notice says. ``labels`` are names of the runs in place of the
+    folders'. Raises ``UsageError`` if two runs have no episode in common, or for a wrong
+    number of labels.
     """
     results, notices = comparisons(runs, keys, cluster, data, labels)
     return Report(comparing.render(results, form, width_of()), notices)
@@ -122,8 +123,9 @@ def comparisons(
     fewer than two runs.
     """
     groups: list[tuple[str, list[ScoredRun]]] = []
+    notices: list[str] = []
     for path in runs:
-        within = groups_at([path], cluster, data)
+        within = groups_at([path], cluster, data, notices.append)
         for each in within:
             # A single group is named as the user wrote it, not by one seed.
             folder = each[0].run.path
@@ -147,7 +149,6 @@ def comparisons(
     results = [_compared(first, each, keys, (name, other)) for other, each in others]
     # Each further comparison adds a chance of a false difference.
     corrected = comparing.corrected([each.comparison for each in results])
-    notices = []
     for result, (other, _) in zip(results, others, strict=True):
         subject = f"{other} differs"
         if len(results) == 1:

@@ -34,6 +34,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.scored_runs import (
     ScoredRun,
     groups_at,
+    ignore,
     merged_owners,
     named_unit,
     only,
@@ -106,7 +107,7 @@ def table(
         readable = list(chain.from_iterable(parts))
     groups = [[each] for each in readable]
     if pool:
-        groups = seed_groups(readable)
+        groups = seed_groups(readable, notice or ignore)
     rows = [row_of(group) for group in groups]
 
     rows = _labeled(rows, labels)
@@ -250,11 +251,12 @@ def pooled_rows(
     paths: Sequence[Path],
     cluster: str,
     data: Path | None,
+    notice: Callable[[str], None] = ignore,
 ) -> list[Row]:
-    """Return the rows of the runs at these paths; those that differ only in their seeds
-    share one.
+    """Return the rows of the runs at these paths, grouped as by
+    :func:`~wayword.runs.scored_runs.seed_groups`, and report to ``notice`` what is pooled.
     """
-    return [row_of(group) for group in groups_at(paths, cluster, data)]
+    return [row_of(group) for group in groups_at(paths, cluster, data, notice)]
 
 
 def score(

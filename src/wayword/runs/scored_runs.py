@@ -13,11 +13,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wayword.core.dataset import INDEPENDENT, Clusters, Task, of_ids
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
-from wayword.core.files import reading
+from wayword.core.files import reading, short_path
 from wayword.core.metric import Metric
+from wayword.core.visible import join_words
 from wayword.metrics import accounting
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
@@ -55,29 +58,114 @@ SEEDS = ("seed", "detector_seed")
 """Fields in which pooled runs may differ: the seeds of runs and of simulated detectors."""
 
 
-def seed_groups(runs: Sequence[ScoredRun]) -> list[list[ScoredRun]]:
+def ignore(text: str) -> None:
+    """Receive a notice that nobody reads."""
+
+
+def seed_groups(
+    runs: Sequence[ScoredRun],
+    notice: Callable[[str], None] = ignore,
+) -> list[list[ScoredRun]]:
     """Group runs that differ only in their seeds, in order.
 
-    Parts of runs (``--by``) are grouped with the same part of the others.
+    Parts of runs (``--by``) are grouped with the same part of the others. A copy of a run is left
+    out. Runs of one seed say nothing about other seeds: a group in which a seed repeats is not
+    pooled, and its runs are groups of one. ``notice`` gets a line about each of these.
     """
-    groups: dict[str, list[ScoredRun]] = {}
+    alike: dict[str, list[ScoredRun]] = {}
     for each in runs:
-        identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
-        settings = identity["settings"]
-        identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
-        key = json.dumps([identity, each.part], sort_keys=True, default=str)
-        groups.setdefault(key, []).append(each)
-    return list(groups.values())
+        alike.setdefault(_but_for_seeds(each), []).append(each)
+    groups: list[list[ScoredRun]] = []
+    # The parts of a run would repeat its notices.
+    notes: dict[str, None] = {}
+    for members in alike.values():
+        distinct: list[ScoredRun] = []
+        for each in members:
+            original = next((run for run in distinct if _is_copy(each, run)), None)
+            if original is None:
+                distinct.append(each)
+                continue
+            path = short_path(each.run.path)
+            copied = f"has the settings and records of {short_path(original.run.path)}"
+            notes[f"{path}: left out, because it {copied}"] = None
+        by_seed: dict[str, list[ScoredRun]] = {}
+        for each in distinct:
+            by_seed.setdefault(_seeds_of(each), []).append(each)
+        repeated = [seed for seed, alone in by_seed.items() if len(alone) > 1]
+        names = _named(distinct)
+        if repeated:
+            counts = [f"{len(by_seed[seed])} runs of {seed}" for seed in repeated]
+            remedy = "give one run of each seed"
+            notes[f"{names}: not pooled, {join_words(counts)}; {remedy}"] = None
+            groups += [[each] for each in distinct]
+            continue
+        if len(distinct) > 1:
+            seeds = join_words(list(by_seed))
+            notes[f"{names}: pooled, they differ only in {seeds}"] = None
+        groups.append(distinct)
+    for note in notes:
+        notice(note)
+    return groups
+
+
+def _but_for_seeds(run: ScoredRun) -> str:
+    """Return the identity of a run without its seeds, and its part."""
+    identity = {k: v for k, v in run.config["identity"].items() if k not in SEEDS}
+    settings = identity["settings"]
+    identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
+    return json.dumps([identity, run.part], sort_keys=True, default=str)
+
+
+def _seeds_of(run: ScoredRun) -> str:
+    """Return the seeds of a run as text: ``seed 0``, or ``seed 0 with detector_seed 2``."""
+    identity = run.config["identity"]
+    seeds = []
+    for tree in (identity, identity["settings"]):
+        seeds += [f"{key} {tree[key]}" for key in SEEDS if key in tree]
+    return " with ".join(seeds) or "the same seed"
+
+
+def _is_copy(run: ScoredRun, other: ScoredRun) -> bool:
+    """True for runs with the same seeds and the same scores, times included, of the same episodes.
+
+    They are known to differ in nothing but their seeds.
+    """
+    mine = run.scored
+    theirs = other.scored
+    if _seeds_of(run) != _seeds_of(other) or run.failed != other.failed:
+        return False
+    if (
+        list(mine.ids) != list(theirs.ids)
+        or mine.columns.keys() != theirs.columns.keys()
+    ):
+        return False
+    return all(
+        np.array_equal(column, theirs.columns[key], equal_nan=True)
+        for key, column in mine.columns.items()
+    )
+
+
+MOST_NAMED = 4
+"""Runs that a notice names; of more, it names the first and counts the others."""
+
+
+def _named(runs: Sequence[ScoredRun]) -> str:
+    """Return the folders of runs as text."""
+    paths = [short_path(each.run.path) for each in runs]
+    if len(paths) > MOST_NAMED:
+        return f"{paths[0]} and {len(paths) - 1} more"
+    return join_words(paths)
 
 
 def groups_at(
     paths: Sequence[Path],
     cluster: str,
     data: Path | None,
+    notice: Callable[[str], None] = ignore,
 ) -> list[list[ScoredRun]]:
-    """Read the runs at these paths, and group those that differ only in their seeds."""
+    """Read the runs at these paths, and group them as :func:`seed_groups` does."""
     runs = [scored_run(RunFolder.read(p), cluster, data) for p in run_folders(paths)]
-    return seed_groups(runs)
+    return seed_groups(runs, notice)
 
 
 def pooled_scores(
@@ -246,6 +334,7 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             of=first.of,
             failed=len(failed),
             clusters=owners,
+            episodes=(*names, *failed) if len(runs) > 1 else (),
             wall_seconds=wall_seconds,
             agent=agent,
             model=identity["models"].get("main", ""),

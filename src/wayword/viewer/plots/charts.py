@@ -171,12 +171,15 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     was found within a distance driven. Raises ``UsageError`` as :func:`metric_of` and
     :func:`~wayword.runs.lengths.rows_by_length` do.
     """
-    groups = scored_runs.groups_at(request.runs, request.cluster, request.data)
+    notices: list[str] = []
+    groups = scored_runs.groups_at(
+        request.runs, request.cluster, request.data, notices.append
+    )
     finished = [scored_runs.row_of(group) for group in groups]
     # Without an episode that finished, nothing is known of what a run measures.
     require_rows(finished)
     if groups and all(map(is_unjudged, finished)):
-        return _draw_found(request, groups)
+        return _draw_found(request, groups)._replace(notices=tuple(notices))
     by_length = lengths.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted
     )
@@ -235,7 +238,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     # The series have the names of the legend.
     named = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
     caption = " ".join([caption, *other_episodes(named)])
-    return Drawing(figure, caption)
+    return Drawing(figure, caption, tuple(notices))
 
 
 def _draw_found(
@@ -335,7 +338,10 @@ def draw_costs(request: FigureRequest) -> Drawing:
     where others have one, is left out with a notice. Without any model, runs on a robot are drawn
     against metres driven. Raises ``UsageError`` for other runs without a model.
     """
-    rows = reports.pooled_rows(request.runs, request.cluster, request.data)
+    notices: list[str] = []
+    rows = reports.pooled_rows(
+        request.runs, request.cluster, request.data, notices.append
+    )
     require_rows(rows)
     metric = metric_of(rows, request.metric)
     names = request.names([row.name for row in rows])
@@ -358,7 +364,6 @@ def draw_costs(request: FigureRequest) -> Drawing:
             "no run has a cost or tokens: cost plots need a run with a language model"
         )
     figure, axes = new_figure(request.width, min(2.4, 0.7 * request.width))
-    notices = []
     shown = []
     for number, (row, name) in enumerate(zip(rows, names, strict=True)):
         each = spent[number]

@@ -242,8 +242,11 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
     for run in scored_runs.run_folders(request.runs):
         folders.setdefault(run.parent, []).append(run)
     located = []
+    notices: list[str] = []
     for folder, runs in folders.items():
-        pooled = reports.pooled_rows(runs, request.cluster, request.data)
+        pooled = reports.pooled_rows(
+            runs, request.cluster, request.data, notices.append
+        )
         located += [(folder, row) for row in pooled]
     rows = [row for _, row in located]
     charts.require_rows(rows)
@@ -271,7 +274,8 @@ def _draw_checkpoints(request: FigureRequest) -> Drawing:
     charts.metric_axis(axes, metric)
     legend_above(axes)
     caption = f"{metric.label} of checkpoints on {charts.splits(rows)}."
-    return Drawing(figure, f"{caption} {interval_note(rows, metric.key)}")
+    caption = f"{caption} {interval_note(rows, metric.key)}"
+    return Drawing(figure, caption, tuple(notices))
 
 
 def _read(path: Path, wanted: str) -> TrainingLog:

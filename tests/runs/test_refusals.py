@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from helpers.loopback import Loopback, chat, refusal, serving
 from helpers.records import records
 from wayword import viewer
 from wayword.cli.show import RunningMeans
+from wayword.core.errors import WaywordError
 from wayword.core.model import Completion
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
@@ -270,3 +272,38 @@ def test_an_address_without_a_path_is_reported_what_it_may_lack(tmp_path: Path) 
         )
     assert "(POST /chat/completions); check the name" in result.outcome.unusable
     assert "model.base_url, which usually ends in /v1" in result.outcome.unusable
+
+
+def test_a_limit_in_dollars_without_a_price_asks_nothing(tmp_path: Path) -> None:
+    """A server that has answered wants to be paid."""
+    priced = tmp_path / "prices.yaml"
+    priced.write_text("openai:m: {input: 1.0, output: 2.0}\n")
+    with serving(lambda *_: (200, chat("Action: Finish"))) as server:
+        plan = _plan(server, tmp_path / "run", limit=1, max_steps=2, max_dollars=0.1)
+        result = run(plan)
+        assert server.asked == []
+        assert "a dollar limit needs prices" in result.outcome.exhausted
+        assert not [line for line in result.notices if "$" in line]
+        # The same command with a price resumes.
+        assert run(replace(plan, prices=priced)).outcome.complete
+        assert server.asked
+
+
+def test_a_budget_of_tokens_reports_no_dollars_without_a_price(tmp_path: Path) -> None:
+    with serving(lambda *_: (200, chat("Action: Finish"))) as server:
+        plan = _plan(server, tmp_path / "run", limit=3, max_tokens=10, concurrency=1)
+        (spent,) = [line for line in run(plan).notices if "spent in total" in line]
+    assert "cost unknown" in spent
+    assert "$" not in spent
+
+
+def test_a_missing_file_of_prices_is_named_before_a_missing_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    missing = tmp_path / "none.yaml"
+    plan = Plan("act", "houses", "openai:gpt-5-mini", out=tmp_path / "run")
+    with pytest.raises(WaywordError, match="OPENAI_API_KEY"):
+        run(plan)
+    with pytest.raises(WaywordError, match=re.escape(str(missing))):
+        run(replace(plan, prices=missing))

@@ -35,6 +35,7 @@ from wayword.core.world import World
 from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
+from wayword.models.middleware.prices import load_prices
 from wayword.models.middleware.rate import RateLimit
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.parts.weights import is_chat, is_small, trained_settings
@@ -199,6 +200,9 @@ def open_models(
             yield from record.trajectory.calls()
 
     options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
+    # A missing file is named before a missing key is asked for.
+    if plan.prices is not None:
+        load_prices(plan.prices)
     keys = {}
     bare = {}
     for role, (name, given) in choices.items():

@@ -36,6 +36,7 @@ from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import Step
+from wayword.core.visible import in_dollars
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote, tours
 from wayword.runs.active import (
@@ -435,8 +436,11 @@ def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> li
         notices.append(f"{requests} retried after a failure")
     if outcome.exhausted and account.calls:
         late = counted(account.late, "call was", "calls were")
+        dollars = in_dollars(account.dollars)
+        if account.unpriced:
+            dollars = "cost unknown"
         notices.append(
-            f"spent in total: {account.tokens:,} tokens, ${account.dollars:.4f}; "
+            f"spent in total: {account.tokens:,} tokens, {dollars}; "
             f"{late} in progress when the budget was reached"
         )
     return notices

@@ -207,6 +207,9 @@ class Account:
         second: an older episode may itself wait for it (for the same question in the cache).
         """
         caller = call.episode
+        has_price = call.price is not None or call.may_state_cost
+        if self.max_dollars is not None and not has_price:
+            raise BudgetExhausted(_NO_PRICE)
         self._check_call(caller)
         if not call.gathered and not self._may_go(caller):
             # 0: calls outside of episodes go first
@@ -478,6 +481,7 @@ class Call:
     ``episode`` pays for it, and ``price`` is that of its tokens. ``cost`` is the sum of its bills
     in US dollars so far, ``share`` that of the budget, and ``requests`` are in progress, by their
     names. ``total`` reserves the cost of the call of a model that does not announce its requests.
+    ``may_state_cost`` is False if answers have no cost without a price.
     ``gathered`` calls are sent together: the budget admits each of their requests by the most that
     it may cost.
     """
@@ -491,6 +495,7 @@ class Call:
     billed: bool = False
     late: bool = False
     gathered: bool = False
+    may_state_cost: bool = True
     # The account that admitted the call. It is set later, because another process's account
     # admits a copy, which must not contain a handle.
     desk: Any = None
@@ -597,8 +602,9 @@ class sending:  # noqa: N801 - a context manager, used as a verb
 class PaidModel(Wrapper):
     """A model with a budget, whose answers have a ``cost`` (None if the price is unknown).
 
-    Every request is recorded in the ledger, also after a billed failure or a
-    cancellation. Raises ``BudgetExhausted``.
+    With a limit of dollars, a model without a price is not asked, unless it ``may_state_cost``:
+    then its first answer shows whether it does. Every request is recorded in the ledger, also after
+    a billed failure or a cancellation. Raises ``BudgetExhausted``.
     """
 
     def __init__(
@@ -607,9 +613,11 @@ class PaidModel(Wrapper):
         account: Account | None = None,
         price: Price | None = None,
         gathered: bool = False,
+        may_state_cost: bool = True,
     ) -> None:
         super().__init__(inner)
         self._account = account or Account()
+        self._may_state_cost = may_state_cost
         self._gathered = gathered
         self._account.prices[inner.name] = price
         self._announces = False  # true once the model has used ``sending``
@@ -639,7 +647,7 @@ class PaidModel(Wrapper):
         :class:`sending` replaces it by reservations of its own.
         """
         price = self._account.prices[self._inner.name]
-        call = Call(price, gathered=self._gathered)
+        call = Call(price, gathered=self._gathered, may_state_cost=self._may_state_cost)
         desk = self._account.desk
         await desk.admit(call)
         call.desk = desk

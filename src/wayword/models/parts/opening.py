@@ -183,7 +183,10 @@ def wrap(
         policy = replace(policy, patience=patience, waits_at_first=True)
     wrapped = rate.RetryingModel(wrapped, policy, on_retry)
     gathered = bool(getattr(model, "gathered", False))
-    wrapped = PaidModel(wrapped, account, price, gathered)
+    # Only a user's own backend may state the cost of its answers: servers state tokens.
+    is_own = not type(model).__module__.startswith("wayword.")
+    is_own = is_own or isinstance(model, BorrowedModel)
+    wrapped = PaidModel(wrapped, account, price, gathered, may_state_cost=is_own)
     if options.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel
 

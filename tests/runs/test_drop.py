@@ -6,7 +6,7 @@ import gzip
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,11 @@ from helpers.records import lines, records
 from wayword.bench.outcomes import dollars_text
 from wayword.cli.show import progress
 from wayword.core.errors import RecordingError, UsageError
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Trajectory
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.record import DROPPED, drop, merge
+from wayword.runs.active import RunListener
+from wayword.runs.record import DROPPED, EpisodeRecord, drop, merge
 from wayword.runs.results import RunResult
 
 PLAN = Plan(
@@ -154,3 +157,26 @@ def test_progress_of_a_finished_run_has_no_means_to_announce(
     shown = capsys.readouterr().err.rstrip()
     assert "0 in this session" in shown
     assert "session:" not in shown
+
+
+def test_progress_of_a_resumed_run_has_the_means_of_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of its table, with the dataset's own metric of success."""
+    own = Metric("won", "Won", "rate", "higher", "A win.")
+    config = {
+        "identity": {}, "family": "indoor", "success": "won", "metrics": [asdict(own)],
+    }  # fmt: skip
+    with RunFolder.open(tmp_path / "run", config) as folder:
+        for number in range(3):
+            scores = {"won": 0.0, "rejection_rate": 0.5}
+            name = f"e{number}"
+            folder.append(EpisodeRecord(name, scores, Trajectory(name, {})))
+    with progress("run") as update:
+        assert isinstance(update, RunListener)
+        update.begin(RunFolder.read(tmp_path / "run"))
+        update(3, 4, {})
+        update(4, 4, {"won": 1.0})
+    shown = capsys.readouterr().err
+    assert "Won 25%  rejected 50%" in shown
+    assert "session" not in shown

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wayword.runs.active import OnProgress
     from wayword.runs.plan import Plan
+    from wayword.runs.record import RecordedRun
     from wayword.viewer.app import Server
 
 _WIDE = 140  # minimum terminal columns for a bar next to the numbers
@@ -94,7 +96,7 @@ def progress_rows(
             done, total = counts
             bar.start()  # not earlier, so that an error at the start shows no empty bar
             note = means.text()
-            if earlier:
+            if earlier and not means.is_whole:
                 # The means are not those of all finished episodes, as in the table. A session
                 # without episodes has none; a narrow terminal cuts the end.
                 session = f"{done - earlier:,} in this session"
@@ -119,7 +121,7 @@ def progress_rows(
             if not hidden:
                 draw()
 
-        return update
+        return RowProgress(means, update)
 
     try:
         yield row
@@ -158,35 +160,51 @@ def waiting(line: str) -> Iterator[None]:
 class RunningMeans:
     """Running means of the metrics shown in the progress bar.
 
-    They are over the episodes of this session; earlier ones are not read again.
+    They are over the whole run if ``begin`` was called with it, else over this session.
     """
 
-    SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))
+    SHOWN: Mapping[str, str] = {"sr": "SR", "tc": "TC", "rejection_rate": "rejected"}
 
     def __init__(self) -> None:
+        self.is_whole = False
+        self._labels = {**self.SHOWN}
         self._sums: dict[str, float] = {}
-        self._count = 0
+        self._counts: dict[str, int] = {}
         self._steps = 0
         self._retries = 0
+
+    def begin(self, run: RecordedRun) -> None:
+        """Start with the finished episodes of a run, and show its own metric of success."""
+        from wayword.runs.config import metrics_of, success_of
+
+        self.is_whole = True
+        success = success_of(run.config)
+        for metric in metrics_of(run.config):
+            if metric.key == success and metric.kind == "rate":
+                self._labels = {success: metric.label, **self._labels}
+        for key in self._labels:
+            finished = run.index.column(key)
+            finished = finished[finished == finished]  # NaN: an episode without it
+            if len(finished):
+                self._sums[key] = float(finished.sum())
+                self._counts[key] = len(finished)
 
     def add(self, scores: Mapping[str, float]) -> None:
         """Add the scores of an episode, or the counts of one that still runs."""
         # Reports within an episode have counts so far instead of scores.
         self._steps = int(scores.get("steps_so_far", self._steps))
         self._retries = int(scores.get("retries_so_far", self._retries))
-        if scores and "steps_so_far" not in scores:
-            self._count += 1
-            # A metric that a task lacks has no mean.
-            for key, _ in self.SHOWN:
-                if key in scores:
-                    self._sums[key] = self._sums.get(key, 0.0) + scores[key]
+        # A metric that a task lacks has no mean.
+        for key in self._labels.keys() & scores.keys():
+            self._sums[key] = self._sums.get(key, 0.0) + scores[key]
+            self._counts[key] = self._counts.get(key, 0) + 1
 
     def text(self) -> str:
         """Return the means as text, then repeated requests and steps."""
         # Rates in percent, without decimals: they change with every episode.
         parts = [
-            f"{label} {100 * self._sums[key] / self._count:.0f}%"
-            for key, label in self.SHOWN
+            f"{label} {100 * self._sums[key] / self._counts[key]:.0f}%"
+            for key, label in self._labels.items()
             if key in self._sums
         ]
         if self._retries:
@@ -196,6 +214,21 @@ class RunningMeans:
         if self._steps:
             parts.append(f"{self._steps:,} steps")
         return "  ".join(parts)
+
+
+@dataclass(frozen=True)
+class RowProgress:
+    """An ``OnProgress`` of a progress bar, whose means are of the whole run once it has begun."""
+
+    means: RunningMeans
+    update: OnProgress
+
+    def begin(self, run: RecordedRun) -> None:
+        """Start with the means of the run's finished episodes."""
+        self.means.begin(run)
+
+    def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
+        self.update(done, total, scores)
 
 
 def notice(*lines: str) -> None:

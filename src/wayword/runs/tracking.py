@@ -21,7 +21,7 @@ from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
 from wayword.core.visible import single_line
 from wayword.runs import json_lines
-from wayword.runs.active import OnProgress
+from wayword.runs.active import OnProgress, RunListener
 from wayword.runs.plan import Plan
 from wayword.runs.record import DROPPED, RecordedRun
 
@@ -256,6 +256,8 @@ class TrackedProgress:
 
     def begin(self, run: RecordedRun) -> None:
         """Open the tracker's run of this run folder. Raises ``UsageError``."""
+        if isinstance(self._progress, RunListener):
+            self._progress.begin(run)
         plan = self._plan
         config = run.config
         name = (plan.out or run.path).name

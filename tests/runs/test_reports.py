@@ -19,6 +19,8 @@ from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
+from wayword.metrics.summary import summarize
+from wayword.metrics.table import TOTAL_COST, cell, labels
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, Spending, add_session
@@ -152,7 +154,9 @@ def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -
     pairs = [(one, both) for one, both in pairs if one["p"] is not None]
     assert all(one["p"] <= both["p"] for one, both in pairs)
     assert any(one["p"] < both["p"] for one, both in pairs)
-    assert "Holm's correction for 2 tests" in " ".join(compare(paths).text.split())
+    assert "p and interval with Holm's correction for 2 tests" in " ".join(
+        compare(paths).text.split()
+    )
     assert compare(paths, "csv").text.startswith("metric,first_run,second_run,")
     assert any(
         line.startswith(f"{runs / 'oracle'} differs in: agent")
@@ -182,6 +186,7 @@ def test_fields_that_only_one_of_two_runs_has_differ() -> None:
 def test_labels_name_the_compared_runs(runs: Path) -> None:
     paths = [runs / "short", runs / "seeds"]
     text = compare(paths, "latex", ["sr"], labels=["Base", "Ours"]).text
+    assert "Metric & Base & Ours & Difference" in text
     assert "First: Base" in text
     assert "Second: Ours" in text
     with pytest.raises(UsageError, match="--label: 1 given, and the comparison has 2"):
@@ -576,6 +581,25 @@ def test_a_copy_of_a_run_is_counted_once(tmp_path: Path) -> None:
     assert [each for each in noted if "left out" in each] == [copied]
 
 
+def test_a_setting_that_one_row_shows_is_shown_in_all_that_have_it(
+    tmp_path: Path,
+) -> None:
+    """An empty cell next to others would be read as the default."""
+    rows = []
+    for name, agent, settings in (
+        ("clip", "frontier", {"grounding": "clip", "reach": 1.0}),
+        ("perfect", "frontier", {"grounding": "perfect", "reach": 1.0}),
+        ("lgx", "lgx", {"grounding": "owl", "reach": 2.0}),
+        ("random", "random", {}),
+    ):
+        row = summarize(name, [{"sr": 1.0}], family="indoor", of=1, agent=agent)
+        rows.append(replace(row, dataset="d", settings=settings))
+    expected = ["grounding=clip", "grounding=perfect", "grounding=owl", ""]
+    assert labels(rows) == expected
+    # Another dataset's rows are another question.
+    assert labels([*rows[:2], replace(rows[2], dataset="e")])[2] == ""
+
+
 @pytest.mark.parametrize("paid", [(0.5, 0.25), (0.0, 0.25), (0.5, 0.0), (0.0, 0.0)])
 def test_the_bill_of_pooled_seeds_is_that_of_all(
     tmp_path: Path, paid: tuple[float, float]
@@ -585,6 +609,23 @@ def test_the_bill_of_pooled_seeds_is_that_of_all(
     (row,) = json.loads(table([tmp_path], "json", pool=True))["rows"]
     assert row["runs"] == 2
     assert row["totals"].get("billed") == (sum(paid) or None)
+
+
+def test_the_assumed_part_of_a_bill_is_marked(tmp_path: Path) -> None:
+    """A server that failed may have billed: the run counts what the answer probably cost."""
+    path = stored(tmp_path / "run", 0, {"e0": 1.0}, paid=0.25)
+    spending = Spending(path)
+    spending.write(LedgerRow(100, 0.25, "s-2", open=True, lost="error"))
+    spending.close()
+    text = " ".join(table([path]).split())
+    assert "$0.50 including unfinished episodes (of it $0.25 assumed for lost" in text
+    (row,) = json.loads(table([path], "json"))["rows"]
+    assert row["totals"]["assumed"] == pytest.approx(0.25)
+    paid = summarize(
+        "run", [{"sr": 1.0, "calls": 1, "cost": 0.5}], family="indoor", of=1
+    )
+    paid = replace(paid, totals={**paid.totals, "assumed": 0.3})
+    assert cell(paid, TOTAL_COST) == ("0.5000", "(0.3000 assumed)")
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,10 @@ def _notes(result: Comparison) -> list[str]:
             which = "Other metrics"
             if name == PRIMARY:
                 which = lines[0].metric.label
-            notes.append(f"{which}: Holm's correction for {lines[0].tests} tests.")
+            # Which other metrics are shown changes both, so a reader must know.
+            notes.append(
+                f"{which}: p and interval with Holm's correction for {lines[0].tests} tests."
+            )
     # Each reason once, however many metrics have it.
     # Pairs of one path depend on each other: paths are counted.
     units = "pairs"
@@ -412,8 +415,10 @@ def _to_markdown(result: Comparison) -> str:
 def _to_latex(result: Comparison) -> str:
     """Return the comparison in LaTeX."""
     named = f"First: {result.first}", f"Second: {result.second}"
+    # A paper's readers do not see the comments.
+    metric, _, _, *rest = HEAD
     return latex(
-        HEAD,
+        (metric, result.first, result.second, *rest),
         1,
         list(map(_cells, result.lines)),
         (*named, heading(result), *_notes(result)),

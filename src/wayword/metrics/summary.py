@@ -491,6 +491,9 @@ def _spent(row: Row, alone: bool) -> str:
             parts.append(in_dollars(cost))
     if billed := totals.get("billed"):
         parts.append(f"{in_dollars(billed)} including unfinished episodes")
+    assumed = totals.get("assumed")
+    if parts and assumed:
+        parts[-1] += f" (of it {in_dollars(assumed)} assumed for lost answers)"
     wall = totals.get("wall_seconds")
     if wall is not None:
         parts.append(f"{wall:,.1f} s")

@@ -351,7 +351,8 @@ def markdown(
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """Return the settings of each row in which rows of its agent differ: ``shots=2``. Decoding is
+    """Return the settings of each row in which rows of an agent differ: ``shots=2``. Rows of other
+    agents on the same dataset have them too, if their agents have these settings. Decoding is
     included if it differs between agents: constrained decoding helps."""
     return [_joined(settings) for settings in _differing(rows)]
 
@@ -363,22 +364,27 @@ def _joined(settings: Mapping[str, str]) -> str:
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
     """Return the settings of ``labels``."""
-    differing = []
+    # Dataset -> the keys that its rows show.
+    shown: dict[str, dict[str, None]] = {row.dataset: {} for row in rows}
     for row in rows:
-        own = row.settings
+        # Settings of another agent or dataset do not differ from this row's: they are others.
         task = row.agent, row.dataset
-        # Settings of another agent or dataset say nothing about this row.
         alike = [
             other.settings for other in rows if (other.agent, other.dataset) == task
         ]
+        for key, value in row.settings.items():
+            if any(other.get(key) != value for other in alike):
+                shown[row.dataset][key] = None
+    differing = []
+    for row in rows:
+        own = row.settings
         keys = []
         # Decoding comes first. An agent without the setting differs from no other.
         stated = own.get(DECODING)
         if any(other.settings.get(DECODING, stated) != stated for other in rows):
             keys += [key for key in own if key == DECODING]
-        for key, value in own.items():
-            if any(other.get(key) != value for other in alike):
-                keys.append(key)
+        # An empty cell next to others' values would be read as a default.
+        keys += [key for key in own if key in shown[row.dataset]]
         differing.append({key: own[key] for key in dict.fromkeys(keys)})
     return differing
 
@@ -593,6 +599,8 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
         return "–", ""
     digits = digits_of(metric, value)
     mean = number(metric, value.mean, digits)
+    if metric is TOTAL_COST and (assumed := row.totals.get("assumed")):
+        return mean, f"({number(metric, assumed)} assumed)"
     if math.isnan(value.half):
         return mean, ""
     if value.is_symmetric:

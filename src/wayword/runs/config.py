@@ -265,8 +265,14 @@ def billed(run: Path) -> tuple[int, float]:
 
     Raises ``RecordingError`` for a damaged log.
     """
-    totals, *_ = _read_ledger(run)
+    totals = bill(run)
     return totals.tokens, totals.dollars
+
+
+def bill(run: Path) -> Totals:
+    """Return the totals of all billed calls. Raises ``RecordingError`` for a damaged log."""
+    totals, *_ = _read_ledger(run)
+    return totals
 
 
 def _read_ledger(run: Path) -> tuple[Totals, dict[str, Price], int]:

@@ -25,7 +25,7 @@ from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import make_parent, read_regular
 from wayword.core.trajectory import Trajectory
 from wayword.core.visible import visible
-from wayword.models.middleware.ledger import LedgerRow
+from wayword.models.middleware.ledger import LedgerRow, Totals
 from wayword.runs import codec, json_lines, remote
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES, FAILURES, LOCK, Entry, Index, checked, entry_of
@@ -154,7 +154,16 @@ class RecordedRun:
     @cached_property
     def dollars(self) -> float:
         """The run's bill when this was first read. Raises ``RecordingError``."""
-        return configs.billed(self.path)[1]
+        return self._bill.dollars
+
+    @cached_property
+    def assumed_dollars(self) -> float:
+        """The part of the bill that is assumed, for requests whose answer was lost."""
+        return self._bill.assumed
+
+    @cached_property
+    def _bill(self) -> Totals:
+        return configs.bill(self.path)
 
     @property
     def by_expert(self) -> bool:

@@ -353,6 +353,10 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
         dollars = sum(each.run.dollars for each in runs)
         if not first.part and dollars > (row.totals.get("cost") or 0.0) + 0.0001:
             row = replace(row, totals={**row.totals, "billed": dollars})
+        # Part of a bill is assumed where answers were lost.
+        assumed = sum(each.run.assumed_dollars for each in runs)
+        if not first.part and assumed > 0.0:
+            row = replace(row, totals={**row.totals, "assumed": assumed})
         return row
 
 

@@ -121,7 +121,12 @@ class Totals:
     @property
     def dollars(self) -> float:
         """Dollars paid, and those expected of open calls."""
-        return self._dollars + sum(self._expected("dollars"))
+        return self._dollars + self.assumed
+
+    @property
+    def assumed(self) -> float:
+        """Dollars expected of open calls, whose bills are not known."""
+        return sum(self._expected("dollars"))
 
     def probable(self, row: LedgerRow) -> LedgerRow:
         """Return the row that was added last, an open one, at its probable cost."""

@@ -175,15 +175,18 @@ WORLDS = {
     ),
     "arguments that are numbers": Mistake(
         'Action("right")', 'Action("right", (1,))',
-        "line.py:@action_space: arguments of an action must be text, got Action(name='right'",
+        "line.py:@action_space: the arguments of an action are a tuple of texts, got "
+        "Action(name='right', arguments=(1,)); write Action('right', ('1',))",
     ),
     "arguments of a later action that are numbers": Mistake(
         '(Action("right"), STOP)', '(Action("right"), STOP, Action("take", (1,)))',
-        "line.py:@action_space: arguments of an action must be text, got Action(name='take', arg",
+        "line.py:@action_space: the arguments of an action are a tuple of texts, got "
+        "Action(name='take', ",
     ),
     "arguments that are text": Mistake(
         '(Action("right"), STOP)', '(Action("right"), STOP, Action("go", "kitchen"))',
-        "line.py:@action_space: arguments of an action must be a tuple, got 'kitchen'; write "
+        "line.py:@action_space: the arguments of an action are a tuple of texts, got "
+        "Action(name='go', arguments='kitchen'); write "
         "Action('go', ('kitchen',))",
     ),
     "no actions": Mistake(

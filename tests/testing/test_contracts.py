@@ -254,9 +254,9 @@ class Shelf(Cave):
         ("lambda seen: (SelfState(), '')|lambda seen, perceiver: seen.missing",
          r"AttributeError: 'Seen' object has no attribute 'missing' \(.*w.py:\d+\)"),
         ("lambda seen: (SelfState(), '')|lambda seen, perceiver: None",
-         r"w.py:\d+: the verbalizer must give a text, got None"),
+         r"w.py:\d+: around of the verbalizer must return text, got None"),
         ("lambda seen: SelfState()|lambda seen, perceiver: ''",
-         r"w.py:\d+: the verbalizer must give a text, got SelfState"),
+         r"w.py:\d+: self_state of the verbalizer must return \(SelfState\(…\), TEXT\), the"),
     ],
 )  # fmt: skip
 def test_the_verbalizer_is_read(words: str, expected: str, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_an_oracle_is_shown_the_answer_the_world_and_a_plan_for_its_actor() -> N
         sees_answer: ClassVar[bool] = True
 
         def reveal(self, reference: Any, world: Any, plan: Any) -> None:
-            shown[self.actor] = reference, dict(world.at), plan("best")
+            shown[self.actor] = reference, dict(world.at), str(next(plan("best")))
 
     halls = Watching()
     played(halls, make=Sage)

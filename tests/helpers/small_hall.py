@@ -76,7 +76,10 @@ class Halls(Dataset):
     @property
     def tasks(self) -> Sequence[Task]:
         names = [f"e{number}" for number in range(self.count)]
-        return [Task(Episode(n, "go", "", {}), PathReference(n, ("0",))) for n in names]
+        return [
+            Task(Episode(n, "go", "", {}, actors=Hall.actors), PathReference(n, ("0",)))
+            for n in names
+        ]
 
     def world(self, episode: Episode) -> Hall:
         if self.broken and episode.id == f"e{self.count - 1}":
@@ -198,7 +201,7 @@ class Watching(Halls):
         return Mirror()
 
     def make_plan(self, task: Task, world: Any, actor: str, kind: str) -> Any:
-        return f"{actor} {kind} {task.episode.id} {world.at[actor]}"
+        yield Action(f"{actor} {kind} {task.episode.id} {world.at[actor]}")
 
 
 class Reader(Goer):

@@ -83,7 +83,7 @@ def restored_near(metres: float) -> bool:
 
 def has_turn(taken: float) -> bool:
     """True if an actor has a turn left after so many of five."""
-    game = Game(Hall(), Episode("e", "go", "", {}), max_steps=5)
+    game = Game(Hall(), Episode("e", "go", "", {}, Hall.actors), max_steps=5)
     for _ in range(int(taken)):
         game.act("ann", Decision(ON))
     return game.active("ann")

@@ -13,6 +13,7 @@ import gymnasium
 import pytest
 from starlette.testclient import TestClient
 
+from helpers import line_world
 from wayword.core.blame import CodeError
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, WaywordError
@@ -23,52 +24,10 @@ from wayword.envs.openenv import OpenEnvServer
 from wayword.envs.pettingzoo import parallel
 from wayword.envs.trl import environment_factory, plan_reward, prompts
 
-WORLD = """
-from dataclasses import dataclass
-
-from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode, Reference
-from wayword.core.world import Family, Feedback, Observation, World
-
-
-@dataclass(frozen=True)
-class Place(Observation):
-    number: int
-
-
-class Line(World):
-    def reset(self, episode):
-        self.place, self.stopped = 0, False
-
-    def observe(self, actor):
-        return Place(self.place)
-
-    def action_space(self, actor):
-        return ActionSpace((Action("right"), STOP))
-
-    def step(self, actor, action):
-        self.place += {"right": 1}[action.name]
-        return Feedback()
-
-    def done(self, actor):
-        return self.stopped
-
-
-class Lines(Dataset):
-    family = Family("line")
-    tasks = [Task(Episode("one", "Go right.", "line", {}), Reference("one"))]
-
-    def world(self, episode):
-        return Line()
-
-    def succeeded(self, task, trajectory):
-        return False
-
-
-dataset = Lines
-"""
-LINE = WORLD.splitlines().index('        self.place += {"right": 1}[action.name]') + 1
+MOVES = 'self.place += action.name == "right"'
+RAISES = 'self.place += {"right": 1}[action.name]'
+WORLD = line_world.WORLD.replace(MOVES, RAISES)
+LINE = WORLD.splitlines().index(f"        {RAISES}") + 1
 NAME = "wayword.envs.gymnasium:Wayword-v0"
 
 
@@ -272,3 +231,39 @@ def test_mistakes_with_the_classes_for_trl_are_one_line() -> None:
     assert str(refused.value) == (
         "plan_reward needs an episode for each completion, got 1 completions and 4 episodes"
     )
+
+
+def test_an_unknown_agent_of_pettingzoo_is_named(world: str) -> None:
+    env = parallel(world)
+    env.reset()
+    for call in (env.observe, env.action_space, env.observation_space):
+        with pytest.raises(
+            UsageError, match="no actor is called 'bob'; there are: agent"
+        ):
+            call("bob")
+    with pytest.raises(UsageError, match="no actor is called 'bob'"):
+        env.step({"agent": "right", "bob": "right"})
+    assert not env.game.trajectory.steps, "no half of a round is played"
+
+
+def test_infos_of_pettingzoo_have_what_those_of_gymnasium_have(world: str) -> None:
+    env = parallel(world, reward="cost")
+    env.reset()
+    info = env.step({"agent": "fly"})[4]["agent"]
+    assert (info["rejected"], info["status"]) == (True, "rejected")
+    assert "fly" in info["rejection"]
+    assert info["reward_terms"] == {"success": 0.0, "cost": -0.01}
+    info = env.step({"agent": "right"})[4]["agent"]
+    assert (info["rejection"], info["status"]) == ("", "ok")
+
+
+def test_new_scenes_of_a_world_that_draws_none_are_refused_at_opening(
+    world: str,
+) -> None:
+    with pytest.raises(UsageError, match="generates no scenes; remove new_scenes"):
+        make(world, new_scenes=True)
+
+
+def test_a_menu_lists_each_action_of_a_users_world_once(world: str) -> None:
+    text, _ = make(world, actions="menu").reset()
+    assert (text.count("right"), "0: right" in text) == (1, True)

@@ -11,64 +11,11 @@ from typing import NamedTuple
 
 import pytest
 
+from helpers.line_world import WORLD
 from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.reports import table
 
-WORLD = """\
-from dataclasses import dataclass
-
-from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode, Reference
-from wayword.core.world import Family, Feedback, Observation, World
-
-
-@dataclass(frozen=True)
-class Place(Observation):
-    number: int
-
-
-class Line(World):
-    def reset(self, episode):
-        self.place, self.stopped = 0, False
-
-    def observe(self, actor):
-        return Place(self.place)
-
-    def action_space(self, actor):
-        return ActionSpace((Action("right"), STOP))
-
-    def step(self, actor, action):
-        self.place += action.name == "right"
-        self.stopped = action == STOP
-        return Feedback()
-
-    def done(self, actor):
-        return self.stopped
-
-    def state(self):
-        return {"place": self.place}
-
-
-def task(number):
-    episode = Episode(f"to_{number}", f"Walk to place {number}, then stop.", "line", {})
-    return Task(episode, Reference(episode.id))
-
-
-class Lines(Dataset):
-    family = Family("line")
-    tasks = [task(number) for number in (1, 2, 3)]
-
-    def world(self, episode):
-        return Line()
-
-    def succeeded(self, task, trajectory):
-        return task.episode.id == f"to_{trajectory.state['place']}"
-
-
-dataset = Lines
-"""
 AGENT = """\
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Agent
@@ -285,6 +232,31 @@ WORLDS = {
         "\n\nclass Place(Observation):\n    def __init__(self, number): self.number = number\n",
         "; write @dataclass(frozen=True) above the class (D/line.py:",
     ),
+    "a pose that is a number": Mistake(
+        "    def state(", "    def pose(self, actor): return 1\n\n    def state(",
+        "line.py:@state: pose must return a dict, got 1",
+    ),
+    "clusters in words": Mistake(
+        "    family = F", "    clusters = 'independent'\n\n    family = F",
+        "line.py:@Lines: Lines.clusters must be INDEPENDENT or Clusters(…) (from wayword.core.data",
+    ),
+    "files in a list": Mistake(
+        "    family = F", "    files = ['tasks.json']\n\n    family = F",
+        "line.py:@Lines: Lines.files must be a dict of paths",
+    ),
+    "actors of the episode alone": Mistake(
+        '"line", {})', '"line", {}, ("helper", "walker"))',
+        "line.py:@Line: episode.actors is ('helper', 'walker'), world.actors is ('agent',); they "
+        "must be the same",
+    ),
+    "a start that is text": Mistake(
+        '"line", {})', '"line", "here")',
+        "line.py:@Lines: Lines: task 'to_1': episode: start must be a dict, got 'here'",
+    ),
+    "a goal in place of a reference": Mistake(
+        "Reference(episode.id))", "number)",
+        "line.py:@Lines: Lines: task 'to_1': reference must be Reference(…), got 1",
+    ),
     "no dataset": Mistake(
         "dataset = Lines", "", "line.py: the module defines no 'dataset'; end it with"
     ),
@@ -305,7 +277,10 @@ AGENTS = {
     "no subclass": Mistake(
         "Mine(Agent)", "Mine", "mine.py: 'agent' must be a subclass of wayword.core.agent.Agent"
     ),
-    "no act": Mistake("def act(", "def atc(", "mine.py:@Mine: Mine does not define act"),
+    "no act": Mistake(
+        "def act(", "def atc(",
+        "mine.py:@Mine: Mine does not define act; did you mean it by 'atc'?",
+    ),
     "act without async": Mistake(
         "async def act", "def act", "mine.py:@act: Mine.act must be declared with `async def`"
     ),
@@ -354,6 +329,11 @@ AGENTS = {
         'TypeError: a message is user("…") or {"role": "user", "content": "…"}, got '
         "{'role': 'user'} (D/mine.py:@left)",
     ),
+    "sampling in a dict": Mistake(
+        "self.left -= 1", "await self.toolkit.model().complete('?', {'max_tokens': 8})",
+        "TypeError: the second argument must be Sampling(max_tokens=80), got {'max_tokens': 8} ("
+        "D/mine.py:@left)",
+    ),
     "settings that are no dataclass": Mistake(
         "    needs_model", "    class Settings:\n        x = 3\n\n    needs_model",
         "Mine.Settings must be a dataclass; add @dataclass(frozen=True)",
@@ -372,6 +352,14 @@ AGENTS = {
     ),
     "a thought that is a number": Mistake(
         "Decision(STOP)", "Decision(STOP, 3)", "mine.py:@act: thought must be text, got 3"
+    ),
+    "a fallback that is text": Mistake(
+        "Decision(STOP)", "Decision(STOP, fallback_for='no')",
+        "mine.py:@act: fallback_for must be a Rejection or None, got 'no'",
+    ),
+    "a note of a number": Mistake(
+        "self.left -= 1", "self.toolkit.note(3)",
+        "TypeError: the kind of a note must be text, got 3 (D/mine.py:@left)",
     ),
     "stop as a text": Mistake(
         "Decision(STOP)", "Decision('stop')",

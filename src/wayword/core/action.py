@@ -129,12 +129,15 @@ LONGEST_SAID = 2_000
 def decision_problem(answer: object) -> str:
     """Return why an agent's answer is neither a decision nor a rejection; empty if it is one."""
     # Recorded as texts, and read as such by tables and pages.
-    for field in ("thought", "said", "reason"):
+    for field in ("thought", "said", "reason", "kind"):
         text = getattr(answer, field, "")
         if not isinstance(text, str):
             return f"{field} must be text, got {text!r:.80}"
     if isinstance(answer, Rejection):
         return ""
+    fallback = getattr(answer, "fallback_for", None)
+    if not isinstance(fallback, Rejection | None):
+        return f"fallback_for must be a Rejection or None, got {fallback!r:.80}"
     action = getattr(answer, "action", None)
     if not isinstance(action, Action):
         problem = "act must return Decision(Action(…)) or a Rejection"
@@ -145,15 +148,39 @@ def decision_problem(answer: object) -> str:
             if name == STOP.name:
                 remedy = "; write Decision(STOP)"
         return f"{problem}, got {answer!r:.80}{remedy}"
+    return action_problem(action)
+
+
+def action_problem(action: Action) -> str:
+    """Return what is wrong with the name or the arguments of an action; empty if nothing is."""
     verb: Any = action.name
     if not isinstance(verb, str):
         return f"the name of an action must be text, got {action!r:.80}"
     # A text is a sequence, too: each of its letters would be an argument.
     arguments: Any = action.arguments
-    is_tuple = isinstance(arguments, tuple)
-    if not is_tuple or not all(isinstance(each, str) for each in arguments):
-        return f"the arguments of an action are a tuple of texts, got {action!r:.80}"
-    return ""
+    if isinstance(arguments, tuple) and all(
+        isinstance(each, str) for each in arguments
+    ):
+        return ""
+    if not isinstance(arguments, tuple | list):
+        arguments = (arguments,)
+    texts = tuple(map(str, arguments))
+    return (
+        f"the arguments of an action are a tuple of texts, got {action!r:.80}; write "
+        f"Action({verb!r}, {texts!r:.60})"
+    )
+
+
+def plan_problem(action: object) -> str:
+    """Return why a plan cannot yield this as its next action; empty if it can."""
+    if isinstance(action, Action):
+        return action_problem(action)
+    remedy = ""
+    if isinstance(action, str):
+        remedy = f"; write yield Action({action!r:.40})"
+        if action == STOP.name:
+            remedy = "; write yield STOP"
+    return f"a plan must yield Action(…), got {action!r:.80}{remedy}"
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from types import FrameType
@@ -48,6 +49,7 @@ class CodeError(WaywordError, TypeError):
 
 def place_of(part: Any) -> str:
     """Return ``file:line`` where a class or function is defined; its name if there is no file."""
+    part = inspect.unwrap(part) if callable(part) else part
     try:
         file = inspect.getsourcefile(part) or ""
         _, line = inspect.getsourcelines(part)
@@ -179,9 +181,19 @@ def check_class(cls: type, base: type) -> None:
     """Raise ``UsageError`` for a class with abstract methods, whose methods do not take the
     arguments that the base class's take, or with an attribute of another type than its."""
     if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
-        raise UsageError(
+        problem = (
             f"{place_of(cls)}: {cls.__name__} does not define {', '.join(lacking)}"
         )
+        added = set(dir(cls)) - set(dir(base))
+        similar = {
+            each for name in lacking for each in get_close_matches(name, added, 1)
+        }
+        # Of a class with none of the methods, no attribute is meant by one.
+        if similar:
+            problem += (
+                f"; did you mean it by {' and '.join(map(repr, sorted(similar)))}?"
+            )
+        raise UsageError(problem)
     settings = getattr(cls, "Settings", None)
     if settings is not None and not (
         isinstance(settings, type) and is_dataclass(settings)

@@ -32,11 +32,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.blame import describe, place_of
+from wayword.core.blame import describe, is_shipped, place_of
 from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
+from wayword.core.field_types import field_problem, value_problem
 from wayword.core.files import Memo, source_checksum, text_checksum
-from wayword.core.game import ActionPlan, Game, PlanningFailed
+from wayword.core.game import ActionPlan, CheckedPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
 from wayword.core.sight import EyesSettings, Painter
 from wayword.core.trajectory import Trajectory
@@ -339,7 +340,10 @@ class Dataset(ABC):
             raise UsageError(
                 f"episode {task.episode.id} has no {kind!r} solution, only {only}"
             )
-        return self.make_plan(task, world, actor, kind)
+        plan = self.make_plan(task, world, actor, kind)
+        if is_shipped(type(self)):
+            return plan
+        return CheckedPlan(plan, type(self).make_plan)
 
     def training(self) -> Training:
         """Return the source of examples. Raises ``UsageError`` if there is no training split."""
@@ -519,9 +523,25 @@ def capable_actors(
     return capable
 
 
+_PARTS: Sequence[tuple[str, Any, str]] = (
+    (
+        "clusters",
+        Clusters | None,
+        "INDEPENDENT or Clusters(…) (from wayword.core.dataset import INDEPENDENT, Clusters)",
+    ),
+    ("eyes", EyesSettings | None, "EyesSettings(…) or None"),
+    ("files", Mapping, 'a dict of paths, such as {"tasks": Path("tasks.json")}'),
+    ("caveats", tuple[str, ...], "a tuple of texts"),
+    ("solutions", tuple[str, ...], 'a tuple of texts, such as ("expert",)'),
+    ("max_steps", int, "a whole number"),
+)
+"""Attributes of a dataset that a run reads: name, type, and what to write."""
+
+
 def check_opened(dataset: Any) -> None:
-    """Raise ``UsageError`` for a user's dataset without a family or tasks, or whose tasks are no
-    tasks or share an id. Tasks that are made on access are not made here."""
+    """Raise ``UsageError`` for a user's dataset without a family or tasks, with an attribute of
+    another type, or whose tasks are no tasks or share an id. Tasks that are made on access are not
+    made here."""
     cls = type(dataset)
     # A user's class has to be found: the message names file and line.
     where = f"{place_of(cls)}: {cls.__name__}"
@@ -529,6 +549,12 @@ def check_opened(dataset: Any) -> None:
     if not isinstance(family, Family):
         given = "no family" if family is None else f"the family {family!r}"
         raise UsageError(f'{where} has {given}; set family = Family("line") in it')
+    if problem := field_problem(family):
+        raise UsageError(f"{where}: family: {problem}")
+    for name, hint, expected in _PARTS:
+        value = getattr(dataset, name)
+        if value_problem(value, hint, name):
+            raise UsageError(f"{where}.{name} must be {expected}, got {value!r:.60}")
     try:
         tasks = dataset.tasks
     except AttributeError as error:
@@ -543,8 +569,12 @@ def check_opened(dataset: Any) -> None:
     if not len(tasks):
         raise UsageError(f"{where}.tasks is empty; give at least one Task(…)")
     # Tasks that are made on access are checked when they are made.
-    if not isinstance(tasks, list | tuple):
-        return
+    if isinstance(tasks, list | tuple):
+        _check_tasks(where, tasks)
+
+
+def _check_tasks(where: str, tasks: Sequence[Any]) -> None:
+    """Raise ``UsageError`` for tasks of a user's dataset that are no tasks or share an id."""
     ids: set[Any] = set()
     for task in tasks:
         if not isinstance(task, Task):
@@ -562,3 +592,5 @@ def check_opened(dataset: Any) -> None:
                 f"{where}: two tasks have the id {name!r}; give each its own"
             )
         ids.add(name)
+        if problem := field_problem(task):
+            raise UsageError(f"{where}: task {name!r}: {problem}")

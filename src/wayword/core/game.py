@@ -23,9 +23,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
+from wayword.core.action import (
+    Action,
+    ActionSpace,
+    Decision,
+    Rejection,
+    action_problem,
+    legal,
+    plan_problem,
+)
 from wayword.core.blame import CodeError, check_class, is_shipped, place_of, returned
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
 
@@ -49,12 +57,13 @@ class Game:
         _check_class(type(world))
         if episode is not None:
             world.reset(episode)
+            _check_actors(world, episode)
         # Poses before the first action, which no step records.
         self.world = world
         self.max_steps = max_steps
         self.taken = dict.fromkeys(world.actors, 0)
         """Turns taken per actor."""
-        start = {actor: world.pose(actor) for actor in world.actors}
+        start = {actor: self.pose(actor) for actor in world.actors}
         self.trajectory = Trajectory(episode.id if episode else "", start)
         self._observations: dict[str, Observation] = {}
         self._spaces: dict[str, ActionSpace] = {}
@@ -97,6 +106,12 @@ class Game:
         # None, of a method without `return`, would be an actor that never stops.
         return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
 
+    def pose(self, actor: str) -> JsonObject:
+        """Return the actor's true place and heading."""
+        method = type(self.world).pose
+        pose: JsonObject = returned(method, self.world.pose(actor), Mapping, "a dict")
+        return pose
+
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
         # A limit of None is no limit.
@@ -132,7 +147,7 @@ class Game:
         """
         observation = self.observation(actor)
         decision, feedback = self.carry_out(actor, decision)
-        step = Step(actor, observation, decision, feedback, self.world.pose(actor))
+        step = Step(actor, observation, decision, feedback, self.pose(actor))
         self.trajectory.steps.append(step)
         return step
 
@@ -254,6 +269,18 @@ def _check_class(cls: type[World]) -> None:
         check_class(cls, World)
 
 
+def _check_actors(world: World, episode: Episode) -> None:
+    """Raise ``CodeError`` for a world with other actors than its episode: each seat is an agent's,
+    and the world is asked about each."""
+    actors: Any = world.actors
+    # The order is that of the turns.
+    if not isinstance(actors, tuple | list) or tuple(actors) != tuple(episode.actors):
+        raise CodeError(
+            f"{place_of(type(world))}: episode.actors is {episode.actors!r:.80}, world.actors is "
+            f"{actors!r:.80}; they must be the same"
+        )
+
+
 def _checked(world: World, actor: str) -> ActionSpace:
     """Return the actor's legal actions. Raises ``CodeError`` unless they are an action space."""
     space = world.action_space(actor)
@@ -283,17 +310,8 @@ def _space_problem(space: Any) -> str:
     for action in listed:
         if not isinstance(action, Action):
             return f"{expected}, got {space!r:.80}"
-        name: Any = action.name
-        if not isinstance(name, str):
-            return f"the name of an action must be text, got {action!r:.80}"
-        arguments: Any = action.arguments
-        # A text in place of the tuple would be read as one argument for each letter.
-        if not isinstance(arguments, tuple):
-            remedy = f"write Action({action.name!r}, ({arguments!r:.60},))"
-            return f"arguments of an action must be a tuple, got {arguments!r:.60}; {remedy}"
-        for argument in arguments:
-            if not isinstance(argument, str):
-                return f"arguments of an action must be text, got {action!r:.80}"
+        if problem := action_problem(action):
+            return problem
     return ""
 
 
@@ -344,6 +362,23 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
 def thought_of(plan: ActionPlan) -> str:
     """Return the reason for a plan's latest action; empty if the plan gives none."""
     return plan.thought if isinstance(plan, ReasonedPlan) else ""
+
+
+class CheckedPlan(ReasonedPlan):
+    """A plan of a user's ``make_plan``. Raises ``CodeError`` where it yields no action."""
+
+    def __init__(self, plan: Any, method: Callable[..., Any]) -> None:
+        expected = "a plan: write `yield` before each action"
+        self._method = method
+        self._plan: ActionPlan = returned(method, plan, Generator, expected)
+        super().__init__(self._plan, lambda: thought_of(self._plan))
+
+    def send(self, feedback: Any) -> Action:
+        """Return the plan's next action."""
+        action = super().send(feedback)
+        if problem := plan_problem(action):
+            raise CodeError(f"{place_of(self._method)}: {problem}")
+        return action
 
 
 class PlanningFailed(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -30,6 +31,17 @@ class Metric:
     kind: Kind
     better: Better | None
     doc: str
+
+
+_NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
+
+
+def bounds(kind: str) -> tuple[float, float]:
+    """Return the lowest and highest value of a metric of this kind."""
+    if kind == "rate":
+        # A mean may exceed the bounds by a rounding error.
+        return -1e-9, 1.0 + 1e-9
+    return (0.0 if kind in _NEVER_NEGATIVE else -math.inf), math.inf
 
 
 def is_solved(success: float | None) -> bool:

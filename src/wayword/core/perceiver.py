@@ -25,8 +25,10 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.blame import CodeError, is_shipped, place_of
 from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
+from wayword.core.field_types import value_problem
 from wayword.core.geometry import Floats
 from wayword.core.model import Image
 
@@ -233,6 +235,11 @@ class WatchedPerceiver(Perceiver):
     def perceive(self, scene: str, place: str) -> Percept:
         """Return the percept, and show it to the watcher."""
         percept = self._watched.perceive(scene, place)
+        problem = ""
+        if not is_shipped(type(self._watched)):
+            problem = value_problem(percept, Percept, "perceive: its answer")
+        if problem:
+            raise CodeError(f"{place_of(self._watched.perceive)}: {problem}")
         self._on_percept(percept)
         return percept
 

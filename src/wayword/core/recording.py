@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from wayword.core.action import legal
 from wayword.core.agent import Agent
@@ -44,7 +45,9 @@ class Log:
         """Replaces every model while recorded turns are replayed."""
 
     def note(self, kind: str, **details: Json) -> None:
-        """Append a note."""
+        """Append a note. Raises ``TypeError`` for a kind that is no text."""
+        if not isinstance(kind, str):
+            raise TypeError(f"the kind of a note must be text, got {kind!r:.60}")
         self.notes.append(Note(kind, details))
 
     def read(self, percept: Percept) -> None:
@@ -135,6 +138,10 @@ class RecordedModel(Wrapper):
     async def complete(self, prompt: Prompt, sampling: Sampling = GREEDY) -> Completion:
         """Return the model's answer, or the recorded one while recorded turns are replayed."""
         prompt = prompt_of(prompt)
+        given: Any = sampling
+        if not isinstance(given, Sampling):
+            example = "Sampling(max_tokens=80)"
+            raise TypeError(f"the second argument must be {example}, got {given!r:.80}")
         # Recorded turns are taken again without asking, or paying for, the model.
         if self._log.dictated is not None:
             dictated = self._log.dictated.as_role(self._role)

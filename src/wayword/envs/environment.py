@@ -241,6 +241,8 @@ class Environment:
             raise UsageError(
                 f"{options.name}: no episode to play (episodes={requested!r})"
             )
+        if options.new_scenes:
+            self._check_generates("remove new_scenes")
         if options.view in VIEWS:
             check_sight(self.dataset, options.view)
         if options.actor:
@@ -331,13 +333,15 @@ class Environment:
         self._next = number + self._stride
         return TaskGame(self.dataset, self.tasks[number], self.max_steps)
 
-    def _draw_new(self, settings: JsonObject) -> TaskGame:
-        """Draw an episode in a new scene. Raises ``UsageError`` if the dataset generates none."""
-        name = self.options.name
+    def _check_generates(self, remedy: str) -> None:
+        """Raise ``UsageError`` for a dataset that generates no scenes."""
         is_drawn = isinstance(self.dataset.tasks, DrawnTasks)
         if not is_drawn or not hasattr(self.dataset.settings, "seed"):
-            hint = "reset() takes options={'episode': ID}"
-            raise UsageError(f"{name} generates no scenes; {hint}")
+            raise UsageError(f"{self.options.name} generates no scenes; {remedy}")
+
+    def _draw_new(self, settings: JsonObject) -> TaskGame:
+        """Draw an episode in a new scene. Raises ``UsageError`` if the dataset generates none."""
+        self._check_generates("reset() takes options={'episode': ID}")
         if own := {"seed", "episodes"} & {*settings}:
             raise UsageError(
                 f"options: {min(own)!r} is drawn for each new scene; remove it"
@@ -649,23 +653,8 @@ class Environment:
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        status = ""
-        rejection = ""
-        is_rejected = False
-        if last is not None:
-            status = last.feedback.status
-            if isinstance(last.decision, Rejection):
-                rejection = last.decision.reason
-                is_rejected = True
-        info = self.game.info(self.actor, is_rejected, self.include, self._view.rules)
-        return {
-            **info,
-            "actor": self.actor,
-            "rejection": rejection,
-            "status": status,
-            "reward_terms": dict(terms),
-            **self._view.extra(),
-        }
+        info = self.game.info(self.actor, last, terms, self.include, self._view.rules)
+        return {**info, "actor": self.actor, **self._view.extra()}
 
 
 OF_GYMNASIUM = (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.blame import CodeError, finite, is_shipped, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
@@ -18,7 +17,14 @@ from wayword.core.rollout import new_world
 from wayword.core.sight import Eyes, EyesSettings, Frame, view_ahead
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import SLIPPED, World
-from wayword.metrics.scoring import Judged, Standing, scorer
+from wayword.metrics.scoring import (
+    Judged,
+    Standing,
+    distance_of,
+    rows_of,
+    scorer,
+    standing_of,
+)
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
 """Solutions that can be planned from any state; a published path cannot."""
@@ -130,10 +136,7 @@ class TaskGame(Game):
         family = self.dataset.family
         # A family that judges states has no need for a full set of scores.
         if self._judge is not None:
-            standing = self._judge.standing(dataset, self.task, self.world)
-            # The package's own scorers have tests.
-            if standing is not None and not is_shipped(type(self._judge)):
-                _check_distance(self._judge.standing, standing.distance)
+            standing = standing_of(self._judge, dataset, self.task, self.world)
         else:
             current = Trajectory(
                 trajectory.episode_id,
@@ -142,13 +145,12 @@ class TaskGame(Game):
                 self.world.state(),
             )
             # Other families score the trajectory as if it ended here.
-            (scores,) = scorer(family).score(dataset, [(self.task, current)])
+            (scores,) = rows_of(scorer(family), dataset, [(self.task, current)])
             success = scores.get(family.success)
             standing = None
             if success is not None:
                 solved = is_solved(success)
-                distance = dataset.distance(self.task, self.world)
-                _check_distance(dataset.distance, distance)
+                distance = distance_of(dataset, self.task, self.world)
                 standing = Standing(solved, int(solved), distance=distance)
         self._standing = (len(trajectory.steps), standing)
         return standing
@@ -215,21 +217,29 @@ class TaskGame(Game):
     def info(
         self,
         actor: str,
-        rejected: bool,
+        last: Step | None,
+        terms: Mapping[str, float],
         include: Sequence[str],
         rules: Callable[[], str],
     ) -> Info:
-        """An actor's info after a turn, with the entries that ``include`` requests."""
+        """An actor's info after its ``last`` turn (None at the start) and the ``terms`` of its
+        reward, with the entries that ``include`` requests."""
         # Success is only known once the episode has ended.
         success: bool | None = False
         if self.ended:
             standing = self.standing()
             success = None if standing is None else bool(standing.success)
+        rejection = ""
+        if last is not None and isinstance(last.decision, Rejection):
+            rejection = last.decision.reason
         info: Info = {
             "episode": self.task.episode.id,
             "steps": self.taken[actor],
             "success": success,
-            "rejected": rejected,
+            "rejected": last is not None and last.feedback.status == "rejected",
+            "rejection": rejection,
+            "status": "" if last is None else last.feedback.status,
+            "reward_terms": dict(terms),
         }
         for name in include:
             if name == "rules":
@@ -248,15 +258,6 @@ class TaskGame(Game):
                 else:
                     info[name] = float(standing.distance)
         return info
-
-
-def _check_distance(method: Callable[..., Any], distance: Any) -> None:
-    """Raise ``CodeError`` unless a user's method gave a number or None: NaN would be rewarded."""
-    if distance is not None and finite(distance) is None:
-        raise CodeError(
-            f"{place_of(method)}: {method.__name__} must give a finite number as the distance, or "
-            f"None where it is unknown, got {distance!r:.80}"
-        )
 
 
 class _Expert:

@@ -26,7 +26,8 @@ import numpy as np
 
 from wayword.core.blame import users_errors
 from wayword.core.errors import UsageError, door, missing
-from wayword.envs.environment import checked_options, make
+from wayword.core.trajectory import Step
+from wayword.envs.environment import check_actor, checked_options, make
 from wayword.envs.game import Info, TaskGame
 from wayword.envs.rewards import RewardMeter
 from wayword.envs.views import Structured, Words
@@ -112,10 +113,12 @@ class _MultiActorEnv:
 
     def observation_space(self, agent: str) -> Dict:
         """Any text, under the key ``text``; for menus also ``action_mask``."""
+        check_actor(agent, self.possible_agents)
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Space[Any]:
         """Any text, or for menus a number; a sample is a legal action."""
+        check_actor(agent, self.possible_agents)
         return self.action_spaces[agent]
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -140,6 +143,7 @@ class _MultiActorEnv:
 
     def observe(self, agent: str) -> Obs:
         """Return an actor's view, with a mask of the menu where there is one."""
+        check_actor(agent, self.possible_agents)
         observation: Obs = {"text": as_text(self._views[agent].observe())}
         if self._has_menu:
             observation["action_mask"] = menu_mask(len(self._legal_actions(agent)))
@@ -157,6 +161,8 @@ class _MultiActorEnv:
         self._env.show_pictures(game)
         # A meter looks at the game when it is made, so it comes after the reset.
         self._game = game
+        self._last: dict[str, Step] = {}
+        self._terms: dict[str, dict[str, float]] = {}
         self.agents = list(game.world.actors)
         self._views = {actor: self._view_class(actor) for actor in self.agents}
         for view in self._views.values():
@@ -169,25 +175,25 @@ class _MultiActorEnv:
         if self.render_mode == "human":
             self.render()
 
-    def _take_turn(self, actor: str, answer: Any) -> bool:
-        """Play an actor's turn; True if its answer was rejected."""
+    def _take_turn(self, actor: str, answer: Any) -> None:
+        """Play an actor's turn."""
         view = self._views[actor]
         # Numbers select from a menu; everything else is read as text.
         decision = view.read(plain_answer(answer))
         assert decision is not None  # these views decide by one answer
         step = self.game.act(actor, decision)
         view.on_step(step)
-        return step.feedback.status == "rejected"
+        self._last[actor] = step
 
     def _rewards_since(self, step_count: int) -> dict[str, float]:
         """Each actor's reward for the turns after the first ``step_count``."""
         steps = self.game.trajectory.steps[step_count:]
         # All meters measure at each turn: one actor's turn may reward another.
-        meters = self._meters.items()
-        return {
-            actor: sum(meter.measure(self.game, steps).values())
-            for actor, meter in meters
+        self._terms = {
+            actor: meter.measure(self.game, steps)
+            for actor, meter in self._meters.items()
         }
+        return {actor: sum(terms.values()) for actor, terms in self._terms.items()}
 
     def _endings(self, actor: str) -> tuple[bool, bool]:
         """Terminated (the actor has stopped) and truncated (it was cut off at the limit)."""
@@ -196,11 +202,12 @@ class _MultiActorEnv:
         # An actor that had not stopped was cut off by the end of the episode.
         return ended and stopped, ended and not stopped
 
-    def _info(self, actor: str, rejected: bool = False) -> Info:
+    def _info(self, actor: str) -> Info:
         """Return an actor's ``info`` of the last step."""
         return self.game.info(
             actor,
-            rejected,
+            self._last.get(actor),
+            self._terms.get(actor, {}),
             self._env.include,
             self._views[actor].rules,
         )
@@ -254,16 +261,16 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         step_count = len(self.game.trajectory.steps)
         # The actor's reward restarts with its own turn.
         self._cumulative_rewards[actor] = 0.0
-        rejected = self._take_turn(actor, action)
+        self._take_turn(actor, action)
         rewards = self._rewards_since(step_count)
         self.rewards = {each: rewards[each] for each in self.agents}
-        self.infos[actor] = self._info(actor, rejected)
+        self.infos[actor] = self._info(actor)
         # One turn may end the episode for others, too.
         for other in self.agents:
             self.terminations[other], self.truncations[other] = self._endings(other)
             if self.terminations[other] or self.truncations[other]:
-                # Success is known now; whether its last answer was rejected stays the same.
-                self.infos[other] = self._info(other, self.infos[other]["rejected"])
+                # Success is known now; its last answer stays the same.
+                self.infos[other] = self._info(other)
         # The next actor with turns left, or just the next once the episode is over.
         order = list(self.game.world.actors)
         index = order.index(actor)
@@ -311,14 +318,16 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         step_count = len(self.game.trajectory.steps)
         if not isinstance(actions, Mapping):
             raise UsageError(f"step takes actions by agent, got {actions!r:.60}")
-        # Checked before any turn: a missing action must not leave half a round played.
+        # Checked before any turn: a wrong action must not leave half a round played.
+        for actor in actions:
+            check_actor(actor, self.possible_agents)
         for actor in agents:
             if self.game.active(actor) and actions.get(actor) is None:
                 raise UsageError(f"no action for {actor!r}, whose turn it is")
-        rejected = {
-            actor: self.game.active(actor) and self._take_turn(actor, actions[actor])
-            for actor in agents
-        }
+        self._last = {}
+        for actor in agents:
+            if self.game.active(actor):
+                self._take_turn(actor, actions[actor])
         # Measured once for the round, after all turns.
         rewards = self._rewards_since(step_count)
         endings = {actor: self._endings(actor) for actor in agents}
@@ -329,7 +338,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
             {actor: rewards[actor] for actor in agents},
             {actor: terminated for actor, (terminated, _) in endings.items()},
             {actor: truncated for actor, (_, truncated) in endings.items()},
-            {actor: self._info(actor, rejected[actor]) for actor in agents},
+            {actor: self._info(actor) for actor in agents},
         )
 
 

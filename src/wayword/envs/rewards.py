@@ -212,6 +212,9 @@ class RewardMeter:
         if "conditions" in self._weights:
             self._conditions = self._met_share(game)
         self._initial: float | None = None
+        # One unit for the whole episode: metres and actions of an expert do not mix.
+        standing = game.standing() if by_distance else None
+        self._is_measured = standing is not None and standing.distance is not None
         # The first distance is the unit of all later ones.
         if by_distance:
             self._initial = self._distance(game)
@@ -332,6 +335,8 @@ class RewardMeter:
         # Metres or links where the family measures them; else actions of the expert.
         if standing.distance is not None:
             return standing.distance
+        if self._is_measured:
+            return None
         # At the end the expert has nothing left to plan.
         if game.ended:
             return 0.0 if standing.success else self._distance_left

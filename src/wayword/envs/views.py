@@ -13,7 +13,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from wayword.agents.answers import StrategyRecipe
@@ -142,7 +142,10 @@ class Words(ActorView):
             texts.insert(0, generic.feedback(feedback, verbalizer))
         if not self._game.over(self._actor):
             space = self._game.space(self._actor)
-            texts.append(possible_actions(self._prompts, verbalizer, space))
+            if self._has_menu:  # it lists all but those that take a text
+                space = replace(space, listed=())
+            if space.open_verbs or not self._has_menu:
+                texts.append(possible_actions(self._prompts, verbalizer, space))
         if self._has_menu:
             texts += [f"{n}: {action}" for n, action in enumerate(self._menu())]
         return "\n".join(filter(None, texts))

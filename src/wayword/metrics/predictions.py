@@ -60,6 +60,7 @@ from wayword.metrics.scoring import (
     Pair,
     PlaceScorer,
     WalkScorer,
+    rows_of,
     scorer,
     without_repeats,
 )
@@ -172,7 +173,7 @@ class Predictions:
             steps = [len(walk) - 1 for walk in walks]
         else:
             pairs = self.pairs
-            scores = by.score(dataset, pairs)
+            scores = rows_of(by, dataset, pairs)
             steps = [len(trajectory.steps) for _, trajectory in pairs]
         for row, *counts in zip(scores, steps, self.illegal_moves, strict=True):
             row["steps"], row["illegal_moves"] = counts

@@ -7,7 +7,7 @@ outside the package has its own: see :class:`~wayword.core.world.Family`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,10 +17,11 @@ from operator import eq
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
-from wayword.core.blame import CodeError, is_shipped, place_of
+from wayword.core.blame import CodeError, finite, is_shipped, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, WaywordError, suggest
-from wayword.core.metric import Metric, is_solved
+from wayword.core.field_types import value_problem
+from wayword.core.metric import Metric, bounds, is_solved
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
@@ -68,7 +69,7 @@ def _successes(
     """Return each trial's success, None if it cannot be judged."""
     if not pairs:
         return []
-    return [each.get(dataset.family.success) for each in by.score(dataset, pairs)]
+    return [each.get(dataset.family.success) for each in rows_of(by, dataset, pairs)]
 
 
 Pair = tuple[Task, Trajectory]
@@ -146,6 +147,36 @@ class Judged(Protocol):
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the interim score; None if the episode's answer is not public."""
+
+
+def standing_of(
+    by: Judged, dataset: Dataset, task: Task, world: World
+) -> Standing | None:
+    """Return a scorer's standing. Raises ``CodeError`` for anything else that a user's gives: NaN
+    would be rewarded."""
+    standing = by.standing(dataset, task, world)
+    if is_shipped(type(by)):
+        return standing
+    if problem := value_problem(standing, Standing | None, "standing: its answer"):
+        raise CodeError(f"{place_of(by.standing)}: {problem}")
+    _check_distance(by.standing, standing and standing.distance)
+    return standing
+
+
+def distance_of(dataset: Dataset, task: Task, world: World) -> float | None:
+    """Return what is left to the goal by the dataset. Raises ``CodeError`` for no number."""
+    distance = dataset.distance(task, world)
+    _check_distance(dataset.distance, distance)
+    return distance
+
+
+def _check_distance(method: Callable[..., Any], distance: Any) -> None:
+    """Raise ``CodeError`` unless a user's method gave a finite number or None."""
+    if distance is not None and finite(distance) is None:
+        raise CodeError(
+            f"{place_of(method)}: {method.__name__} must give a finite number as the distance, or "
+            f"None where it is unknown, got {distance!r:.80}"
+        )
 
 
 @runtime_checkable
@@ -243,7 +274,10 @@ def check_success(dataset: Dataset) -> None:
     family = dataset.family
     if is_shipped(type(dataset)):
         return
-    keys = [metric.key for metric in scorer(family).metrics]
+    by = scorer(family)
+    if not is_shipped(type(by)):
+        _check_metrics(by)
+    keys = [metric.key for metric in by.metrics]
     if family.success not in keys:
         raise UsageError(
             f"{place_of(type(dataset))}: family {family.name!r} names success "
@@ -293,6 +327,12 @@ def _checked(family: Family) -> Scorer:
     return checked
 
 
+def _check_metrics(by: Scorer) -> None:
+    """Raise ``UsageError`` for metrics of a user's scorer that no table could show."""
+    if problem := value_problem(by.metrics, tuple[Metric, ...], "metrics"):
+        raise UsageError(f"{place_of(type(by))}: {problem}")
+
+
 def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
     """Return every metric that an episode or a prediction can have, by key in column order."""
     # Columns of tables are in this order: what explains success first, then what it cost.
@@ -306,9 +346,7 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     metrics if several were possible, accuracy of stated states, and the accounting."""
     by = scorer(dataset.family)
     rows = []
-    scored = by.score(dataset, pairs)
-    if not is_shipped(type(by)):
-        _check_declared(by, scored)
+    scored = rows_of(by, dataset, pairs)
     trials = measure_trials(by, dataset, pairs)
     for scores, tried, (_, trajectory) in zip(scored, trials, pairs, strict=True):
         row = {**scores, **tried}
@@ -319,16 +357,49 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     return rows
 
 
-def _check_declared(by: Scorer, scored: Sequence[Mapping[str, float]]) -> None:
-    """Raise ``CodeError`` for a score of a user's scorer that is in none of its metrics: tables
-    would leave it out."""
-    keys = [metric.key for metric in by.metrics]
-    undeclared = set[str]().union(*scored) - by_key(by.metrics).keys()
-    for key in sorted(undeclared):
-        raise CodeError(
-            f"{place_of(type(by))}: score gives {key!r}, which is not in its metrics; "
-            f"{suggest(key, keys)}"
-        )
+def rows_of(
+    by: Scorer, dataset: Dataset, pairs: Sequence[Pair]
+) -> list[dict[str, float]]:
+    """Return the family's metrics of each pair. Raises ``CodeError`` for anything else that a
+    user's scorer gives: tables would lack it, or could not be read."""
+    scored: Any = by.score(dataset, pairs)
+    problem = ""
+    if not is_shipped(type(by)):
+        problem = _rows_problem(by, scored, len(pairs))
+    if problem:
+        raise CodeError(f"{place_of(type(by).score)}: {problem}")
+    rows: list[dict[str, float]] = scored
+    return rows
+
+
+def _rows_problem(by: Scorer, scored: Any, count: int) -> str:
+    """Return what is wrong with the scores of a user's scorer; empty if nothing is."""
+    expected = "score must return a list with a dict of metrics for each pair"
+    if not isinstance(scored, list | tuple):
+        return f"{expected}, got {scored!r:.60}"
+    if len(scored) != count:
+        return f"{expected}, got {len(scored)} for {count} pairs"
+    declared = by_key(by.metrics)
+    for row in scored:
+        if not isinstance(row, Mapping):
+            return f"{expected}, got {row!r:.60}"
+        for key, value in row.items():
+            # Tables would leave it out.
+            if key not in declared:
+                keys = [metric.key for metric in by.metrics]
+                hint = suggest(str(key), keys)
+                return f"score gives {key!r}, which is not in its metrics; {hint}"
+            number = finite(value)
+            if number is None:
+                return f"{key} must be a finite number, got {value!r:.60}; leave it out if unknown"
+            kind = declared[key].kind
+            low, high = bounds(kind)
+            if not low <= number <= high:
+                remedy = "declare its Metric as another kind"
+                if kind == "rate":
+                    remedy = 'give a share from 0 to 1, or declare its Metric as "count" or "ratio"'
+                return f"{key} is a {kind} and cannot be {value!r:.60}; {remedy}"
+    return ""
 
 
 def judge(dataset: Dataset) -> Judge:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import sys
@@ -19,7 +18,7 @@ from wayword.core.dataset import INDEPENDENT, Clusters, Task, of_ids
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
-from wayword.core.metric import Metric
+from wayword.core.metric import Metric, bounds
 from wayword.core.visible import join_words
 from wayword.metrics import accounting
 from wayword.metrics.summary import Row, Scores, marks, summarize
@@ -213,10 +212,6 @@ def run_folders(paths: Sequence[Path | str]) -> list[Path]:
     return list({os.path.abspath(folder): folder for folder in folders}.values())
 
 
-# Kinds of metrics that count or measure something.
-_NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
-
-
 def scored_run(
     run: RecordedRun,
     cluster: str = "",
@@ -235,16 +230,8 @@ def scored_run(
         metrics = (*configs.metrics_of(config), *accounting.METRICS)
         kinds = {metric.key: metric.kind for metric in metrics}
         for key in index.keys:
-            kind = kinds.get(key, "")
             values = index.column(key)
-            low = -math.inf
-            high = math.inf
-            if kind == "rate":
-                # A mean may exceed the bounds by a rounding error.
-                low = -1e-9
-                high = 1.0 + 1e-9
-            elif kind in _NEVER_NEGATIVE:
-                low = 0.0
+            low, high = bounds(kinds.get(key, ""))
             wrong = (values < low) | (values > high) | index.not_a_number(key)
             if wrong.any():
                 at = int(wrong.argmax())

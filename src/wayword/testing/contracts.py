@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, ParamSpec
 
 from wayword.agents.person import PERSON, Person, Style
+from wayword.core import registry
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.blame import CodeError, describe, is_shipped, place_of, user_frame
@@ -452,6 +453,7 @@ def _check_twins(
         f"{place_of(type(world))}: twin worlds have different actors"
     )
     _check_same("reset", first, second)
+    is_measured = _distance_left(dataset, task, first) is not None
     for _ in range(steps):
         for actor in world.actors:
             if world.done(actor):
@@ -471,22 +473,42 @@ def _check_twins(
             results.append(second.act(actor, Decision(action)))
             _check_same("step", first, second)
             _check_equal("step", [step.feedback for step in results], first)
+            is_known = _distance_left(dataset, task, first) is not None
+            taken = map(str, first.trajectory.actions(actor))
+            assert is_known == is_measured, (
+                f"{place_of(type(dataset).distance)}: distance is "
+                f"{'None' if is_measured else 'known'} after {', '.join(taken)}, but not at the "
+                "start; give it at every step or at none"
+            )
             heading = world.pose(actor).get("heading", 0)
             valid = not isinstance(heading, int | float) or 0 <= heading < 360
             assert valid, (
                 f"{place_of(type(world).pose)}: headings must be in [0, 360), got {heading}"
             )
+    played = first.finished()
     try:
-        scoring.score(dataset, [(task, first.finished())])
+        scoring.score(dataset, [(task, played)])
     except CodeError as error:
         raise AssertionError(str(error)) from None
     except Exception as error:
         # A judge may raise anything; a run reports it as here.
         raise AssertionError(f"scoring: {describe(error)}") from error
+    # Found by name: pages are built on top of the contracts.
+    if dataset.family.map is not None:
+        registry.load("display", "map")(dataset, task, played)
     world.reset(episode)
     states = [world.state(), _started(dataset, episode).state()]
     remedy = "set every attribute that step changes"
     _check_equal("reset", states, first, "a second time", remedy)
+
+
+def _distance_left(dataset: Dataset, task: Task, game: Game) -> float | None:
+    """Return what is left to the goal, as rewards measure it; None if it is unknown."""
+    by = scoring.scorer(dataset.family)
+    if not isinstance(by, scoring.Judged):
+        return scoring.distance_of(dataset, task, game.world)
+    standing = scoring.standing_of(by, dataset, task, game.world)
+    return None if standing is None else standing.distance
 
 
 def _check_apart(
@@ -559,19 +581,13 @@ def _check_words(
     if game.done(actor):
         return
     observation = game.observation(actor)
+    # The verbalizer checks the types of what its functions return.
     words = generic.verbalizer(observation)
-    state = words.self_state(observation)
-    is_pair = isinstance(state, tuple) and len(state) == 2
-    texts: list[tuple[Callable[..., Any], Any]] = [
-        (words.self_state, state[1] if is_pair else state),
-        (words.around, words.around(observation, dataset.perceiver())),
-    ]
+    words.self_state(observation)
+    words.around(observation, dataset.perceiver())
+    words.briefing(game.space(actor))
     if result is not None:
-        texts.append((words.feedback, generic.feedback(result, words)))
-    for method, text in texts:
-        assert isinstance(text, str), (
-            f"{place_of(method)}: the verbalizer must give a text, got {text!r:.80}"
-        )
+        generic.feedback(result, words)
 
 
 def _check_view(first: Game, second: Game, actor: str) -> None:

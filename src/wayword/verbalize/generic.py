@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from wayword.core.action import ActionSpace
+from wayword.core.blame import CodeError, place_of
+from wayword.core.field_types import value_problem
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import SLIPPED, Feedback, Observation
+from wayword.core.world import SLIPPED, Family, Feedback, Observation
 
 COMPASS = (
     "north",
@@ -91,11 +93,75 @@ def verbalizer(observation: Observation) -> Verbalizer:
 
     A verbalizer reads the fields of its own family's observations only.
     """
-    if observation.family is None:
+    family = observation.family
+    if family is None:
         return PLAIN
+    # A family from outside the package has its own.
+    if family.verbalizer is not None:
+        return _checked(family)
     # A family of a user may have registered something else under this name.
-    registered = observation.family.part("verbalizer")
+    registered = family.part("verbalizer")
     return registered if isinstance(registered, Verbalizer) else PLAIN
+
+
+_OWN_STATE = "(SelfState(…), TEXT), the actor's state and a sentence about it"
+_RETURNS: Mapping[str, tuple[Any, str]] = {
+    "self_state": (tuple, _OWN_STATE),
+    "around": (str, "text"),
+    "feedback": (str, "text"),
+    "briefing": (Mapping, "a dict of texts"),
+    "changes": (str, "text"),
+    "unpictured": (str, "text"),
+    "without_sight": (Feedback, "Feedback(…)"),
+    "view_parts": (Sequence, "a list of ViewPart(…)"),
+}
+"""Function of a verbalizer -> the type that it must return, and the description of it in errors."""
+
+_ITEMS: Mapping[str, Any] = {
+    "self_state": tuple[SelfState, str],
+    "view_parts": Sequence[ViewPart],
+}
+"""Function of a verbalizer -> the type of its value with that of its items."""
+
+
+def _checked(family: Family) -> Verbalizer:
+    """Return a user's verbalizer, whose functions raise ``CodeError`` for values of another type.
+    Raises ``CodeError`` if it is none."""
+    given = family.verbalizer
+    if not isinstance(given, Verbalizer):
+        raise CodeError(
+            f"the verbalizer of family {family.name!r} must be Verbalizer(…) (from "
+            f"wayword.verbalize.generic import Verbalizer), got {given!r:.60}"
+        )
+    functions: dict[str, Any] = {
+        name: _CheckedFunction(name, getattr(given, name))
+        for name in _RETURNS
+        if getattr(given, name) is not None
+    }
+    return replace(given, **functions)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedFunction:
+    """A function of a user's verbalizer. Raises ``CodeError`` for a value of another type."""
+
+    # A class, as environments with a user's verbalizer are pickled.
+    name: str
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the checked value."""
+        value = self.function(*args)
+        kinds, expected = _RETURNS[self.name]
+        is_valid = isinstance(value, kinds)
+        if is_valid and self.name in _ITEMS:
+            is_valid = not value_problem(value, _ITEMS[self.name], self.name)
+        if not is_valid:
+            raise CodeError(
+                f"{place_of(self.function)}: {self.name} of the verbalizer must return {expected}, "
+                f"got {value!r:.80}"
+            )
+        return value
 
 
 def feedback(result: Feedback, verbalizer: Verbalizer) -> str:

@@ -53,6 +53,8 @@ class Sources:
     """The run's folder, whose walks may have been retold."""
     watchers: tuple[Watcher, ...] = ()
     """Further watchers of an episode that is played again, so that it is played once a page."""
+    problems: list[str] = field(default_factory=list)
+    """What a user's family could not draw, one sentence each; shared by copies."""
     _retold: tuple[int, dict[str, Retold]] = field(default=(-1, {}), init=False)
     """The time of the file of retold walks, and its content: pages are many, the file is one."""
 

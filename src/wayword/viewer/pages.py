@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import (
     RecordingError,
@@ -26,8 +27,10 @@ from wayword.core.errors import (
 from wayword.core.files import text_checksum
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Trajectory
+from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.results import RunResult
+from wayword.viewer import maps
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
@@ -147,9 +150,10 @@ def write_pages(
         raise RecordingError(
             f"{folder}: {problem}; give another folder with --out"
         ) from error
-    return WrittenPages(
-        folder / "index.html", len(chosen), paged, len(ids), sources.notice
-    )
+    notice = sources.notice
+    if sources.problems:
+        notice = sources.problems[0]
+    return WrittenPages(folder / "index.html", len(chosen), paged, len(ids), notice)
 
 
 def _write(
@@ -294,4 +298,14 @@ def framed(shown: object) -> str:
     )
 
 
-displays = {"notebook": framed, "pages": write}
+def check_map(dataset: Dataset, task: Task, trajectory: Trajectory) -> None:
+    """Draw the map of a user's family from the record of an episode, as its page would.
+
+    Raises what the family's function raises, and ``CodeError`` if it returns no map.
+    """
+    recorded = from_json(to_json(trajectory))
+    sources = Sources(dataset, {task.episode.id: task})
+    maps.figure(maps.checked_map(dataset.family.map, recorded, sources))
+
+
+displays = {"notebook": framed, "pages": write, "map": check_map}

@@ -16,7 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wayword.core.blame import CodeError, describe
+from wayword.core.blame import place_of as place_of_code
 from wayword.core.episode import JsonObject
+from wayword.core.errors import WaywordError
+from wayword.core.field_types import field_problem
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.recorded import finite, listed, place_of
@@ -188,12 +192,45 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
     family_map = None
     if family is not None:
         family_map = family.part("map")
+    if family is not None and family.map is not None:
+        return _users_map(family.map, trajectory, sources)
     if family_map is not None:
         shown: Map | Html | None = family_map(trajectory, sources)
         return shown
     drawn = walked(trajectory)
     if drawn is not None:
         drawn.letters = letters_of(sources, trajectory)
+    return drawn
+
+
+def _users_map(
+    draw: Any, trajectory: Trajectory, sources: Sources
+) -> Map | Html | None:
+    """Return the map of a user's family; a sentence if it cannot be drawn, as the rest of the page
+    does not depend on it."""
+    try:
+        return checked_map(draw, trajectory, sources)
+    except WaywordError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        problem = describe(error)
+    problem = f"The map cannot be drawn: {problem}"
+    if problem not in sources.problems:
+        sources.problems.append(problem)
+    return Html('<p class="dim">{}</p>').format(problem)
+
+
+def checked_map(
+    draw: Any, trajectory: Trajectory, sources: Sources
+) -> Map | Html | None:
+    """Return what a user's ``draw`` returns. Raises ``CodeError`` if it is no map."""
+    drawn: Map | Html | None = draw(trajectory, sources)
+    problem = field_problem(drawn) if isinstance(drawn, Map) else ""
+    if problem or not isinstance(drawn, Map | Html | None):
+        shown = problem or f"got {drawn!r:.80}"
+        raise CodeError(
+            f"{place_of_code(draw)}: map must return Map(…), Html(…) or None: {shown}"
+        )
     return drawn
 
 

@@ -397,8 +397,8 @@ def test_a_message_has_no_keyword() -> None:
     ):
         assert legal.read(text) == Action("chat", ("I'm here, come",)), text
     # An action inside a message is not meant.
-    said = legal.read('chat(action="stop")')
-    assert said == Action("chat", ("stop",))
+    spoken = legal.read('chat(action="stop")')
+    assert spoken == Action("chat", ("stop",))
 
 
 @pytest.mark.parametrize("hedge", ["or", "maybe", "perhaps", "unless", "instead"])

@@ -206,8 +206,8 @@ def test_routes_of_towns_behind_a_server_that_only_chats(
                 )
         if not route.endswith("/chat/completions"):
             return 404, refusal("no such route")
-        asked = str(body["messages"][0]["content"])
-        walk = re.split(r"\n\n(?:\(The text breaks off|Answer with exactly)", asked)[0]
+        prompt = str(body["messages"][0]["content"])
+        walk = re.split(r"\n\n(?:\(The text breaks off|Answer with exactly)", prompt)[0]
         return 200, chat(f"{walk.rpartition(chr(10))[2]} {honest.street(walk)}")
 
     with serving(answer) as server:

@@ -96,8 +96,10 @@ def test_a_mean_is_not_bold_where_a_published_one_is_as_good(
     paper = replace(row("paper"), values={**best.values, "sr": mean})
     text = paper_table([best, row("b")], "r2r", [paper])
     assert (r"\mathbf{50.0}" in text) == is_bold
-    said = "better than every other method above the line, and than the published means"
-    assert (said in text) == is_bold
+    footnote = (
+        "better than every other method above the line, and than the published means"
+    )
+    assert (footnote in text) == is_bold
 
 
 def test_columns_that_no_run_has_are_named() -> None:

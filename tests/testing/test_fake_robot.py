@@ -195,8 +195,8 @@ def test_a_probe_reports_every_topic_and_names_the_settings_to_correct(
     assert "/battery (dataset.battery): 87% charged" in lines["battery"]
     assert lines["stop"] == "stop     not watched; dataset.emergency_stop is empty"
     kind = "sensor_msgs/msg/LaserScan"
-    asked = f"silent for 0.5 s; is it in `ros2 topic list -t`, as {kind}?"
-    assert lines["depth"].endswith(f"/scann (dataset.depth): {asked}")
+    hint = f"silent for 0.5 s; is it in `ros2 topic list -t`, as {kind}?"
+    assert lines["depth"].endswith(f"/scann (dataset.depth): {hint}")
     assert "/rgb/compressed (dataset.image): silent" in lines["picture"]
     assert probe.wrong == ["depth", "image"]
 

@@ -76,7 +76,7 @@ SCHEMA = {
 def test_a_schema_that_a_gateway_has_sent_as_a_tool_is_answered_by_a_call() -> None:
     message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     reply = {"choices": [{"message": message}], "usage": USAGE}
-    asked = completed([user("Where?")], reply, json_schema=SCHEMA)
-    assert asked.text == '{"a": "x"}'
+    answered = completed([user("Where?")], reply, json_schema=SCHEMA)
+    assert answered.text == '{"a": "x"}'
     # Without a schema, a call that was not offered is no answer.
     assert completed([user("Where?")], reply).text == ""

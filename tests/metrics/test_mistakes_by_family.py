@@ -364,6 +364,27 @@ def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_give
     assert "Ann said “Make way” 2 times." in text
 
 
+@pytest.mark.parametrize(
+    ("place", "doors", "later", "named"),
+    [
+        ("hall", ["door_2"], [], True),
+        ("hall", ["door_2"], [("open:door_2", OK)], False),
+        ("hall", ["door_2"], [("open:door_2", DOOR)], True),
+        ("den", ["door_2"], [], False),  # the mug is in the hall
+        ("hall", ["a closed door"], [], False),  # one that was never in view
+    ],
+)
+def test_a_closed_door_in_the_way_that_was_never_opened_is_named(
+    place: str, doors: list[str], later: list[tuple[str, Feedback]], named: bool
+) -> None:
+    blocked = Feedback("no_path", {"place": place, "doors": doors})
+    steps = acts((f"go_explore:{place}", blocked), *later, ("stop", OK))
+    text = at_home(*steps, sought=[MUG], lost=Lost(len(steps))).text
+    words = "no mug ever in view (it was in the hall): never opened the closed door 2"
+    assert (f"{words} (step 1: explore hall)" in text) == named
+    assert ("never opened" in text) == named
+
+
 @pytest.mark.parametrize("puts_down", [True, False])
 def test_what_was_put_down_was_used_though_the_action_does_not_name_it(
     puts_down: bool,

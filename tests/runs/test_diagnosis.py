@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.game import Game, PlanningFailed
 from wayword.core.trajectory import Ending, Step, Trajectory
+from wayword.datasets.household import Household
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.metrics.household import has_stopped
@@ -218,6 +220,31 @@ def test_an_expert_agrees_with_its_own_solved_episodes(
         advice = list(advise(record.trajectory, result.dataset, task))
         assert len(advice) == len(record.trajectory.steps)
         assert all(each.same for each in advice), record.episode_id
+
+
+def test_no_advice_is_an_action_that_fails() -> None:
+    """Plans of skills walk against closed doors to find them."""
+    dataset = Household(
+        "generated_test", None, Household.Settings(homes=6, episodes=2)
+    )
+    tried = 0
+    for task in dataset.tasks:
+        with suppress(PlanningFailed):
+            plan = dataset.solve(task, "skills")
+            walked = played(dataset, task, task.episode.actors[0], *plan)
+            went = [step.feedback.ok for step in walked.steps]
+            if False not in went:
+                continue
+            # The agent tries what has failed once more, and then stops.
+            number = went.index(False) + 1
+            did = [*plan[:number], plan[number - 1], STOP]
+            walked = played(dataset, task, task.episode.actors[0], *did)
+            *_, first, again, last = advise(walked, dataset, task)
+            assert first.same, "the plan tries it, too"
+            assert not again.same
+            assert {again.words, last.words} == {str(plan[number])}
+            tried += 1
+    assert tried
 
 
 def test_a_step_back_is_worse_than_the_experts_and_the_path_never_is(

@@ -369,6 +369,26 @@ class _Takeover:
                 self._action = None
         return self._action
 
+    def working_action(
+        self, game: Game, actor: str, new: Action | None
+    ) -> Action | None:
+        """Return the next action that succeeds in a game, or one that equals ``new``.
+
+        Plans of skills find closed doors by walking to what lies behind them, which is no advice.
+        An agent that does the same for the first time follows the plan, as ``new`` says. The game
+        itself is not changed.
+        """
+        action = self.next_action()
+        while action is not None and action != new and action.name in HIGH_LEVEL:
+            trial = game.clone()
+            _, feedback = trial.carry_out(actor, Decision(action))
+            if feedback.ok or feedback.status == SLIPPED:
+                break
+            # A plan ends after a number of failures, by a ``PlanningFailed``.
+            self.take_in(feedback)
+            action = self.next_action()
+        return action
+
     def take_in(self, feedback: Any) -> None:
         """Keep the feedback of the action, which the plan gets with the next request."""
         self._feedback = feedback
@@ -527,6 +547,7 @@ def advise(
     episode = _Episode(trajectory, dataset, task)
     game = episode.game()
     experts: dict[str, _Takeover] = {}
+    failed: set[tuple[str, Action]] = set()
     needed: int | None = None  # the expert's steps from here, where they are known
     for number, step in enumerate(trajectory.steps, 1):
         done: Action | None = getattr(step.decision, "action", None)
@@ -538,7 +559,9 @@ def advise(
             with suppress(*UNPLAYABLE):
                 if step.actor not in experts:
                     experts[step.actor] = episode.expert(game, step.actor)
-                advised = _Advised.of(experts[step.actor], game, task, step.actor, done)
+                new = None if (step.actor, done) in failed else done
+                action = experts[step.actor].working_action(game, step.actor, new)
+                advised = _Advised.of(action, game, task, step.actor, done)
         # The expert's need before and after an action tells if it was as good.
         weighing = advised is not None and not advised.same and weighs()
         if weighing and needed is None:
@@ -546,8 +569,12 @@ def advise(
         _, feedback = game.carry_out(step.actor, step.decision)
         if feedback.status != step.feedback.status:
             return  # the record is of another world
+        if done is not None and not feedback.ok:
+            failed.add((step.actor, done))
         if advised is None:
             needed = None
+            if not has_spoken:
+                experts.clear()  # a plan that failed has no more actions
             continue
         # The plan goes on if the agent followed it.
         if advised.action is not None and advised.action == done:
@@ -584,13 +611,12 @@ class _Advised:
 
     @staticmethod
     def of(
-        expert: _Takeover, game: Game, task: Task, actor: str, done: Action | None
+        action: Action | None, game: Game, task: Task, actor: str, done: Action | None
     ) -> _Advised:
-        """Ask an expert for its next action, and compare it with what the agent has ``done``.
+        """Compare the next action of an expert's plan with what the agent has ``done``.
 
-        On the gold path the advice is the action along it. Raises ``PlanningFailed``.
+        On the gold path the advice is the action along it.
         """
-        action = expert.next_action()
         reference = task.reference
         gold: Sequence[str] = ()
         if isinstance(reference, PathReference):

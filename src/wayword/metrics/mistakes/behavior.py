@@ -4,7 +4,7 @@ failed actions, the walk, messages."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import Any
 
@@ -26,6 +26,7 @@ from wayword.metrics.recorded import (
     room_of,
     wind,
 )
+from wayword.worlds.household.world import UNSEEN_DOOR
 
 Points = Sequence[tuple[float, float]]
 _FACED = 45.0  # degrees between a heading and a target up to which an actor faces it
@@ -62,7 +63,9 @@ def behavior(
                 rooms.append(Fact("never_saw", actor=name, objects=in_this_room))
         elif not visited:
             walks += walk_of(trajectory, actor, name)
-    facts = [*headings, *rooms, *failures(trajectory, evidence.last / 4), *walks]
+    doors = closed_doors(evidence, {about.room for about in unseen})
+    facts = [*headings, *doors, *rooms]
+    facts += [*failures(trajectory, evidence.last / 4), *walks]
     if several and not has_spoken(trajectory):
         facts.append(Fact("silent"))
     return facts
@@ -168,6 +171,35 @@ def _failing(turns: _Turns, name: str) -> _Found:
             every,
             Fact("failed_all", actor=name, times=number, of=number, actions=actions),
         )
+
+
+def closed_doors(evidence: EpisodeFacts, rooms: Set[str]) -> list[Fact]:
+    """Return the last way into one of ``rooms`` that failed at closed doors, for each actor that
+    never opened them."""
+    trajectory = evidence.trajectory
+    facts = []
+    for actor in trajectory.start:
+        opened: set[str] = set()
+        blocked: Fact | None = None
+        for number, step in enumerate(trajectory.steps, 1):
+            if step.actor != actor or not isinstance(step.decision, Decision):
+                continue
+            action = step.decision.action
+            if action.name == "open" and step.feedback.ok:
+                opened.update(action.arguments)
+            room = spaced(step.feedback.details.get("place") or "")
+            # A door that the actor has not seen has no name.
+            closed = step.feedback.details.get("doors") or ()
+            doors = [str(door) for door in closed if door != UNSEEN_DOOR]
+            if not step.feedback.ok and doors and room in rooms:
+                did = evidence.acted(number)
+                blocked = Fact("never_opened", doors=doors, step=number, action=did)
+        if blocked is None or not opened.isdisjoint(blocked["doors"]):
+            continue
+        names = [spaced(door) for door in blocked["doors"]]
+        name = actor if len(trajectory.start) > 1 else ""
+        facts.append(Fact(**{**blocked, "actor": name, "doors": names}))
+    return facts
 
 
 def failing(name: str, action: str, times: int, feedback: Feedback) -> Fact:

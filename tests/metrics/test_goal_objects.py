@@ -13,7 +13,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.conditions import Condition, Sought, goal_ids
+from wayword.metrics.conditions import Condition, Sought, goal_ids, shown
 from wayword.metrics.mistakes import EpisodeFacts, find_mistake
 from wayword.metrics.mistakes.behavior import failures
 from wayword.metrics.mistakes.household import first_views
@@ -171,6 +171,58 @@ def test_an_unmet_goal_has_the_place_of_its_object(words: str, expected: str) ->
     about = Sought("mug", frozenset(), "", ("mug_1",))
     placed = {"in": "table_1", "room": "hall"}
     assert about.ended(words, {"objects": {"mug_1": placed}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("record", "required", "expected"),
+    [
+        (("counter|1", True), ("counter|1", False), "box: open, should be closed"),
+        (
+            ("sink|1", False),
+            ("counter|1", False),
+            "box: in the sink, should be on the counter",
+        ),
+        (
+            ("sink|1", True),
+            ("", False),
+            "box: in the sink and open, should be on the floor and closed",
+        ),
+        # Of several, the one with the actor's name for it
+        (
+            ("shelf|1", False),
+            ("shelf|2", False),
+            "box: on shelf 4, should be on the shelf",
+        ),
+        (
+            ("shelf|3", False),
+            ("shelf|2", False),
+            "box: on another shelf, should be on the shelf",
+        ),
+        (("counter|1", False), ("counter|1", False), "box: on the counter, but too far from its place there"),
+    ],
+)  # fmt: skip
+def test_what_has_to_be_restored_is_what_was_found_and_what_should_be(
+    record: tuple[str, bool], required: tuple[str, bool], expected: str
+) -> None:
+    places = {"counter|1": "on", "sink|1": "in", **dict.fromkeys(("shelf|1", "shelf|2", "shelf|3"), "on")}  # fmt: skip
+    about = Sought(
+        "box", frozenset(), "", ("box|1",), labels={"shelf|1": "shelf 4", "sink|1": "sink 1"},
+        restored=Restored("box|1", *required), several={"shelf"}, prepositions=places,
+    )  # fmt: skip
+    placed = {"in": record[0], "open": record[1], "room": "hall"}
+    assert about.ended("", {"objects": {"box|1": placed}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("small", "expected"), [(False, "box closed"), (True, "box on the counter")]
+)
+def test_what_is_restored_is_said_as_it_is(small: bool, expected: str) -> None:
+    goal = Restored("box|1", "counter|1", False)
+    about = Sought(
+        "box", frozenset(), "", ("box|1",), small,
+        restored=goal, prepositions={"counter|1": "on"},
+    )  # fmt: skip
+    assert shown([(goal.words, 1, 1)], [about], {}) == [(expected, 1, 1)]
 
 
 @pytest.mark.parametrize(

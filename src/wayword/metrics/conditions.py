@@ -16,6 +16,7 @@ from wayword.worlds.household.goals import (
     AnswerReference,
     GoalCondition,
     HouseholdReference,
+    Restored,
     kinds,
 )
 from wayword.worlds.household.world import HouseholdWorld
@@ -131,10 +132,9 @@ def shown(
                 words = about.ended(words, state, met, parts)
             else:
                 words = counted(words, met, parts)
+        elif about and about.restored:
+            words = about.kept(about.restored)
         else:
-            # Closed is the rule, and most of what is carried cannot be opened.
-            if " in or on " in words:
-                words = words.removesuffix(" (closed)")
             words = counted(words, met, parts)
         listed.append((words, met, parts))
     return listed
@@ -177,7 +177,10 @@ class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
     objects that are not as required, their room (empty if there are several), their ids, True if
     they can be picked up, how many objects an actor can hold, the final points (m) of those
-    objects, and ``labels``, a lone actor's names for objects by id."""
+    objects, and ``labels``, a lone actor's names for objects by id.
+
+    For a goal of rearrangement ``restored`` is that goal, ``several`` the kinds of which the home has
+    several, and ``prepositions`` says for each receptacle whether objects are in or on it."""
 
     kind: str
     names: Set[str]
@@ -188,6 +191,9 @@ class Sought:
     points: Sequence[tuple[float, float]] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
+    restored: Restored | None = None
+    several: Set[str] = frozenset()
+    prepositions: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
@@ -218,8 +224,17 @@ class Sought:
             for each in world.scene.objects:
                 if name := world.name(next(iter(world.actors)), each.id):
                     labels[each.id] = spaced(name)
-        return Sought(
+        found = Sought(
             kinds(ids), names, room, ids, small, hands, points, labels, target
+        )
+        if not isinstance(goal, Restored):
+            return found
+        numbers = Counter(kinds([each.id]) for each in world.scene.objects)
+        return replace(
+            found,
+            restored=goal,
+            several={kind for kind, number in numbers.items() if number > 1},
+            prepositions={each.id: each.receptacle for each in world.scene.objects},
         )
 
     def ended(self, words: str, state: JsonObject, met: int = 0, parts: int = 1) -> str:
@@ -229,6 +244,8 @@ class Sought:
         basin, kitchen)``, ``bowl (either of 2) in or on cabinet``. With the actor's numbers where
         it has seen the objects: ``toilet paper 2 in or on sink basin 1 (now: sink 1, bathroom)``.
         """
+        if self.restored is not None:
+            return self.misplaced(self.restored, state)
         if parts > 1:
             return counted(words, met, parts)
         name, moved, target = words.partition(" in or on ")
@@ -249,18 +266,57 @@ class Sought:
         place = ", ".join(where)
         if not place:
             return words
-        if not moved and words.endswith(")"):  # ``safe (open)``
-            name, _, required = words.removesuffix(")").partition(" (")
-            return f"{name} ({place}): should be {required}"
         if not moved:
             return f"{words} (now: {place})"
-        # A destination that is as required needs no such word.
-        target, _, required = target.partition(" (")
         target = self.labels.get(self.target, target)
-        now = "open" if placed.get("open") else "closed"
-        if required.removesuffix(")") not in ("", now):
-            target += f" ({required}"
         return f"{name} in or on {target} (now: {place})"
+
+    def misplaced(self, goal: Restored, state: JsonObject) -> str:
+        """Return what is not as a goal of rearrangement requires: ``microwave: open, should be
+        closed``, ``butter knife: in the sink basin, should be on the counter top``."""
+        record = as_mapping(as_mapping(state.get("objects")).get(goal.object))
+        holder = str(record.get("in") or "")
+        now = []
+        should = []
+        if record.get("held"):
+            now.append("held")
+            should.append(self._at(goal.receptacle))
+        elif holder != goal.receptacle:
+            now.append(self._at(holder))
+            should.append(self._at(goal.receptacle))
+            # Two of a kind that no actor has told apart.
+            if now == should:
+                now[0] = now[0].replace(" the ", " another ", 1)
+        if bool(record.get("open")) != goal.open:
+            now.append("closed" if goal.open else "open")
+            should.append("open" if goal.open else "closed")
+        name = self._called(goal.object)
+        if not now:
+            return f"{name}: {self._at(holder)}, but too far from its place there"
+        return f"{name}: {' and '.join(now)}, should be {' and '.join(should)}"
+
+    def kept(self, goal: Restored) -> str:
+        """Return a goal of rearrangement that is met: ``microwave closed``, ``mug on the shelf``."""
+        name = self._called(goal.object)
+        # What cannot be carried was only to be opened or closed.
+        if not self.small:
+            return f"{name} {'open' if goal.open else 'closed'}"
+        return f"{name} {self._at(goal.receptacle)}"
+
+    def _called(self, object_id: str) -> str:
+        """Return an object's kind, or its name if the home has several of its kind and the actor
+        has seen it."""
+        kind = kinds([object_id])
+        return self.labels.get(object_id, kind) if kind in self.several else kind
+
+    def _at(self, holder: str) -> str:
+        """Return a place: ``in the sink basin``, ``on shelf 2``, ``on the floor``."""
+        if not holder:
+            return "on the floor"
+        preposition = self.prepositions.get(holder) or "in or on"
+        name = self._called(holder)
+        article = "" if name[-1:].isdigit() else "the "
+        return f"{preposition} {article}{name}"
 
 
 def _is_met(goal: Any, object_id: str, world: HouseholdWorld) -> bool:

@@ -632,6 +632,17 @@ def speech(step: Written) -> str:
 
 
 @template_function
+def bracketed(words: str) -> list[tuple[str, bool]]:
+    """Cut words into pieces, each with True if it is in brackets: narrow pages leave it out.
+
+    >>> bracketed("kettle in or on stove (now: sink, kitchen)")
+    [('kettle in or on stove', False), (' (now: sink, kitchen)', True)]
+    """
+    pieces = re.split(r"( \([^()]*\))", words)
+    return [(piece, bool(n % 2)) for n, piece in enumerate(pieces) if piece]
+
+
+@template_function
 def seconds(took: float) -> str:
     """Format a time: ``48.0 s``, ``12 ms``; a dash for a missing number."""
     if not math.isfinite(took):

@@ -386,6 +386,25 @@ def test_a_stay_is_a_range_and_a_solved_walk_has_short_numbers(
 
 
 @pytest.mark.parametrize(
+    ("visits", "number"),
+    [
+        ((5, 9), "5·9"),
+        ((1, 3, 5, 7, 9, 11), "1…11"),
+        ((0, 1, 2, 10, 12), "S…12"),
+        ((3, 4), ""),
+    ],
+)
+def test_a_number_leaves_no_visit_out_without_an_ellipsis(
+    visits: tuple[int, ...], number: str
+) -> None:
+    """On a grid every fifth step has a number, and those of the same square with it."""
+    stops = [Waypoint(step, "", (step, 0.0), None) for step in range(14)]
+    drawn = Map({"a": stops}, unit="square")
+    markers = walks._Stops(drawn, stops, lambda point: point, [], has_dart=False)
+    assert markers._number(visits) == number
+
+
+@pytest.mark.parametrize(
     ("stops", "numbers", "dots"),
     [
         (8, [0, 1, 2, 3, 4, 5, 6, 7], True),

@@ -328,23 +328,22 @@ class _Stops:
     def _number(self, steps: Sequence[int]) -> str:
         """Return the steps as a number: ``S``, ``2·5``, ``3–8``, ``2…14``.
 
-        Empty if none of them is numbered.
+        Empty if none of them is numbered. An ellipsis stands for what it leaves out.
         """
-        shown = [step for step in steps if step in self._chosen]
-        # Of a stay, the steps between are not listed.
-        is_stay = len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1
-        if shown and is_stay:
-            shown = [steps[0], steps[-1]]
-        names = ["S" if step == 0 else str(step) for step in shown]
+        if self._chosen.isdisjoint(steps):
+            return ""
+        names = ["S" if step == 0 else str(step) for step in steps]
+        first, last = names[0], names[-1]
         number = "·".join(names)
-        if is_stay:
-            number = "–".join(names)
+        # Of a stay, the steps between are not listed.
+        if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
+            number = f"{first}–{last}"
         elif len(names) > 3:
-            number = f"{names[0]}…{names[-1]}"
+            number = f"{first}…{last}"
         if self._where.solved and len(number) > _LONG:
             # Of a solved walk, the start, the end or the first visit is enough.
             is_end = steps[0] and self._final.step in steps
-            return names[-1] if is_end else names[0]
+            return last if is_end else first
         return number
 
     def _is_hidden_in_game(self, group: Sequence[Waypoint], is_last: bool) -> bool:

@@ -288,6 +288,22 @@ def test_the_instruction_is_quoted_for_the_place_where_the_walk_went_wrong(
         assert [fact["text"] for fact in quoted] == [part], place
 
 
+@pytest.mark.parametrize(
+    "end", [". Next", ", and then", ". Finally,", " and", ". After that", "."]
+)
+def test_a_quoted_part_ends_before_the_words_that_begin_the_next_one(end: str) -> None:
+    evidence = facts(["a", OFF, OFF], "stopped")
+    first = f"Go to the hallway{end} "
+    task = evidence.task
+    assert task is not None
+    dataset: Any = Narrated({}, "viewpoint")
+    dataset.parts = ((0, 1), (len(first), 3))
+    episode = replace(task.episode, instruction=f"{first}turn left.")
+    evidence = replace(evidence, dataset=dataset, task=replace(task, episode=episode))
+    quoted = [f for f in mistake(evidence).fact["more"] if f["kind"] == "clause"]
+    assert [fact["text"] for fact in quoted] == ["Go to the hallway"]
+
+
 # Ends that the world forced, ways back, and floors.
 
 

@@ -267,6 +267,32 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
         assert wrongs == []
 
 
+@pytest.mark.parametrize(("words", "fits"), [(20, True), (400, False)])
+def test_an_instruction_is_whole_where_it_fits_and_else_says_what_is_cut(
+    browser: Browser, tmp_path: Path, words: int, fits: bool
+) -> None:
+    trajectory = recorded_trajectory("one")
+    first = "Go on " * words
+    trajectory.opening_notes = [
+        Note(CLAUSES, {"texts": [first, "stop"], "begins": [0, len(first)]})
+    ]
+    trajectory.steps[-1].notes = [Note(FOLLOWED, {"number": 2, "done": [1]})]
+    task = Task(Episode("one", f"{first}stop.", "small", {}), Reference("one"))
+    record = EpisodeRecord("one", SCORES, trajectory)
+    file = tmp_path / "one.html"
+    sources = Sources(None, {"one": task})
+    file.write_text(episode_page(record, (), sources, "run", Links()))
+    for wide in (1400, 390):
+        page, _ = look(browser, file.as_uri(), "", wide, "light")
+        text = page.locator(".instruction")
+        cut = text.evaluate("e => e.scrollHeight > e.clientHeight + 2")
+        assert cut != fits
+        assert text.locator("button").count() == int(not fits)
+        page.wait_for_timeout(50)  # until the scrolling has been noticed
+        begins = "getComputedStyle(document.querySelector('.pinned'), '::before').content"
+        assert (page.evaluate(begins) == '"…"') != fits, "the text begins above"
+
+
 SLOW = """
 import asyncio
 from pathlib import Path

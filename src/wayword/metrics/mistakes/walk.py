@@ -3,6 +3,7 @@ the path for good."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,11 @@ _TURNS = {
 _AHEAD = 45.0  # degrees from the heading up to which a path goes straight on
 _BACK = 135.0  # and from which it goes back
 _STOREY = 1.5  # metres from which a goal is on another level than the end
+_JOINED = re.compile(
+    r"(?:[ .,;]+(?:and|then|next|finally|after that|from there|once there))+[ .,;]*$",
+    re.IGNORECASE,
+)
+"""Words at the end of a part of an instruction that begin its next part."""
 
 
 def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
@@ -330,6 +336,7 @@ def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
         at += 1
     begin = next((start for start, end in parts if end >= at), parts[-1][0])
     end = min((start for start, _ in parts if start > begin), default=None)
-    # A part may end in the word that joins it to the next one.
-    text = evidence.instruction[begin:end].strip(" .,;")
-    return text.removesuffix(" then").removesuffix(" and").strip(" .,;")
+    # A part may end in the words that join it to the next one: "… to the hallway. Next".
+    text = evidence.instruction[begin:end]
+    return _JOINED.sub("", text.strip(" .,;"))
+

@@ -16,6 +16,7 @@
   let now = 0; // 0: before the first step
   const SHOWN = 24; // lines of what came before, at most
   const LONG = 100; // steps from which a whole walk would be a tangle: it is faded
+  const MOST_LINES = 9; // of an instruction above its map
   const NEAR = Math.max(15, steps.length / 12); // but for so many around the current step
 
   // The clause that is followed at a step, and those done by then.
@@ -666,7 +667,29 @@
     if (pre.textContent.length < 40) pre.tabIndex = 0;
     else copyable(pre);
   }
+  // An instruction is shown as a whole, or as many of its lines as leave the map in view.
+  function fit(text) {
+    const figure = document.querySelector("aside figure");
+    const { top, height } = text.getBoundingClientRect();
+    const end = figure ? figure.getBoundingClientRect().bottom - height : top;
+    const line = parseFloat(getComputedStyle(text).lineHeight);
+    const room = Math.floor((innerHeight - scrollY - end) / line);
+    const least = Math.round(height / line);
+    const lines = Math.max(least, Math.min(MOST_LINES, room));
+    text.classList.add("whole");
+    if (text.scrollHeight > (lines + 0.5) * line) {
+      text.classList.remove("whole");
+      text.style.setProperty("--lines", lines);
+    }
+    const pinned = text.parentElement;
+    pinned.classList.toggle("long", text.getBoundingClientRect().height > 2.5 * line);
+    text.addEventListener("scroll", () => {
+      pinned.classList.toggle("above", text.scrollTop > 2);
+    });
+  }
   for (const text of document.querySelectorAll(".conditions, .instruction")) {
+    if (text.matches(".instruction:only-of-type:not(.private)")) fit(text);
+    if (text.matches(".whole")) continue;
     const shown = text.firstElementChild;
     const box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
     const cut =

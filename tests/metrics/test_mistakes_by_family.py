@@ -531,10 +531,10 @@ def test_the_room_counts_only_after_the_first_phase(place: str, phase: int) -> N
 @pytest.mark.parametrize(
     ("door", "carried", "where"),
     [
-        ("locked", None, "6 squares from the red ball, behind the locked grey door without a key"),
-        ("locked", "grey", "6 squares from the red ball, behind the locked grey door"),
-        ("closed", None, "6 squares from the red ball"),
-        ("wall", None, "8 squares from the red ball"),
+        ("locked", None, "2 squares from the red ball (6 on foot), behind the locked grey door without a key"),
+        ("locked", "grey", "2 squares from the red ball (6 on foot), behind the locked grey door"),
+        ("closed", None, "2 squares from the red ball (6 on foot)"),
+        ("wall", None, "2 squares from the red ball (8 on foot)"),
     ],
 )  # fmt: skip
 def test_a_grid_is_walked_around_walls_and_a_locked_door_is_named(

@@ -187,7 +187,7 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
             r".* (left|limit was \d+)\. It |Steps .*\. It )"
             r"(stopped|ran out of steps) "
             rf"(next to the {name}, not done|"
-            rf"\d+ squares from the {name})(, in view)?"
+            rf"\d+ squares? from the {name}( \(\d+ on foot\))?)(, in view)?"
             r"(; (only turned|never left the start))?"
             r"(, (\d of \d steps|[a-z ]+ at step \d) (failed|(was|were) blocked))?\."
             r"( (After|From) .* left\.| Steps \d.*\.)?", text,

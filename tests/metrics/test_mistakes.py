@@ -244,7 +244,6 @@ def test_an_object_that_never_came_into_view_is_declared_in_its_room() -> None:
         about.ended("apple in or on box", placed)
         == "apple in or on box (now: table, hall)"
     )
-    assert about.ended("apple (open)", placed) == "apple (table, hall): should be open"
     about = replace(about, ids=("apple_1", "apple_2"))
     assert (
         about.ended("apple in or on box", placed) == "apple (either of 2) in or on box"

@@ -14,6 +14,7 @@ from wayword.metrics.recorded import as_mapping, listed, point_of
 from wayword.worlds.babyai.level import door_state
 
 Square = tuple[int, int]
+_DETOUR = 2  # times the distance across walls, from which a way around them is told
 
 
 def explain(evidence: EpisodeFacts) -> Explanation | None:
@@ -38,6 +39,12 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     if doors and getattr(level.carried, "color", "") not in doors:
         key = "its key" if len(doors) == 1 else "their keys"
     where = f"{count(away, 'square')} from"
+    # Behind a wall an object may be near on the map, and far on foot.
+    straight = min(abs(x - int(end[0])) + abs(y - int(end[1])) for x, y in squares)
+    foot = None
+    if away >= _DETOUR * straight:
+        where = f"{count(straight, 'square')} from"
+        foot = away
     undone = ""
     if away == 1:  # near enough for what was to be done there
         where = "next to"
@@ -58,7 +65,7 @@ def explain(evidence: EpisodeFacts) -> Explanation | None:
     failed = failures(trajectory, least)
     return Explanation(
         Fact(
-            "short_of", end=evidence.end(), where=where, target=name, undone=undone,
+            "short_of", end=evidence.end(), where=where, target=name, foot=foot, undone=undone,
             doors=doors, key=key, view=view, walk=walk, failures=failed,
         )
     )  # fmt: skip

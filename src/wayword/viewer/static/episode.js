@@ -457,7 +457,8 @@
   );
 
   // The walk and the goal, where they are a small part of the map; without a gold path the stops,
-  // what was left alone or the nearest of each kind of goal object, and those that were passed.
+  // what was left alone or the nearest of each kind of goal object, those that were passed, and what
+  // a question is about.
   const PASSED = 1.5; // metres from a stop within which an object can be used
   const BEFORE = 0.8; // metres around a walk in a home: what is worked at, such as a sink
   function focus(map) {
@@ -468,7 +469,7 @@
     const narrow = matchMedia("(max-width: 860px)").matches;
     const cells = map.querySelectorAll(".cell").length;
     const rim = narrow ? 60 : 90;
-    if (cells && cells <= 64) return; // a small grid is shown whole
+    if (cells) return; // a grid is shown whole
     let parts = [
       ...map.querySelectorAll(
         ".stop, .gold, .star, .goal-object:not(text), .looked-at, .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
@@ -500,6 +501,7 @@
         ...map.querySelectorAll(".mistake, .move.wrong, .facing, .false-report" + whole),
         ...(missed.length ? missed : nearest.values()),
         ...passed,
+        ...map.querySelectorAll(".looked-at:not(text)"),
       ];
     }
     const boxes = boxesOf(parts);

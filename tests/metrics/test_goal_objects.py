@@ -198,13 +198,18 @@ def test_an_unmet_goal_has_the_place_of_its_object(words: str, expected: str) ->
             ("shelf|2", False),
             "box: on another shelf, should be on the shelf",
         ),
-        (("counter|1", False), ("counter|1", False), "box: on the counter, but too far from its place there"),
+        (
+            ("counter|1", False),
+            ("counter|1", False),
+            "box: on the counter, but too far from its place there",
+        ),
     ],
 )  # fmt: skip
 def test_what_has_to_be_restored_is_what_was_found_and_what_should_be(
     record: tuple[str, bool], required: tuple[str, bool], expected: str
 ) -> None:
-    places = {"counter|1": "on", "sink|1": "in", **dict.fromkeys(("shelf|1", "shelf|2", "shelf|3"), "on")}  # fmt: skip
+    shelves = ("shelf|1", "shelf|2", "shelf|3")
+    places = {"counter|1": "on", "sink|1": "in", **dict.fromkeys(shelves, "on")}
     about = Sought(
         "box", frozenset(), "", ("box|1",), labels={"shelf|1": "shelf 4", "sink|1": "sink 1"},
         restored=Restored("box|1", *required), several={"shelf"}, prepositions=places,
@@ -216,7 +221,9 @@ def test_what_has_to_be_restored_is_what_was_found_and_what_should_be(
 @pytest.mark.parametrize(
     ("small", "expected"), [(False, "box closed"), (True, "box on the counter")]
 )
-def test_what_is_restored_is_said_as_it_is(small: bool, expected: str) -> None:
+def test_a_restored_object_has_its_state_or_its_place(
+    small: bool, expected: str
+) -> None:
     goal = Restored("box|1", "counter|1", False)
     about = Sought(
         "box", frozenset(), "", ("box|1",), small,

@@ -531,7 +531,10 @@ def test_the_room_counts_only_after_the_first_phase(place: str, phase: int) -> N
 @pytest.mark.parametrize(
     ("door", "carried", "where"),
     [
-        ("locked", None, "2 squares from the red ball (6 on foot), behind the locked grey door without a key"),
+        (
+            "locked", None,
+            "2 squares from the red ball (6 on foot), behind the locked grey door without a key",
+        ),
         ("locked", "grey", "2 squares from the red ball (6 on foot), behind the locked grey door"),
         ("closed", None, "2 squares from the red ball (6 on foot)"),
         ("wall", None, "2 squares from the red ball (8 on foot)"),

@@ -224,9 +224,7 @@ def test_an_expert_agrees_with_its_own_solved_episodes(
 
 def test_no_advice_is_an_action_that_fails() -> None:
     """Plans of skills walk against closed doors to find them."""
-    dataset = Household(
-        "generated_test", None, Household.Settings(homes=6, episodes=2)
-    )
+    dataset = Household("generated_test", None, Household.Settings(homes=6, episodes=2))
     tried = 0
     for task in dataset.tasks:
         with suppress(PlanningFailed):

@@ -268,7 +268,7 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
 
 
 @pytest.mark.parametrize(("words", "fits"), [(20, True), (400, False)])
-def test_an_instruction_is_whole_where_it_fits_and_else_says_what_is_cut(
+def test_an_instruction_is_shown_where_it_fits_and_else_marks_what_is_cut(
     browser: Browser, tmp_path: Path, words: int, fits: bool
 ) -> None:
     trajectory = recorded_trajectory("one")
@@ -289,7 +289,9 @@ def test_an_instruction_is_whole_where_it_fits_and_else_says_what_is_cut(
         assert cut != fits
         assert text.locator("button").count() == int(not fits)
         page.wait_for_timeout(50)  # until the scrolling has been noticed
-        begins = "getComputedStyle(document.querySelector('.pinned'), '::before').content"
+        begins = (
+            "getComputedStyle(document.querySelector('.pinned'), '::before').content"
+        )
         assert (page.evaluate(begins) == '"…"') != fits, "the text begins above"
 
 

@@ -179,8 +179,8 @@ class Sought:
     they can be picked up, how many objects an actor can hold, the final points (m) of those
     objects, and ``labels``, a lone actor's names for objects by id.
 
-    For a goal of rearrangement ``restored`` is that goal, ``several`` the kinds of which the home has
-    several, and ``prepositions`` says for each receptacle whether objects are in or on it."""
+    For a goal of rearrangement ``restored`` is that goal, ``several`` the kinds of which the home
+    has several, and ``prepositions`` says for each receptacle whether objects are in or on it."""
 
     kind: str
     names: Set[str]
@@ -296,7 +296,7 @@ class Sought:
         return f"{name}: {' and '.join(now)}, should be {' and '.join(should)}"
 
     def kept(self, goal: Restored) -> str:
-        """Return a goal of rearrangement that is met: ``microwave closed``, ``mug on the shelf``."""
+        """Return a met goal of rearrangement: ``microwave closed``, ``mug on the shelf``."""
         name = self._called(goal.object)
         # What cannot be carried was only to be opened or closed.
         if not self.small:

@@ -22,7 +22,7 @@ from wayword.core.dataset import Dataset, Task, Walkable
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import SLIPPED
 from wayword.metrics.conditions import Condition, Sought, conditions, single_goals
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
@@ -547,7 +547,6 @@ def advise(
     episode = _Episode(trajectory, dataset, task)
     game = episode.game()
     experts: dict[str, _Takeover] = {}
-    failed: set[tuple[str, Action]] = set()
     needed: int | None = None  # the expert's steps from here, where they are known
     for number, step in enumerate(trajectory.steps, 1):
         done: Action | None = getattr(step.decision, "action", None)
@@ -557,11 +556,13 @@ def advise(
             raise LookupError(f"there is no actor {step.actor!r}")
         if number >= first and not has_spoken:
             with suppress(*UNPLAYABLE):
-                if step.actor not in experts:
-                    experts[step.actor] = episode.expert(game, step.actor)
-                new = None if (step.actor, done) in failed else done
-                action = experts[step.actor].working_action(game, step.actor, new)
+                # A plan that fails has no more actions, and is not kept.
+                expert = experts.pop(step.actor, None)
+                expert = expert or episode.expert(game, step.actor)
+                new = _first_try(trajectory.steps[:number])
+                action = expert.working_action(game, step.actor, new)
                 advised = _Advised.of(action, game, task, step.actor, done)
+                experts[step.actor] = expert
         # The expert's need before and after an action tells if it was as good.
         weighing = advised is not None and not advised.same and weighs()
         if weighing and needed is None:
@@ -569,12 +570,8 @@ def advise(
         _, feedback = game.carry_out(step.actor, step.decision)
         if feedback.status != step.feedback.status:
             return  # the record is of another world
-        if done is not None and not feedback.ok:
-            failed.add((step.actor, done))
         if advised is None:
             needed = None
-            if not has_spoken:
-                experts.clear()  # a plan that failed has no more actions
             continue
         # The plan goes on if the agent followed it.
         if advised.action is not None and advised.action == done:
@@ -597,6 +594,19 @@ def advise(
         else:
             needed = None
         yield Advice(number, advised.words, advised.same, as_good)
+
+
+def _first_try(steps: Sequence[Step]) -> Action | None:
+    """Return the action of the last step; None if its actor had tried it before and failed."""
+    *before, last = steps
+    if not isinstance(last.decision, Decision):
+        return None
+    action = last.decision.action
+    for step in before:
+        done = getattr(step.decision, "action", None)
+        if done == action and step.actor == last.actor and not step.feedback.ok:
+            return None
+    return action
 
 
 @dataclass(frozen=True)

@@ -339,4 +339,3 @@ def clause(evidence: EpisodeFacts, gold: Sequence[str], place: str) -> str:
     # A part may end in the words that join it to the next one: "… to the hallway. Next".
     text = evidence.instruction[begin:end]
     return _JOINED.sub("", text.strip(" .,;"))
-

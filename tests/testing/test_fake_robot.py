@@ -134,7 +134,7 @@ def test_the_page_of_a_run_begins_with_what_was_found_and_driven(
     search: Search,
 ) -> None:
     text = Content(Library([search.folder.parent])).run(search.folder.name)
-    heads = re.findall(r'<div class="metric"><h2>([^<]+)', text)
+    heads = re.findall(r'<div class="metric"[^>]*><h2>([^<]+)', text)
     assert heads[:2] == ["Found", "Metres"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.docs_pages import ROOT
+from helpers.docs_pages import PAGES, ROOT, Block, blocks, name
 from wayword.core import registry
 from wayword.testing import check_dataset
 
@@ -52,3 +52,23 @@ def test_a_solution_that_does_not_reach_the_goal_is_named(
     where = rf"{re.escape(str(file))}:\d+: episode 'walk_0': the solution {problem}"
     with pytest.raises(AssertionError, match=where):
         check(file)
+
+
+def file_blocks(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.title.endswith(".py")]
+
+
+def is_dataset(block: Block) -> bool:
+    return re.search(r"^dataset = ", block.text, re.MULTILINE) is not None
+
+
+DATASETS = [page for page in PAGES if any(map(is_dataset, file_blocks(page)))]
+
+
+@pytest.mark.parametrize("page", DATASETS, ids=name)
+def test_datasets_of_the_documentation_pass(page: Path, tmp_path: Path) -> None:
+    for block in file_blocks(page):
+        (tmp_path / block.title).write_text(block.text + "\n", encoding="utf-8")
+    for block in filter(is_dataset, file_blocks(page)):
+        dataset = registry.load("dataset", str(tmp_path / block.title))
+        check_dataset(dataset(dataset.splits[0], None, None))

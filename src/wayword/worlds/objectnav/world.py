@@ -292,7 +292,8 @@ class SolvableSearches(Dataset):
     ) -> ActionPlan:
         """Return the plan of a solution. Raises ``UsageError`` for a task without a search's goal.
 
-        The plan itself raises ``PlanningFailed`` if no target can be seen or reached.
+        The plan itself raises ``PlanningFailed`` if no target can be seen or reached, or if no path
+        is published.
         """
         reference = task.reference
         if not isinstance(reference, ObjectNavReference) or not isinstance(
@@ -314,8 +315,9 @@ class SolvableSearches(Dataset):
 
         def gold() -> list[Action]:
             """Return the actions along the published path, and a stop."""
-            actions = searches.walk(path, targets) if path else []
-            return [*actions, STOP]
+            if not path:
+                raise PlanningFailed("no_path")
+            return [*searches.walk(path, targets), STOP]
 
         return listed(shortest if kind == "shortest" else gold)
 

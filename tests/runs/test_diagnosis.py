@@ -263,7 +263,7 @@ def test_a_result_diagnoses_its_records(tmp_path: Path) -> None:
     result = run(Plan("random", "houses", limit=4, max_steps=4, out=tmp_path / "run"))
     for record in result.failures():
         found: Any = result.diagnose(record)
-        assert found.mistake.text
+        assert found.mistake.text == found.text
         assert found.mistake.cause == next(iter(found.causes))
 
 

@@ -86,6 +86,22 @@ def test_an_episode_page_shows_every_step_and_the_map(walked: Path) -> None:
     assert seen == list(range(len(record.trajectory.steps) + 1))
 
 
+@pytest.mark.parametrize("agent", ["oracle", "random"])
+def test_a_diagnosis_has_the_sentence_of_the_page(tmp_path: Path, agent: str) -> None:
+    result = run(Plan(agent, "apartments", limit=1, max_steps=40, out=tmp_path / "r"))
+    (record,) = result.episodes
+    found = result.diagnose(record)
+    index = viewer.write(result.path)
+    page = Page.read(index.parent / "episodes" / f"{record.episode_id}.html")
+    first_sentence = found.text.partition(". ")[0]
+    assert first_sentence
+    assert first_sentence in " ".join(page.text.split())
+    is_solved = agent == "oracle"
+    assert found.text.startswith("Solved: ") is is_solved
+    assert (found.mistake is None) is is_solved
+    assert (not found.causes) is is_solved
+
+
 def test_without_the_dataset_the_walk_is_reckoned_from_what_was_seen(
     tmp_path: Path,
 ) -> None:

@@ -22,11 +22,19 @@ from wayword.core.dataset import Dataset, Task, Walkable
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.trajectory import GROUNDED, TURN, Step, Trajectory
 from wayword.core.world import SLIPPED
 from wayword.metrics.conditions import Condition, Sought, conditions, single_goals
-from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
+from wayword.metrics.detector_reports import search_outcome
+from wayword.metrics.mistakes import (
+    EpisodeFacts,
+    Lost,
+    Mistake,
+    describe_success,
+    find_mistake,
+)
 from wayword.metrics.mistakes.causes import find_causes
+from wayword.metrics.mistakes.wording import sentences
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import SPOKEN, place_of
 from wayword.metrics.scoring import Judged, Standing, scorer
@@ -399,12 +407,14 @@ class Diagnosis:
     """Causes of a failed episode, each with the first step that shows it, the mistake,
     and its evidence.
 
-    ``mistake`` is None if no step can be blamed.
+    ``mistake`` is None if no step can be blamed, and in an episode that did not fail. ``text`` is
+    the sentence of the episode's page: the mistake, or how the episode was solved.
     """
 
     causes: Mapping[str, int]
     mistake: Mistake | None
     evidence: EpisodeFacts = field(repr=False)
+    text: str = ""
 
 
 def diagnose(
@@ -436,7 +446,55 @@ def diagnose(
         if isinstance(task.reference, PathReference):
             worse = _first_worse(trajectory, dataset, task)
     evidence = course.facts(scores, causes, lost, worse)
-    return Diagnosis(causes, find_mistake(evidence), evidence)
+    mistake = find_mistake(evidence)
+    return Diagnosis(causes, mistake, evidence, mistake.text if mistake else "")
+
+
+def ending_sentences(
+    course: Course,
+    scores: Mapping[str, float],
+    success: bool | None,
+    compares: bool = True,
+) -> tuple[str, str]:
+    """Return how an episode ended that did not fail: the first sentence, and the others as one
+    text.
+
+    ``success`` is None if no metric judges it, as a search with a robot; empty for others than
+    searches. ``compares``: with the number of the expert's actions.
+    """
+    trajectory = course.trajectory
+    if success is None:
+        kinds = {note.kind for note in trajectory.notes()}
+        is_search = "found" in scores or not kinds.isdisjoint({GROUNDED, TURN})
+        if not is_search:
+            return "", ""
+        text = search_outcome(trajectory)
+        return f"{text[0].upper()}{text[1:]}.", ""
+    expert = None
+    if compares and course.dataset is not None and course.task is not None:
+        # Not every solved episode can be solved by the expert as well.
+        with suppress(WaywordError, PlanningFailed):
+            expert = course.dataset.expert_length(course.task)
+    facts = course.facts(scores, causes={})
+    return sentences(describe_success(facts, expert))
+
+
+def review(
+    trajectory: Trajectory,
+    scores: Mapping[str, float],
+    success: bool | None,
+    dataset: Dataset | None = None,
+    task: Task | None = None,
+    compares: bool = True,
+) -> Diagnosis:
+    """Return how an episode ended that did not fail: it has no causes and no mistake.
+
+    ``success`` is None if no metric judges it, as a search with a robot.
+    """
+    course = Course(trajectory, dataset, task)
+    replayed(trajectory, dataset, task, course.watch)
+    text = " ".join(filter(None, ending_sentences(course, scores, success, compares)))
+    return Diagnosis({}, None, course.facts(scores, causes={}), text)
 
 
 def _first_worse(

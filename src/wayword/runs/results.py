@@ -301,14 +301,25 @@ class RunResult:
     def diagnose(self, record: EpisodeRecord) -> Diagnosis:
         """Find out why an episode failed: its causes, and the step that lost it with the facts.
 
-        ``result.diagnose(record).mistake.text`` is the sentence of the episode's page."""
-        from wayword.runs.diagnosis import diagnose
+        ``result.diagnose(record).text`` is the sentence of the episode's page: the mistake, or how
+        it was solved. ``mistake`` is None for an episode that did not fail."""
+        from wayword.runs.diagnosis import diagnose, review
 
         if not isinstance(record, EpisodeRecord):
             raise UsageError(
                 f"diagnose takes one of result.episodes, got {record!r:.80}"
             )
         task = of_ids(self.dataset.tasks, {record.episode_id}).get(record.episode_id)
+        success = self._is_success(record)
+        if success is not False:
+            return review(
+                record.trajectory,
+                record.scores,
+                success,
+                self.dataset,
+                task,
+                compares=not self.recorded.by_expert,
+            )
         limit = step_limit(self.recorded.config)
         return diagnose(
             record.trajectory,

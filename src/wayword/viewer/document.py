@@ -20,20 +20,17 @@ from functools import cached_property
 from typing import Any
 
 from wayword.core.episode import Json
-from wayword.core.errors import RecordingError, WaywordError
-from wayword.core.game import PlanningFailed
+from wayword.core.errors import RecordingError
 from wayword.core.metric import is_solved
-from wayword.core.trajectory import GROUNDED, TURN, Trajectory
+from wayword.core.trajectory import Trajectory
 from wayword.metrics.conditions import Condition, Sought, shown, views
 from wayword.metrics.detector_reports import (
     DetectorReport,
     last_report,
-    search_outcome,
 )
-from wayword.metrics.mistakes import Mistake, describe_success
+from wayword.metrics.mistakes import Mistake
 from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
-from wayword.metrics.mistakes.wording import sentences
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import as_mapping, place_of
 from wayword.runs.codec import plain, to_json
@@ -43,6 +40,7 @@ from wayword.runs.diagnosis import (
     Diagnosis,
     advise,
     diagnose,
+    ending_sentences,
 )
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
@@ -256,33 +254,17 @@ class Document:
             return None
         return last_report(self.trajectory)
 
-    @property
-    def _searched(self) -> bool:
-        """True for a search by an agent with a detector, or one that a robot reported."""
-        kinds = {note.kind for note in self.trajectory.notes()}
-        return "found" in self.record.scores or not kinds.isdisjoint({GROUNDED, TURN})
-
     @cached_property
     def solved(self) -> tuple[str, str]:
         """How a solved episode ended, or a search that nobody judges: a sentence, and more of them;
         else empty."""
-        is_unjudged = self.succeeded is None and self.trajectory.ended != "failed"
-        if is_unjudged and self._searched:
-            text = search_outcome(self.trajectory)
-            return f"{text[0].upper()}{text[1:]}.", ""
-        if not self.succeeded:
+        if self.succeeded is False or self.trajectory.ended == "failed":
             return "", ""
-        dataset = self.course.dataset
-        task = self.course.task
-        expert = None
         # The expert is not compared with itself.
         compares = not self.sources.by_expert
-        if compares and dataset is not None and task is not None:
-            # Not every solved episode can be solved by the expert as well.
-            with suppress(WaywordError, PlanningFailed):
-                expert = dataset.expert_length(task)
-        facts = self.course.facts(self.record.scores, causes={})
-        return sentences(describe_success(facts, expert))
+        return ending_sentences(
+            self.course, self.record.scores, self.succeeded, compares
+        )
 
     @cached_property
     def map(self) -> Html | None:

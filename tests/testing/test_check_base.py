@@ -26,6 +26,7 @@ from wayword.core.errors import UsageError
 from wayword.core.geometry import bearing, relative
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
+from wayword.worlds.objectnav import guarded
 from wayword.worlds.objectnav.base import MotionResult, goto, rotate
 from wayword.worlds.objectnav.guarded import GuardedBase
 from wayword.worlds.objectnav.observation import Shown, View, from_camera, from_laser
@@ -293,6 +294,139 @@ class SeesMug(Here):
             return replace(seen, shown=())
         away = self.unit * math.dist(here, (3.0, 0.5))
         return replace(seen, shown=(Shown.of("mug", side, away),))
+
+
+class DrivesCentimetres(Here):
+    def go_to(self, x: float, y: float) -> MotionResult:
+        moved = super().go_to(x, y)
+        return replace(moved, metres=100 * moved.metres)
+
+
+class FacesRadians(Here):
+    def pose(self) -> Mapping[str, Any]:
+        pose = super().pose()
+        return {**pose, "heading": math.radians(pose["heading"])}
+
+    def capture(self) -> View:
+        seen = super().capture()
+        return replace(seen, heading=math.radians(seen.heading))
+
+
+MIRRORED = type("SeesMirroredMug", (SeesMug,), {"sign": -1.0})
+IN_RADIANS = type("SeesMugInRadians", (SeesMug,), {"sign": math.pi / 180})
+IN_MILLIMETRES = type("SeesMugInMillimetres", (SeesMug,), {"unit": 1000.0})
+RIGHT_OF_CAMERA = "bearings are degrees to the right of the camera"
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        (DrivesCentimetres, r"returned 60 metres, but the pose has changed by 0.60 m"),
+        (FacesRadians, r"not by 0\.698: is it in radians\?"),
+        (MIRRORED, rf"shows 'mug' at -?0 deg, and after .* at 40, .*{RIGHT_OF_CAMERA}"),
+        (IN_RADIANS, rf"shows 'mug' at 0 deg, .* at -0.698, .*{RIGHT_OF_CAMERA}"),
+        (IN_MILLIMETRES, r"shows 'mug' 2000 m away: is it in metres\?"),
+    ],
+)
+def test_values_that_contradict_each_other_are_named(
+    broken: type[Here], problem: str
+) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        check_base(broken())
+
+
+class Views(Here):
+    """Changes fields of its views."""
+
+    changes: Mapping[str, Any] = {}
+
+    def capture(self) -> View:
+        return replace(super().capture(), **self.changes)
+
+
+BEHIND = (Shown.of("mug", 170.0, 2.0),)
+CHANGES = {
+    "must have an eye between 0.05 and 3 m above the floor, got 90": {"eye": 90},
+    "got 1.4: is it in radians?": {"field_of_view": 1.4},
+    "shows 'mug' at 170 deg, outside its field_of_view of 80 deg": {"shown": BEHIND},
+    "shows 'mug' 2000 m away: is it in metres?": {"shown": (Shown.of("mug", 0, 2e3),)},
+    "shows 'mug' -1 m away": {"shown": (Shown.of("mug", 0, -1.0),)},
+}
+
+
+@pytest.mark.parametrize("problem", CHANGES)
+def test_a_view_that_contradicts_itself_is_refused_also_in_a_run(problem: str) -> None:
+    cls = type("Changed", (Views,), {"changes": CHANGES[problem]})
+    with pytest.raises(AssertionError, match=rf"{FILE}:\d+: .*{re.escape(problem)}"):
+        check_base(cls())
+    world = SharedRobotWorld(GuardedBase(cls(), 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    with pytest.raises(CodeError, match=rf"{FILE}:\d+: .*{re.escape(problem)}"):
+        world.observe("agent")
+
+
+def test_a_negative_way_is_refused() -> None:
+    world = SharedRobotWorld(
+        GuardedBase(returning("go_to", MotionResult("ok", -0.5))(), 5.0), []
+    )
+    world.reset(Episode("1", "", "robot", {}))
+    with pytest.raises(CodeError, match="must be the length of the way, not negative"):
+        world.step("agent", goto(1.0, 1.0))
+
+
+class WakesUp(Here):
+    """Has a camera whose first frames are black."""
+
+    black_frames = 3
+
+    def capture(self) -> View:
+        seen = super().capture()
+        self.black_frames -= 1
+        if self.black_frames < 0:
+            return seen
+        ranges = np.full(len(seen.depth.bearings), np.nan)
+        return replace(
+            seen, depth=from_laser(ranges, seen.depth.bearings, seen.eye, 5.0)
+        )
+
+
+def test_a_sensor_that_measures_nothing_fails_the_episode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guarded, "UNMEASURED_SECONDS", 0.3)
+    world = SharedRobotWorld(GuardedBase(scanning(math.nan)(), 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    expected = rf"{FILE}:\d+: capture must measure something; .* NaN, for 0\.3 s"
+    with pytest.raises(CodeError, match=expected):
+        world.observe("agent")
+
+
+def test_views_are_taken_again_until_one_measures_something() -> None:
+    base = WakesUp()
+    world = SharedRobotWorld(GuardedBase(base, 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    assert world.observe("agent").depth.measured().any()
+    assert base.black_frames == -1
+
+
+class TakesAPoint(Here):
+    def go_to(self, point: tuple[float, float]) -> MotionResult:  # type: ignore[override]
+        return super().go_to(*point)
+
+
+def test_methods_that_are_absent_or_take_other_arguments_are_named() -> None:
+    class Half:
+        """A base without all methods."""
+
+        start = capture = rotate = go_to = pose = Here.report
+
+    with pytest.raises(
+        AssertionError, match=rf"{FILE}:\d+: .* lacks methods: report, stop"
+    ):
+        check_base(Half())  # type: ignore[arg-type]
+    expected = rf"must have go_to\(x, y\), got go_to\(point: .*{FILE}:\d+\)"
+    with pytest.raises(AssertionError, match=expected):
+        check_base(TakesAPoint())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from wayword.core.errors import UsageError
 from wayword.core.visible import single_line
 from wayword.settings import FileName, make
 from wayword.worlds import objectnav
-from wayword.worlds.objectnav.base import Base
+from wayword.worlds.objectnav.base import Base, methods_problem
 from wayword.worlds.objectnav.guarded import GuardedBase
 from wayword.worlds.objectnav.robot import (
     TOKEN_VARIABLE,
@@ -141,11 +141,8 @@ class RobotTasks(SolvableSearches):
         else:
             base = cls(make(settings, base_settings, name))
         # Checked before the start: no method may turn out missing while it moves.
-        methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
-        if absent := [
-            name for name in methods if not callable(getattr(base, name, None))
-        ]:
-            raise UsageError(f"base {name} lacks methods: {', '.join(absent)}")
+        if problem := methods_problem(base):
+            raise UsageError(f"base {name} {problem}")
         # Behind rosbridge, each goal has the limit, of which a motion may need several.
         limit = None if isinstance(base, RosBase) else self.settings.motion
         return GuardedBase(base, limit)

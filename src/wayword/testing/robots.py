@@ -12,9 +12,11 @@ from wayword.core.geometry import Floats, relative, unit
 from wayword.worlds.objectnav.base import (
     Base,
     MotionResult,
+    methods_problem,
     motion_problem,
     pose_problem,
     report_problem,
+    unmeasured_problem,
     view_problem,
 )
 from wayword.worlds.objectnav.guarded import LimitedBase
@@ -25,6 +27,8 @@ TURNED = 20.0
 """Maximum error of a turn, degrees."""
 ARRIVED = 0.35
 """Maximum distance between target and stop, metres: Nav2's own tolerance (0.25) plus a margin."""
+SAME_OBJECT = 0.3
+"""Maximum difference between the distances of one object before and after a turn, metres."""
 SAME_PLACE = (0.1, 5.0)
 """Maximum difference between a view's pose and ``pose()``, metres and degrees."""
 
@@ -43,9 +47,8 @@ def check_base(
     This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight
     ahead if depth shows twice that distance free. Keep a hand on the emergency stop.
     """
-    assert isinstance(base, Base), (
-        "a base has start, capture, rotate, go_to, pose, report, stop"
-    )
+    problem = methods_problem(base)
+    assert not problem, f"{place_of(type(base))}: the base {problem}"
     seconds = None if isinstance(base, RosBase) else limit
     limited = LimitedBase(base, seconds, "check_base")
     try:
@@ -64,6 +67,7 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> None:
     before = _check_view(base)
     _check_turn(base, degrees)
     after = _check_view(base)
+    _check_shown(base, before, after, degrees)
     # after a turn to the right, objects on the right are ahead
     shifted, mirrored = (
         _depth_difference(before, after, turn) for turn in (degrees, -degrees)
@@ -82,12 +86,21 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> None:
         x = start["x"] + metres * east
         y = start["y"] + metres * north
         what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
-        _check_moved(base, base.go_to(x, y), what)
+        moved = base.go_to(x, y)
+        _check_moved(base, moved, what)
         end = _pose(base)
         off = math.dist((x, y), (end["x"], end["y"]))
         assert off <= ARRIVED, (
             f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
         )
+        driven = math.dist((start["x"], start["y"]), (end["x"], end["y"]))
+        problem = ""
+        if abs(moved.metres - driven) > ARRIVED:
+            problem = (
+                f"returned {moved.metres:g} metres, but the pose has changed by {driven:.2f} m: "
+                "metres is the length of the way, in metres"
+            )
+        _check(base, what, problem)
     _check(base, "report()", report_problem(base.report()))
 
 
@@ -103,9 +116,7 @@ def _check_view(base: LimitedBase) -> View:
         # Distances in another unit, or of another shape: the user's line is the place to mend.
         raise AssertionError(f"capture() raised {describe(error)}") from error
     _check(base, "capture()", view_problem(view))
-    if not view.depth.measured().any():
-        problem = "must measure something; every distance is 0, negative or NaN"
-        _check(base, "capture()", problem)
+    _check(base, "capture()", unmeasured_problem(view))
     pose = _pose(base)
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     turned = abs(relative(view.heading, pose["heading"]))
@@ -148,9 +159,38 @@ def _check_turn(base: LimitedBase, degrees: float) -> None:
     before = _pose(base)["heading"]
     _check_moved(base, base.rotate(degrees), what)
     turned = relative(_pose(base)["heading"], before)
+    is_radians = abs(turned - math.radians(degrees)) < 0.1
+    hint = ": is it in radians?" if is_radians else ""
     assert abs(relative(turned, degrees)) <= TURNED, (
-        f"{what}: the heading, clockwise from north, must change by as much, not by {turned:.0f}"
+        f"{what}: the heading, clockwise from north, must change by as much, not by {turned:.3g}"
+        f"{hint}"
     )
+
+
+def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -> None:
+    """Assert that objects which two views show move to the left, as the body turned right between
+    them by some degrees.
+
+    Two objects of one name are told apart by their distance.
+    """
+    for first in before.shown or ():
+        same = [
+            second
+            for second in after.shown or ()
+            if second.id == first.id and abs(second.away - first.away) <= SAME_OBJECT
+        ]
+        if not same:
+            continue  # out of view
+        expected = relative(first.bearing - degrees, 0.0)
+        second = min(same, key=lambda one: abs(relative(one.bearing, expected)))
+        problem = ""
+        if abs(relative(second.bearing, expected)) > TURNED:
+            problem = (
+                f"shows {first.words!r} at {first.bearing:.3g} deg, and after "
+                f"rotate({degrees:g}) at {second.bearing:.3g}, not near {expected:.3g}: "
+                "bearings are degrees to the right of the camera"
+            )
+        _check(base, "capture()", problem)
 
 
 def _depth_difference(before: View, after: View, degrees: float) -> float | None:

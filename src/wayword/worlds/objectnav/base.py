@@ -7,6 +7,7 @@ turns any base into a world.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -14,12 +15,22 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
+from wayword.core.blame import place_of
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import Shown, View
 
 STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")
+UNMEASURED_SECONDS = 2.0
+"""Wait for a view that measured something: a camera starts with black frames."""
+EYE_HEIGHTS = (0.05, 3.0)  # metres above the floor
+FIELDS_OF_VIEW = (10.0, 360.0)  # degrees; radians are below
+SHOWN_ASIDE = (
+    10.0  # degrees beyond the picture's edge at which a detector may see a center
+)
+SHOWN_METRES = 50.0  # no detector of a robot measures farther objects
+SHOWN_REACHES = 10.0  # of its depth sensor, beyond which it measures none either
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,8 @@ def motion_problem(moved: Any) -> str:
         return f"returned the unknown status {moved.status!r}; must be one of {known}"
     if not _is_finite(moved.metres):
         return f"returned {moved.metres!r} metres; must be a finite number"
+    if moved.metres < 0:
+        return f"returned {moved.metres:g} metres; must be the length of the way, not negative"
     reason: Any = moved.reason
     if not isinstance(reason, str):
         return f"returned the reason {reason!r:.60}; must be text"
@@ -87,15 +100,17 @@ def view_problem(view: Any) -> str:
     image: Any = view.image
     if not isinstance(image, bytes):
         return f"must have an encoded picture (bytes) as image, got {image!r:.60}"
-    shown: Any = view.shown
-    if shown is not None and not isinstance(shown, tuple):
-        return f"must have a tuple of Shown as shown, or None, got {shown!r:.60}"
-    for one in shown or ():
-        if not isinstance(one, Shown):
-            return f"must have only Shown in shown, got {one!r:.60}"
-        numbers = (one.bearing, one.elevation, one.distance, one.away)
-        if not all(map(_is_finite, numbers)):
-            return f"must have finite bearings and distances in shown, got {one!r:.120}"
+    low, high = EYE_HEIGHTS
+    if not _is_finite(view.eye) or not low <= view.eye <= high:
+        return f"must have an eye between {low:g} and {high:g} m above the floor, got {view.eye!r}"
+    low, high = FIELDS_OF_VIEW
+    if not _is_finite(view.field_of_view) or not low <= view.field_of_view <= high:
+        return (
+            f"must have a field_of_view between {low:g} and {high:g} degrees, got "
+            f"{view.field_of_view!r}: is it in radians?"
+        )
+    if problem := _shown_problem(view):
+        return problem
     depth = view.depth
     if depth.metres().shape != (len(depth.elevations), len(depth.bearings)):
         return "must have a depth image with a row for each elevation, a column for each bearing"
@@ -103,6 +118,57 @@ def view_problem(view: Any) -> str:
         return "must have depth columns from left to right"
     if min(depth.elevations) >= 0:
         return "must have depth rows that look down: without them no floor is ever seen"
+    return ""
+
+
+def _shown_problem(view: View) -> str:
+    """Return what is wrong with the objects that a base's own detector saw in a view."""
+    shown: Any = view.shown
+    if shown is not None and not isinstance(shown, tuple):
+        return f"must have a tuple of Shown as shown, or None, got {shown!r:.60}"
+    widest = view.field_of_view / 2 + SHOWN_ASIDE
+    farthest = max(SHOWN_METRES, SHOWN_REACHES * view.depth.reach)
+    for one in shown or ():
+        if not isinstance(one, Shown):
+            return f"must have only Shown in shown, got {one!r:.60}"
+        numbers = (one.bearing, one.elevation, one.distance, one.away)
+        if not all(map(_is_finite, numbers)):
+            return f"must have finite bearings and distances in shown, got {one!r:.120}"
+        if abs(one.bearing) > widest:
+            return (
+                f"shows {one.words!r} at {one.bearing:g} deg, outside its field_of_view of "
+                f"{view.field_of_view:g} deg: bearings are relative to the camera"
+            )
+        if min(one.distance, one.away) < 0 or max(one.distance, one.away) > farthest:
+            return (
+                f"shows {one.words!r} {one.distance:g} m away: is it in metres? Depth reaches "
+                f"{view.depth.reach:g} m"
+            )
+    return ""
+
+
+def unmeasured_problem(view: View) -> str:
+    """Return the problem of a view that measured no distance at all."""
+    if view.depth.measured().any():
+        return ""
+    return "must measure something; every distance is 0, negative or NaN"
+
+
+def methods_problem(base: object) -> str:
+    """Return which methods of :class:`Base` an object lacks, or which one has other arguments."""
+    absent = [name for name in METHODS if not callable(getattr(base, name, None))]
+    if absent:
+        return f"lacks methods: {', '.join(absent)}"
+    for name, parameters in METHODS.items():
+        method = getattr(base, name)
+        try:
+            signature = inspect.signature(method)
+            signature.bind(*parameters)
+        except TypeError:
+            given = f"{name}{signature} ({place_of(method)})"
+            return f"must have {name}({', '.join(parameters)}), got {given}"
+        except ValueError:
+            continue  # a method in another language has no signature
     return ""
 
 
@@ -182,6 +248,17 @@ class Base(Protocol):
     def stop(self) -> None:
         """Stop moving at the end of the search."""
 
+
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "start": ("episode",),
+    "capture": (),
+    "rotate": ("degrees",),
+    "go_to": ("x", "y"),
+    "pose": (),
+    "report": (),
+    "stop": (),
+}
+"""Method of a base -> its arguments."""
 
 # Actions: ``rotate[degrees]`` turns in place (right positive), ``goto[x, y]`` faces a point and
 # goes there in a straight line (metres), ``move_ahead`` goes one step of 0.25 m.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
@@ -18,17 +19,21 @@ from wayword.core import interrupts
 from wayword.core.blame import CodeError, place_of, running_place
 from wayword.core.episode import Episode, JsonObject
 from wayword.worlds.objectnav.base import (
+    UNMEASURED_SECONDS,
     Base,
     MotionResult,
     motion_problem,
     pose_problem,
     report_problem,
+    unmeasured_problem,
     view_problem,
 )
 from wayword.worlds.objectnav.observation import View
 
 Value = TypeVar("Value")
 Call = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+NEXT_VIEW = 0.1
+"""Seconds before the next view, after one that measured nothing."""
 STOPPING = 0.8
 """Seconds that a running method, and then ``stop``, may take after Ctrl-C."""
 
@@ -156,8 +161,22 @@ class GuardedBase(LimitedBase):
     """A limited base that checks each value. Raises ``CodeError`` for one that breaks a rule."""
 
     def capture(self) -> View:
-        """Return the base's view."""
-        return self._checked("capture", super().capture(), view_problem)
+        """Return the base's view, the first one that measured something.
+
+        If none does for ``UNMEASURED_SECONDS``, the last one breaks a rule.
+        """
+        deadline = time.monotonic() + UNMEASURED_SECONDS
+        while True:
+            view = self._checked("capture", super().capture(), view_problem)
+            problem = unmeasured_problem(view)
+            if not problem:
+                return view
+            if time.monotonic() > deadline:
+                where = place_of(getattr(type(self.base), "capture", "capture"))
+                raise CodeError(
+                    f"{where}: capture {problem}, for {UNMEASURED_SECONDS:g} s"
+                )
+            time.sleep(NEXT_VIEW)
 
     def rotate(self, degrees: float) -> MotionResult:
         """Turn the base."""

@@ -33,7 +33,12 @@ from wayword.core.geometry import bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav import observation
-from wayword.worlds.objectnav.base import Base, MotionResult, parse_numbers
+from wayword.worlds.objectnav.base import (
+    UNMEASURED_SECONDS,
+    Base,
+    MotionResult,
+    parse_numbers,
+)
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
@@ -120,8 +125,6 @@ the voltage send a little more than 1 for a full one."""
 CHARGED_LEAST = 0.5
 """Fraction of the capacity (Ah) below which a percentage of 1 is 1%. A full battery that has aged
 holds four fifths of its capacity; one at 1% holds a hundredth."""
-# Wait for a frame that measured something: a camera starts with black frames.
-UNMEASURED_SECONDS = 2.0
 # Age of a frame at most, by its stamp and the pose's, beyond ``settle``: an older one may show what
 # was seen during the motion. Lasers and compression take some of it.
 MOST_LAG = 0.3

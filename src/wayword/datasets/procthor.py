@@ -263,7 +263,7 @@ def scene_of(path: Path, name: str, house: JsonObject) -> Scene:
                 depth=depth,
                 height=height,
             )
-    return builder.build()
+    return builder.build(is_published=True)
 
 
 def _point(raw: JsonObject) -> Point:

@@ -151,7 +151,7 @@ def build_home() -> SimulatedScene:
         builder.opening((middle - DOORWAY / 2, wall), (middle + DOORWAY / 2, wall))
         for piece in PIECES[name]:
             words[_add(builder, name, piece)] = piece.name
-    return SimulatedScene(builder.build(), words)
+    return SimulatedScene(builder.build(is_published=True), words)
 
 
 def _add(builder: SceneBuilder, room: str, piece: _Piece) -> str:

@@ -29,16 +29,20 @@ from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject
+from wayword.core.errors import suggest
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
+from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.metrics import definitions
 from wayword.metrics.accounting import psr
 from wayword.metrics.detector_reports import last_report
 from wayword.metrics.recorded import finite
 from wayword.metrics.scoring import EpisodeScorer, Standing
+from wayword.perception.detectors import same_name
 from wayword.worlds.objectnav.base import STATUSES
 from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.simulated import SimulatedBase
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 GROUNDED_SCORES = {
@@ -138,6 +142,40 @@ class ObjectNavScorer(EpisodeScorer):
             "turns": float(len(trajectory.noted(TURN))),
         }
         return scores | psr(trajectory)
+
+    def task_problem(self, dataset: Dataset, task: Task) -> str:
+        """Return what is wrong with the goal of a search in a simulated home; empty if nothing is.
+
+        The targets must be in the home, and the searched name must be that of one.
+        """
+        reference = task.reference
+        if not isinstance(reference, ObjectNavReference):
+            return ""
+        shortest = reference.shortest
+        if shortest is not None and not 0 <= shortest < math.inf:
+            return f"shortest must be metres of a path, or None, got {shortest!r}"
+        world = dataset.world(task.episode)
+        base = getattr(world, "base", None)
+        if not isinstance(base, SimulatedBase):
+            return ""
+        place = base.place
+        by_id = place.scene.by_id()
+        for target in sorted(reference.targets):
+            if target not in by_id:
+                known = suggest(target, list(by_id))
+                return f"the target {target!r} is not in scene {place.scene.name!r}; {known}"
+        names = [
+            place.words.get(target, spaced(by_id[target].type))
+            for target in sorted(reference.targets)
+        ]
+        types = [by_id[target].type for target in reference.targets]
+        wanted = task.episode.extra.get("target")
+        remedy = f"set extra={{'target': {names[0]!r}}}" if names else "name a target"
+        if not wanted:
+            return f"extra has no 'target', the name that detectors look for; {remedy}"
+        if not any(same_name(str(wanted), name) for name in (*names, *types)):
+            return f"no target is called {wanted!r}, as extra says; {remedy}"
+        return ""
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view), and the straight distance to the nearest

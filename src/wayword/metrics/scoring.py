@@ -6,6 +6,7 @@ outside the package has its own: see :class:`~wayword.core.world.Family`.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from operator import eq
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
-from wayword.core.blame import CodeError, finite, is_shipped, place_of
+from wayword.core.blame import CodeError, describe, finite, is_shipped, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.field_types import value_problem
@@ -188,6 +189,18 @@ class GoalScorer(Protocol):
         a place that is not in the scene."""
 
 
+@runtime_checkable
+class TaskChecker(Protocol):
+    """A scorer that finds mistakes in a task, which would make its scores meaningless."""
+
+    def task_problem(self, dataset: Dataset, task: Task) -> str:
+        """Return what is wrong with a task; empty if nothing is."""
+
+
+MOST_CHECKED = 50
+"""Tasks of a user's dataset that its scorer checks, spread over it: each needs a world."""
+
+
 def reached(
     dataset: Dataset | None, task: Task | None, places: Sequence[str]
 ) -> list[bool]:
@@ -270,7 +283,7 @@ def missing_success(dataset: Dataset) -> str:
 
 def check_success(dataset: Dataset) -> None:
     """Raise ``UsageError`` for a user's dataset whose family names a success that its scorer does
-    not measure: no episode would be solved."""
+    not measure, or with a task that has a mistake: no episode would be solved."""
     family = dataset.family
     if is_shipped(type(dataset)):
         return
@@ -283,6 +296,22 @@ def check_success(dataset: Dataset) -> None:
             f"{place_of(type(dataset))}: family {family.name!r} names success "
             f"{family.success!r}; {suggest(family.success, keys)}"
         )
+    judge = scorer(family)
+    tasks = dataset.tasks
+    # Tasks that are made on access are not made here.
+    if not isinstance(judge, TaskChecker) or not isinstance(tasks, list | tuple):
+        return
+    for task in tasks[:: math.ceil(len(tasks) / MOST_CHECKED)]:
+        where = f"{place_of(type(dataset))}: episode {task.episode.id!r}"
+        try:
+            problem = judge.task_problem(dataset, task)
+        except WaywordError:
+            raise
+        # A user's world may raise anything.
+        except Exception as error:
+            raise UsageError(f"{where}: {describe(error)}") from error
+        if problem:
+            raise UsageError(f"{where}: {problem}")
 
 
 def misspelled_success(dataset: Dataset) -> str:

@@ -303,7 +303,12 @@ def fits(phrase: str, obj: Shown) -> bool:
 
     Word breaks are ignored: a "basketball" is a ``basket_ball``.
     """
-    return _unbroken(phrase) in (_unbroken(obj.words), _unbroken(obj.kind))
+    return same_name(phrase, obj.words) or same_name(phrase, obj.kind)
+
+
+def same_name(phrase: str, name: str) -> bool:
+    """True if a phrase is a name but for its word breaks."""
+    return _unbroken(phrase) == _unbroken(name)
 
 
 def caption(detections: Sequence[Detection]) -> str:

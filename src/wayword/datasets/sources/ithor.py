@@ -221,7 +221,7 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
         listed,
         {k: v for k, v in shell.knobs.items() if {k, *v} <= ids},
     )
-    return builder.build()
+    return builder.build(is_published=True)
 
 
 def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:

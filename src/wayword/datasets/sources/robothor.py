@@ -480,7 +480,7 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     ys = south + free_rows * SPACING
     builder.floor(np.stack((xs, ys), axis=1), SPACING)
     thor.add_objects(builder, records_of(folder, name))
-    return builder.build()
+    return builder.build(is_published=True)
 
 
 @lru_cache(maxsize=16)

@@ -535,7 +535,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         if item.solid and any(blocks(item, gap) for gap in doorways):
             item = replace(item, solid=False, opaque=False)
         builder.add(item)
-    scene = builder.build()
+    scene = builder.build(is_published=True)
     layout = Layout(scene)
     return ImportedHome(
         Home(

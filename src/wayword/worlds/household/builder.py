@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from itertools import count
+from itertools import combinations, count, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wayword.core.errors import DataError
 from wayword.core.geometry import (
     Point,
+    bounding_box,
     inside_polygon,
     leftover,
+    point_segment_distance,
     polygon_distance,
     sides,
 )
@@ -32,6 +36,9 @@ from wayword.worlds.household.scene import (
 
 FLAT_HEIGHT = 0.05  # metres: bodies walk over flatter objects (rugs, mats)
 HEADROOM = 1.5  # metres: bodies walk under objects that hang higher (wall cabinets)
+OUTSIDE = 0.05  # metres beyond a room's edge at which an object is still in it
+WALL_SLACK = 0.15  # metres from a wall's line at which a door is in it
+SAMPLES = 20  # points a side of the box in which two rooms may overlap
 BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of its rooms
 
 
@@ -70,6 +77,8 @@ class SceneBuilder:
         self._wall_cuts: list[tuple[Point, Point]] = []
         self._objects: dict[str, HouseObject] = {}
         self._floor: Floor | None = None
+        # Part -> file and line that added it, for errors.
+        self._lines: dict[str, str] = {}
 
     def room(
         self,
@@ -81,6 +90,7 @@ class SceneBuilder:
         # As floats, so that hand-made and imported scenes give equal points.
         corners = tuple((float(x), float(y)) for x, y in polygon)
         self._rooms.append(Room(name, corners))
+        self._keep_line(f"room {name!r}")
         if walls:
             for a, b in sides(corners):
                 self.wall(a, b)
@@ -93,6 +103,7 @@ class SceneBuilder:
     def opening(self, a: Point, b: Point) -> None:
         """Cut a gap into every wall along ``a``–``b`` (within 0.15 m): a doorway without a door."""
         self._wall_cuts.append((a, b))
+        self._keep_line(f"the opening from {a} to {b}")
 
     def door(
         self,
@@ -104,7 +115,8 @@ class SceneBuilder:
     ) -> str:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         # Walls are cut when the scene is built, since rooms may be added later.
-        self.opening(a, b)
+        self._wall_cuts.append((a, b))
+        self._keep_line(f"door {name!r}")
         self._doors.append(Door(name, a, b, open=not closed))
         return name
 
@@ -184,7 +196,15 @@ class SceneBuilder:
     def add(self, obj: HouseObject) -> str:
         """Add a complete object, as importers do. Returns its id."""
         self._objects[obj.id] = obj
+        self._keep_line(f"object {obj.id!r}")
         return obj.id
+
+    def _keep_line(self, part: str) -> None:
+        """Keep the line outside of this file that adds a part."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        self._lines[part] = f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def floor(self, cells: ArrayLike, spacing: float) -> None:
         """Set the positions (N, 2) where a body may stand: points of a grid with that spacing
@@ -206,8 +226,14 @@ class SceneBuilder:
             tuple(lines),
         )
 
-    def build(self) -> Scene:
-        """Build the scene. Raises ``DataError`` if it is inconsistent."""
+    def build(self, is_published: bool = False) -> Scene:
+        """Build the scene. Raises ``DataError`` if it is inconsistent.
+
+        ``is_published``: data of others is taken as it is, although its rooms may overlap, its
+        furniture stand outside of them, and its doors be on no wall.
+        """
+        if not is_published:
+            self._check_plan()
         walls = list(self._walls.values())
         # Each gap cuts every wall it touches, so a wall may fall into several pieces.
         for gap in self._wall_cuts:
@@ -231,6 +257,49 @@ class SceneBuilder:
         validate(scene)
         # Checked here, for errors to name the scene and not the first step in it.
         return scene
+
+    def _check_plan(self) -> None:
+        """Raise ``DataError`` for rooms that overlap, and for doors and objects that are in none.
+
+        It names the file and line that added the part."""
+        for one, other in combinations(self._rooms, 2):
+            if _overlap(one, other):
+                problem = f"overlaps room {one.name!r}"
+                self._refuse(
+                    f"room {other.name!r}", problem, "move a corner of one of them"
+                )
+        walls = list(self._walls.values())
+        doors = {(door.a, door.b): f"door {door.id!r}" for door in self._doors}
+        for gap in self._wall_cuts:
+            # Both ends count: a wall may already have the gap. Rooms without walls are open.
+            is_on_wall = all(
+                any(
+                    point_segment_distance(*end, *wall.a, *wall.b) <= WALL_SLACK
+                    for wall in walls
+                )
+                for end in gap
+            )
+            if walls and not is_on_wall:
+                a, b = gap
+                part = doors.get(gap, f"the opening from {a} to {b}")
+                remedy = "give two points on an edge of a room"
+                self._refuse(part, f"from {a} to {b} is on no wall", remedy)
+        for obj in self._objects.values():
+            in_room = any(
+                inside_polygon(obj.x, obj.y, room.polygon)
+                or polygon_distance(obj.x, obj.y, room.polygon) <= OUTSIDE
+                for room in self._rooms
+            )
+            if self._rooms and not in_room:
+                problem = f"at ({obj.x:g}, {obj.y:g}) is outside every room"
+                self._refuse(
+                    f"object {obj.id!r}", problem, "correct its x and y (metres)"
+                )
+
+    def _refuse(self, part: str, problem: str, remedy: str) -> None:
+        """Raise ``DataError`` for a part of the plan."""
+        where = self._lines.get(part, f"scene {self.name}")
+        raise DataError(where, part, problem, remedy)
 
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
         """Return the rooms on the two sides of a door, only one if it leads outside."""
@@ -260,3 +329,26 @@ class SceneBuilder:
         """Return the first free id of a type: ``mug|1``."""
         ids = (f"{kind}|{number}" for number in count(1))
         return next(name for name in ids if name not in self._objects)
+
+
+def _overlap(one: Room, other: Room) -> bool:
+    """True if two rooms share floor, more than a rounding error along an edge."""
+    west, south, east, north = bounding_box(one.polygon)
+    other_west, other_south, other_east, other_north = bounding_box(other.polygon)
+    west = max(west, other_west)
+    south = max(south, other_south)
+    east = min(east, other_east)
+    north = min(north, other_north)
+    if east - west <= OUTSIDE or north - south <= OUTSIDE:
+        return False
+    for i, j in product(range(SAMPLES), repeat=2):
+        x = west + (i + 0.5) / SAMPLES * (east - west)
+        y = south + (j + 0.5) / SAMPLES * (north - south)
+        polygons = (one.polygon, other.polygon)
+        if all(
+            inside_polygon(x, y, polygon)
+            and polygon_distance(x, y, polygon) > OUTSIDE / 2
+            for polygon in polygons
+        ):
+            return True
+    return False

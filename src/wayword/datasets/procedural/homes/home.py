@@ -286,7 +286,7 @@ def build_scene(
                 solid=False,
                 opaque=False,
             )
-    return builder.build()
+    return builder.build(is_published=True)
 
 
 def _add_furniture(

@@ -1,0 +1,91 @@
+"""A plan of one's own rooms with a mistake is refused, with the line of the part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers.docs_pages import ROOT, blocks
+from wayword.core import registry
+from wayword.core.errors import DataError, UsageError
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.testing import check_dataset
+from wayword.worlds.household.builder import SceneBuilder
+
+KITCHEN = [(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 3.0)]
+HALL = [(4.0, 0.0), (7.0, 0.0), (7.0, 3.0), (4.0, 3.0)]
+FILE = re.escape(Path(__file__).name)
+
+
+def two_rooms() -> SceneBuilder:
+    house = SceneBuilder("flat")
+    house.room("kitchen", KITCHEN)
+    house.room("hall", HALL)
+    house.door("door", (4, 1), (4, 2))
+    return house
+
+
+MISTAKES: dict[str, Callable[[SceneBuilder], object]] = {
+    "door 'out': from (2, 1) to (2, 2) is on no wall": lambda house: house.door(
+        "out", (2, 1), (2, 2)
+    ),
+    "the opening from (2, 1) to (2, 2): from (2, 1) to (2, 2) is on no wall": (
+        lambda house: house.opening((2, 1), (2, 2))
+    ),
+    "object 'table|1': at (9, 1) is outside every room": lambda house: house.furniture(
+        "table", 9, 1, 1, 1, 1
+    ),
+    "room 'bath': overlaps room 'hall'": lambda house: house.room(
+        "bath", [(6.8, 1), (9, 1), (9, 2), (6.8, 2)]
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", MISTAKES)
+def test_a_mistake_in_a_plan_is_named_with_its_line(problem: str) -> None:
+    house = two_rooms()
+    MISTAKES[problem](house)
+    with pytest.raises(DataError, match=rf"{FILE}:\d+: {re.escape(problem)}; "):
+        house.build()
+    assert house.build(is_published=True)
+
+
+def test_rooms_that_share_an_edge_and_a_door_in_a_gap_are_accepted() -> None:
+    house = two_rooms()
+    house.opening((4, 1), (4, 2))
+    assert len(house.build().doors) == 1
+
+
+TARGET = 'extra={"target": MUG}'
+SHORTEST = "shortest=3.73"
+SEARCHES = {
+    (TARGET, "extra={}"): "extra has no 'target'",
+    (TARGET, 'extra={"target": "cup"}'): "no target is called 'cup', as extra says",
+    (SHORTEST, "shortest=-1"): "shortest must be metres of a path, or None, got -1",
+    ("frozenset(self.words)", 'frozenset({"mug|2"})'): "the target 'mug|2' is not in",
+    ("(4, 1), (4, 2))", "(3, 1), (3, 2))"): "door 'door': from (3, 1)",
+}
+"""A change of the documentation's flat -> the problem."""
+
+
+@pytest.mark.parametrize("change", SEARCHES)
+def test_a_search_that_nobody_could_solve_is_refused_when_it_is_opened(
+    change: tuple[str, str], tmp_path: Path
+) -> None:
+    page = blocks(ROOT / "docs" / "finding.md")
+    [text] = [block.text for block in page if block.title == "flat.py"]
+    assert change[0] in text
+    file = tmp_path / "flat.py"
+    file.write_text(text.replace(*change))
+    expected = rf"{re.escape(str(file))}:\d+: .*{re.escape(SEARCHES[change])}"
+    # A file that cannot be opened has no dataset to check.
+    if "door" not in SEARCHES[change]:
+        dataset = registry.load("dataset", str(file))("all", None, None)
+        with pytest.raises(AssertionError, match=expected):
+            check_dataset(dataset)
+    with pytest.raises((UsageError, DataError), match=expected):
+        run(Plan("oracle", str(file), out=tmp_path / "run"))

@@ -15,19 +15,25 @@ from wayword.agents.search.frontier import FrontierAgent, FrontierSettings, Wand
 from wayword.agents.search.lgx import LGXSettings
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
-from wayword.core.episode import NoSettings
+from wayword.core.episode import Episode, NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import GroundedRegion
 from wayword.core.rollout import Setup, rollout
-from wayword.core.trajectory import Note, Step, Trajectory
+from wayword.core.trajectory import NOT_THERE, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.apartments import Apartments
 from wayword.datasets.robothor import Robothor
 from wayword.metrics.objectnav import scorer
 from wayword.perception.detectors import Quality, SimulatedDetector
 from wayword.settings import make
+from wayword.worlds import objectnav
+from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.objectnav.observation import View
-from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.objectnav.world import (
+    ObjectNavReference,
+    ObjectNavWorld,
+    SolvableSearches,
+)
 
 SMALL = Apartments(settings=Apartments.Settings(homes=2, episodes=8, rooms=3))
 
@@ -101,6 +107,46 @@ def test_what_is_found_is_gone_up_to() -> None:
     seen = sum(one["success_visible"] for one in found)
     assert seen >= 7
     assert sum(one["success_challenge"] for one in found) >= seen - 1
+
+
+class Bedroom(SolvableSearches):
+    """A book in the middle of a bed, two rooms away: no place is within a metre of it."""
+
+    family = objectnav.family
+
+    def __init__(self) -> None:
+        house = SceneBuilder("flat")
+        for name, west, east in (("kitchen", 0, 4), ("hall", 4, 7), ("bedroom", 7, 11)):
+            house.room(name, [(west, 0), (east, 0), (east, 3), (west, 3)])
+        for x in (4, 7):
+            house.door(f"door {x}", (x, 1), (x, 2))
+        bed = house.furniture("bed", 9.9, 2.2, 2.0, 1.6, 0.5, receptacle="on")
+        self.words = {house.item("book", parent=bed): "book"}
+        self.house = house.build()
+        start = {"x": 1.0, "y": 1.5, "heading": 0.0}
+        episode = Episode(
+            "1", "Find the book.", "flat", start, extra={"target": "book"}
+        )
+        self.tasks = [Task(episode, ObjectNavReference("1", frozenset(self.words)))]
+
+    def world(self, episode: Episode) -> ObjectNavWorld:
+        return ObjectNavWorld.of(self.house, self.words)
+
+
+def test_an_object_that_furniture_keeps_off_is_confirmed_from_the_nearest_place() -> (
+    None
+):
+    dataset = Bedroom()
+
+    def build(toolkit: Toolkit, actor: str) -> FrontierAgent:
+        return FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)
+
+    setup = Setup(dataset, build, max_steps=300)
+    trajectory = asyncio.run(rollout(dataset.tasks[0], setup))
+    [found] = scorer.score(dataset, [(dataset.tasks[0], trajectory)])
+    assert found["success_grounded"] == 1.0
+    assert not trajectory.noted(NOT_THERE)
+    assert len(trajectory.steps) <= 25
 
 
 def test_a_low_threshold_stops_at_the_wrong_object_and_a_high_one_goes_on() -> None:

@@ -13,7 +13,8 @@ A strategy is a subclass with one method::
 
 If the target's score in a view reaches the threshold, the agent walks up to the object (with
 ``approach``), faces it, and stops. If the object is not confirmed from close by, the search
-continues; in the end the agent goes back to the nearest sighting and stops there. Notes: ``turn``
+continues; in the end the agent goes back to the nearest sighting and stops there, as it does at an
+object that it sees from nearby and cannot get closer to. Notes: ``turn``
 (end of a full turn), ``grounded`` (score, bearing, distance), ``not_there`` (not confirmed from
 close by), ``went_back`` (to the nearest sighting), ``blocked`` (by an obstacle), ``gave_up`` (it
 stops without a sighting). Source: LGX (Dorbala et al. 2024, section III).
@@ -53,6 +54,9 @@ from wayword.worlds.objectnav.observation import View
 REACH = 1.0
 """Metres to the center of a visible object within which it counts as reached: RoboTHOR's rule. It
 is safe, because the challenge measures to the nearest point of the object's box."""
+CLOSE = 1.5
+"""Metres to the center of a visible object within which it counts as confirmed once no reachable
+place is closer: the furniture that it lies on may keep the body off."""
 MOST_AIM_TURNS = 3  # maximum turns to face one object
 BEST_DISTANCE = 0.8  # metres to the object's center from which it is viewed best
 # Metres around a place that was tried, within which the view is the same
@@ -114,6 +118,13 @@ class Approach:
     _detours_left: int = DETOURS
     _routes_left: int = MOST_ROUTES
     _misses: int = 0
+    _is_in_view: bool = False  # when the body last faced it
+
+    @property
+    def is_confirmed(self) -> bool:
+        """True if the object was in view from nearby, and when it was last faced."""
+        nearest = self.nearest_sighting
+        return nearest is not None and nearest.distance <= CLOSE and self._is_in_view
 
     def step(
         self, view: View, costmap: Costmap, sighting: TargetSighting | None
@@ -142,6 +153,7 @@ class Approach:
             self._facing = False
             # Recorded even if the target is in view: another route needs another place.
             self.tried_points.append(position)
+            self._is_in_view = sighting is not None
             if sighting is None:
                 self._misses += 1
         if self._routes_left <= 0 or self._misses >= MOST_MISSES:
@@ -181,7 +193,8 @@ class Approach:
         if self._turns_left > 0:
             self._turns_left -= 1
             return [rotate(self.resolution)] * max(1, round(360 / self.resolution))
-        if self._detours_left <= 0:
+        # No place is closer, and a turn has shown what is around: other rooms show no more.
+        if self._detours_left <= 0 or self.is_confirmed:
             return []
         self._detours_left -= 1
         self._turns_left = max(self._turns_left, 1)
@@ -568,7 +581,8 @@ class Searcher(Agent):
         nearest = self._nearest_sighting
         if best and (nearest is None or best.distance < nearest.distance):
             self._nearest_sighting = best
-        if self._approach_count >= APPROACHES and self._nearest_sighting is not None:
+        is_last = self._approach_count >= APPROACHES or self._approach.is_confirmed
+        if is_last and self._nearest_sighting is not None:
             return self._go_back(self._nearest_sighting)
         # Not confirmed from close by: the search resumes with the present view.
         self.toolkit.note(NOT_THERE, turn=self.turns)

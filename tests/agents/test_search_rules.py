@@ -134,7 +134,9 @@ def test_of_several_approaches_the_nearest_sighting_is_accepted_in_the_end(
     seen = [each for each in distances if each is not None]
     for number, distance in enumerate(distances, 1):
         sighting = distance and TargetSighting((0.0, 0.0), 0.0, distance)
-        approach = SimpleNamespace(step=lambda *_: None, nearest_sighting=sighting)
+        approach = SimpleNamespace(
+            step=lambda *_: None, nearest_sighting=sighting, is_confirmed=False
+        )
         agent._approach = approach  # type: ignore[assignment]
         agent._approach_count = number
         decision = agent._stop_at_target()

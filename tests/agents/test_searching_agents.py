@@ -280,6 +280,8 @@ def test_descriptions_fit_one_object_alone_and_lie_in_the_open() -> None:
         ({"grounding": "yolo9"}, "no detector is called 'yolo9'"),
         ({"resolution": 0.0}, "resolution must be at least 1.0"),
         ({"turns": -1}, "turns must be at least 0"),
+        ({"grounding_threshold": 85}, "grounding_threshold must be at most 1"),
+        ({"grounding_threshold": -0.1}, "grounding_threshold must be at least 0"),
         ({"quality": {"recal": 1.0}}, "no setting 'recal'"),
     ],
 )

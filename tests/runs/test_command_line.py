@@ -208,9 +208,10 @@ def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -
     assert record["illegal_moves"] == 0
 
 
-def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", ["dataset:\n  seed: 3\n", "dataset.seed: 3\n"])
+def test_settings_reach_the_part_they_are_for(tmp_path: Path, seed: str) -> None:
     config = tmp_path / "run.yaml"
-    config.write_text("steps: 2\ndataset:\n  seed: 3\n")
+    config.write_text(f"steps: 2\n{seed}")
     out = tmp_path / "run"
     options = ("--config", config, "--set", "steps=3", "--limit", 1, "--out", out)
     assert wayword("run", "random", "--on", "houses", *options).returncode == 0
@@ -373,6 +374,13 @@ def test_a_signal_while_the_library_is_loaded_is_one_line(
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("wayword: stopped; finished episodes are kept")
     assert done.stderr.count("\n") == 1
+
+
+def test_detectors_are_listed_by_their_names() -> None:
+    listed = wayword("list", "detectors").stdout
+    assert listed.startswith("detectors\n")
+    for name in ("perfect", "glip", "owlv2:WEIGHTS", "colors:WEIGHTS"):
+        assert f"\n  {name} " in listed
 
 
 @pytest.mark.parametrize("command", ["list agents", "table runs", "compare a b"])

@@ -444,6 +444,10 @@ def test_objects_of_a_result_are_shown_in_one_short_line(tmp_path: Path) -> None
     assert len(result.dataset.tasks) == 180
     assert repr(result.dataset) == "<Houses: indoor, 180 tasks>"
     assert repr(result.recorded) == f"RecordedRun({str(tmp_path / 'run')!r})"
+    trajectory = result.episodes[0].trajectory
+    assert repr(trajectory) == (
+        f"<Trajectory {trajectory.episode_id}: {len(trajectory.steps)} steps, stopped>"
+    )
     shown = repr(result.episodes)
     assert shown.startswith("<5 episodes: test-")
     assert shown.endswith(", …>")

@@ -31,7 +31,14 @@ def list_parts(
     # Imported here, like all of the library, so that `--help` is fast.
     from wayword.core import registry
 
-    show.echo(registry.listing(kind))
+    # Detectors are settings of agents, and no parts of a registry.
+    is_detectors = kind in ("detector", "detectors")
+    if not is_detectors:
+        show.echo(registry.listing(kind))
+    if is_detectors or not kind:
+        from wayword.perception.detectors import detector_listing
+
+        show.echo(detector_listing() if is_detectors else f"\n{detector_listing()}")
 
 
 def doctor() -> None:

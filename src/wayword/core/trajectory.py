@@ -110,7 +110,7 @@ class Verdict:
     steps: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Trajectory:
     """An episode from start to end.
 
@@ -139,6 +139,12 @@ class Trajectory:
     verdict: Verdict | None = None
     closing_calls: list[ModelCall] = field(default_factory=list)
     closing_notes: list[Note] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Return id, steps and end: observations and calls fill pages."""
+        return (
+            f"<Trajectory {self.episode_id}: {len(self.steps):,} steps, {self.ended}>"
+        )
 
     def of(self, actor: str) -> Iterator[Step]:
         """Return the steps of one actor."""

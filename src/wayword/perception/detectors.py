@@ -351,6 +351,20 @@ NETWORKS = (*EYES["grounder"], *EYES["detector"])
 """Families of the networks that detect objects in pictures."""
 
 
+def detector_listing() -> str:
+    """Return the names of detectors, with what each is."""
+    rows = ["detectors"]
+    for name in sorted(PRESETS):
+        about = "Simulated, from ground truth, without errors."
+        if name != "perfect":
+            about = f"Simulated stand-in for {name}: ground truth with errors."
+        rows.append(f"  {name:<22} {about}")
+    for name in sorted(NETWORKS):
+        about = "Network on pictures, as of a robot."
+        rows.append(f"  {name + ':WEIGHTS':<22} {about}")
+    return "\n".join(rows)
+
+
 def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     """Return the detector of that name: a network if it contains a colon, else a preset of a
     simulated one, with changed parameters (``recall=0.8``).

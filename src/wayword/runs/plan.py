@@ -287,14 +287,14 @@ def agents_of(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def read_config(path: Path | None) -> JsonObject:
-    """The settings in a YAML file. Raises ``UsageError``."""
+    """The settings in a YAML file, also those with dotted keys. Raises ``UsageError``."""
     if path is None:
         return {}
     tree = _yaml(path, f"--config {path}")
     # An empty file has no settings, which is no error.
     if tree is not None and not isinstance(tree, dict):
         raise UsageError(f"--config {path}: must be a mapping, such as decoding: free")
-    return tree or {}
+    return expand_keys(tree or {})
 
 
 _WINDOWS_PATH = re.compile(r"""^[^#\n]*"[A-Za-z]:\\(?!\\)""", re.MULTILINE)

@@ -296,7 +296,7 @@ class SearchSettings:
     grounding: str = "glip"
     quality: Mapping[str, float] = field(default_factory=dict)
     detector_seed: int = 0
-    grounding_threshold: float = 0.85
+    grounding_threshold: Annotated[float, Ge(0.0), Le(1.0)] = 0.85
     approach: bool = False
     turns: Annotated[int, Ge(0)] = 5
     resolution: Annotated[float, Ge(1.0), Le(360.0)] = 30.0

@@ -579,7 +579,9 @@ class RosBase:
             self._counts["bumps"] += 1
             return replace(aborted, status="blocked")
         self._counts["cancelled"] += 1
-        reason = f"{aborted.reason}, and nothing was in the way"
+        reason = (
+            f"Nav2 ended the goal ({aborted.reason}) although nothing was in the way"
+        )
         return replace(aborted, status="cancelled", reason=reason)
 
     def _reopen(self) -> None:

@@ -50,7 +50,7 @@ def view(
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
 
     Args:
-        write: Write the pages of a run to files instead of serving them.
+        write: Write the pages of one run to files instead of serving them.
         port: Port; 0 picks a free one.
         host: Address to serve on; addresses other than localhost need a token.
         open_: Open the browser.

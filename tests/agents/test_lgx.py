@@ -31,7 +31,7 @@ CAPTIONS = {
     "Front": "a sofa and a lamp", "Right": "an empty wall", "Behind": "a bed", "Left": "a door",
 }  # fmt: skip
 SMALL = Apartments(settings=Apartments.Settings(homes=2, episodes=8, rooms=3))
-FAR = {"grounding_threshold": 1.1, "resolution": 60.0, "turns": 3}
+FAR = {"quality": {"recall": 0.0}, "resolution": 60.0, "turns": 3}
 """Nothing is ever grounded, so that every turn ends in a question."""
 
 

@@ -71,7 +71,7 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
 def test_it_goes_to_the_object_most_like_the_target() -> None:
     lost = Apartments(settings=Apartments.Settings(homes=1, episodes=2, rooms=3))
     settings = make(
-        PriorAgent.Settings, {"grounding_threshold": 1.1, "turns": 3}, "prior"
+        PriorAgent.Settings, {"quality": {"recall": 0.0}, "turns": 3}, "prior"
     )
     setup = Setup(lost, lambda toolkit, _: PriorAgent(settings, toolkit), max_steps=150)
     trajectory = asyncio.run(rollout(lost.tasks[0], setup))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,8 @@ def test_actions_of_several_actors_cannot_be_read(
     dataset: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = dataset.world(dataset.tasks[0].episode)
-    monkeypatch.setattr(type(world), "actors", ("ann", "bob"))
+    team = ("ann", "bob")
+    monkeypatch.setattr(type(world), "actors", team)
+    episode = replace(dataset.tasks[0].episode, actors=team)
     with pytest.raises(UsageError, match="7_0 has several actors"):
-        trajectory_from_actions(dataset, dataset.tasks[0].episode, [])
+        trajectory_from_actions(dataset, episode, [])

@@ -369,6 +369,17 @@ def paired_means(repeats: int) -> Iterator[Cell]:
             after = rng.random(n) < 0.5
             lines += compared(before[:, None] * 1.0, after[:, None] * 1.0, ["count"])
         yield test_cell("means", f"many rejections against one, n {n}", 0.0, lines)
+    # Equal runs whose walks differ in few episodes, by metres that now and then are many.
+    for share, n in product((0.01, 0.03, 0.1), (80, 120, 300)):
+        rng = np.random.default_rng((24, n, int(100 * share)))
+        lines = []
+        for _ in range(repeats):
+            differs = rng.random(n) < share
+            gaps = differs * rng.choice([-1.0, 1.0], n) * rng.lognormal(2.0, 1.0, n)
+            before = rng.uniform(5.0, 15.0, n) + 200.0
+            after = before + gaps
+            lines += compared(before[:, None], after[:, None], ["metres"])
+        yield test_cell("means", f"{share:g} of the walks differ, n {n}", 0.0, lines)
 
 
 def families(repeats: int, sizes: Sequence[int] = (30, 100)) -> Iterator[Cell]:

@@ -89,6 +89,22 @@ def test_a_mean_without_bounds_has_an_interval_from_forty_clusters_on() -> None:
     assert isnan(estimate(values[1:], ANY).p)
 
 
+@pytest.mark.parametrize("differ", [1, 2, 5, 6, 20, FEWEST - 1])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_few_differences_in_one_direction_are_as_sure_as_by_a_sign_test(
+    sign: float, differ: int
+) -> None:
+    values = np.zeros(4 * FEWEST)
+    values[:differ] = sign * 7.0
+    (found,) = estimates(values[:, None], [ANY])
+    assert found.p == pytest.approx(2 * 0.5**differ, rel=0.1)
+    interval = found.interval()
+    assert (interval.low > 0 or interval.high < 0) == (found.p < 0.05)
+    # A metric that cannot be negative has no such other side.
+    (mean,) = estimates(np.abs(values)[:, None], [POSITIVE])
+    assert mean.interval().low >= 0
+
+
 def test_the_width_is_that_of_the_textbook() -> None:
     values = np.random.default_rng(2).normal(5.0, 2.0, (4_000, 1))
     (found,) = mean_intervals(values, [POSITIVE])

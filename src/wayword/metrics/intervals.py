@@ -12,8 +12,10 @@ Nothing is drawn: the share of weights whose mean is below a value is a distribu
 weighted sum of exponential variables, which is integrated numerically.
 
 Metrics without bounds (metres, steps, dollars) have no possible extreme: their extra cluster is as
-far from the mean as the farthest one, and farther by the skewness of the sample. Below ``FEWEST``
-clusters they have no interval. ``tools/coverage.py`` measures how often intervals hold the truth.
+far from the mean as the farthest one, and farther by the skewness of the sample. Of a difference
+that fewer than ``FEWEST`` clusters show, it is as large as the largest, in either direction. Below
+``FEWEST`` clusters they have no interval. ``tools/coverage.py`` measures how often intervals hold
+the truth.
 
 Episodes that share a path, a trajectory or a scene are not independent: given ``clusters``
 (:attr:`wayword.core.dataset.Dataset.clusters` states them), weights belong to full clusters; means
@@ -62,6 +64,7 @@ Bounds = tuple[float, float]
 """The lowest and highest possible value."""
 RATE: Bounds = (0.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
+DIFFERENCE: Bounds = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +335,12 @@ def _extremes(values: Floats, mean: float, bounds: Bounds) -> Bounds | None:
         above = farther if skewness > 0 else 1.0
         low = max(low, mean - below * (mean - least))
         high = min(high, mean + above * (most - mean))
+        # Where few clusters differ at all, the next one may undo the largest difference: two of 120
+        # in one direction say little.
+        if bounds == DIFFERENCE and np.count_nonzero(values) < FEWEST:
+            reach = max(-least, most)
+            low = min(low, -reach)
+            high = max(high, reach)
     return min(low, least), max(high, most)
 
 

@@ -89,7 +89,8 @@ class World(ABC):
 
         world = dataset.world(episode)
         world.reset(episode)
-        observation, space = world.observe("agent"), world.action_space("agent")
+        observation = world.observe("agent")
+        space = world.action_space("agent")
         feedback = world.step("agent", space.listed[0])  # ValueError unless it is in the space
         world.done("agent"), world.pose("agent"), world.state()
     """

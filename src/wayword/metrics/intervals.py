@@ -64,7 +64,8 @@ Bounds = tuple[float, float]
 """The lowest and highest possible value."""
 RATE: Bounds = (0.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
-DIFFERENCE: Bounds = (-math.inf, math.inf)
+UNBOUNDED: Bounds = (-math.inf, math.inf)
+"""Of a difference, since a metric without bounds is never negative itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +338,7 @@ def _extremes(values: Floats, mean: float, bounds: Bounds) -> Bounds | None:
         high = min(high, mean + above * (most - mean))
         # Where few clusters differ at all, the next one may undo the largest difference: two of 120
         # in one direction say little.
-        if bounds == DIFFERENCE and np.count_nonzero(values) < FEWEST:
+        if bounds == UNBOUNDED and np.count_nonzero(values) < FEWEST:
             reach = max(-least, most)
             low = min(low, -reach)
             high = max(high, reach)

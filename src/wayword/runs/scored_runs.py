@@ -58,7 +58,7 @@ SEEDS = ("seed", "detector_seed")
 
 
 def ignore(text: str) -> None:
-    """Receive a notice that nobody reads."""
+    """Take a notice, for callers that show none."""
 
 
 def seed_groups(

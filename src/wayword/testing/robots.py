@@ -224,7 +224,7 @@ def _depth_difference(before: View, after: View, degrees: float) -> float | None
 
 def _farthest(view: View, reach: float) -> Floats:
     """Return (C,) the farthest that a view measured in each direction, up to ``reach`` (metres):
-    what is behind low things. NaN where it measured nothing, which is no distance."""
+    what is behind low obstacles. NaN where it measured nothing, which is no distance."""
     metres = np.where(view.depth.measured(), view.depth.metres(), -np.inf)
     farthest = np.minimum(metres.max(axis=0), reach)
     return np.where(np.isneginf(farthest), np.nan, farthest)

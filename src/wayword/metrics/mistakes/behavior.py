@@ -92,7 +92,7 @@ def find_course(trajectory: Trajectory) -> Fact | None:
     Of several, the kind named first wins, whichever actor did it; of one kind, what was done most
     often.
     """
-    # Given up: the last steps but for stops failed, whoever took them.
+    # Given up: the last steps but for stops failed, of whichever actors.
     stuck = [step for step in trajectory.steps if not _is_stop(step)][-_LEAST:]
     gave_up = len(stuck) == _LEAST and not any(step.feedback.ok for step in stuck)
     if trajectory.ended != "step_limit" and not gave_up:

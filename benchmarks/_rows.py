@@ -85,6 +85,11 @@ def calibrate() -> float:
     return least(loop, rounds=3)
 
 
+def in_loops(seconds: float) -> float:
+    """Processor time as a multiple of the fixed loop's, so that a bound holds on other machines."""
+    return seconds / calibrate()
+
+
 def least(
     work: Callable[[], object],
     rounds: int = 7,

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks._rows import Rows
+from benchmarks._rows import Rows, in_loops
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.geometry import unit
@@ -391,7 +391,8 @@ def main() -> int:
         )
     by_size = {row.objects: row for row in rows}
     verdicts = Rows("rooms")
-    verdicts.add("ms_at_80", by_size[80].ours, at_most=0.15)
+    steps = 1 / in_loops(by_size[80].ours / 1e3)
+    verdicts.add("steps_in_a_loop_at_80", steps, at_least=50)
     growth = by_size[1000].ours / by_size[30].ours
     verdicts.add("growth_from_30_to_1000", growth, at_most=2)
     verdicts.add("step_at_80", by_size[80].plain / by_size[80].ours, at_least=15)

@@ -135,9 +135,21 @@ def environment_factory(
     )
 
 
-def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
-    """Reward function for ``environment_factory``: each rollout's total reward."""
-    return [each._total for each in environments]
+def episode_reward(
+    environments: Sequence[Any] | None = None, **others: Any
+) -> list[float | None]:
+    """Reward function for ``environment_factory``: each rollout's total reward; None for a rollout
+    of another environment, as of several factories. Raises ``UsageError`` for a trainer that hands
+    over no environments."""
+    if environments is None:
+        raise UsageError(
+            "episode_reward needs the environments, which this trainer does not hand over; use "
+            "GRPOTrainer with environment_factory, or plan_reward"
+        )
+    return [
+        each._total if isinstance(each, ToolEnvironment) else None
+        for each in environments
+    ]
 
 
 def plan_reward(
@@ -188,4 +200,11 @@ def completion_text(completion: Any) -> str:
     """A completion as one text, whether it is plain or chat."""
     if isinstance(completion, str):
         return completion
-    return "\n".join(str(message.get("content") or "") for message in completion)
+    texts = []
+    for message in completion:
+        content = message.get("content") or ""
+        # Models that see pictures have a list of parts, also for a text alone.
+        if not isinstance(content, str):
+            content = "".join(part.get("text") or "" for part in content)
+        texts.append(content)
+    return "\n".join(texts)

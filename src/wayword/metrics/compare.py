@@ -48,6 +48,7 @@ from wayword.metrics.table import (
     label,
     latex,
     markdown,
+    markdown_text,
     number,
     write_as,
 )
@@ -408,7 +409,8 @@ def _to_terminal(result: Comparison, width: int) -> str:
 
 def _to_markdown(result: Comparison) -> str:
     """Return the comparison in Markdown."""
-    head = f"{result.second} against {result.first}: {heading(result)}\n\n"
+    names = f"{result.second} against {result.first}"
+    head = f"{markdown_text(names)}: {heading(result)}\n\n"
     return head + markdown(HEAD, 1, map(_cells, result.lines), _notes(result))
 
 

@@ -60,6 +60,7 @@ _NORMAL = NormalDist()
 _TINY = 1e-300  # instead of 0, whose normal quantile is infinite
 _NEAR = 1e-12  # standard errors between a limit and the exact one
 _UNDERFLOW = 690.0  # -log(_TINY)
+_ROUNDING = 1e-9  # share of a value by which equal ones may differ
 Bounds = tuple[float, float]
 """The lowest and highest possible value."""
 RATE: Bounds = (0.0, 1.0)
@@ -326,7 +327,9 @@ def _extremes(values: Floats, mean: float, bounds: Bounds) -> Bounds | None:
     least = float(values.min())
     most = float(values.max())
     if not (math.isfinite(low) and math.isfinite(high)):
-        if len(values) < FEWEST or least == most:
+        # Equal values may differ by rounding, from which any interval would be exact.
+        is_equal = most - least <= _ROUNDING * max(abs(least), abs(most))
+        if len(values) < FEWEST or is_equal:
             return None
         deviations = values - values.mean()
         skewness = float((deviations**3).mean() / (deviations**2).mean() ** 1.5)

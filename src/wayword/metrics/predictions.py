@@ -526,18 +526,23 @@ class _Reader:
     ) -> None:
         """Raise ``DataError`` if a record holds another walk next to this one, the reference."""
         for name in fields.others:
-            value = record[name]
-            if not isinstance(value, list) or not value:
-                continue
-            try:
-                other = without_repeats(_listed_places(self._path, "", value))
-            except DataError:
-                continue
-            # A list of candidates or visited places may begin elsewhere.
-            if other[0] == walk[0] and [*other] != [*walk]:
-                problem = f"is the reference, and {name!r} holds another walk"
-                remedy = "name the prediction 'pred_path', or leave out the reference"
-                raise self._error(where, source, problem, remedy)
+            value = _list_in(record[name])
+            # A result within the record has fields of its own.
+            parts = [*value.values()] if isinstance(value, dict) else [value]
+            for part in map(_list_in, parts):
+                if not isinstance(part, list) or not part:
+                    continue
+                try:
+                    other = without_repeats(_listed_places(self._path, "", part))
+                except DataError:
+                    continue
+                # A list of candidates or visited places may begin elsewhere.
+                if other[0] == walk[0] and [*other] != [*walk]:
+                    problem = f"is the reference, and {name!r} holds another walk"
+                    remedy = (
+                        "name the prediction 'pred_path', or leave out the reference"
+                    )
+                    raise self._error(where, source, problem, remedy)
 
     def _task(self, where: str, record: dict[str, Any], fields: _Fields) -> Task:
         """Return the task that a record is about, by its id or that of its path.

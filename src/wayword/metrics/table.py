@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
-from wayword.core.visible import visible
+from wayword.core.visible import single_line, visible
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import (
@@ -337,10 +337,11 @@ def markdown(
     """Return a Markdown table with its first ``left`` columns aligned left, and notes below."""
     # Numbers are aligned right.
     rule = ["---"] * left + ["---:"] * (len(head) - left)
-    # Two underscores would be read as emphasis.
-    head = [part.replace("_", r"\_") for part in head]
+    table = [[*map(markdown_text, head)], rule]
+    # Names are text; numbers may have line breaks of their own.
+    table += [[*map(markdown_text, row[:left]), *row[left:]] for row in rows]
     lines = []
-    for line in (head, rule, *rows):
+    for line in table:
         # A bar would end the cell.
         cells = [part.replace("|", "/") for part in line]
         lines.append(f"| {' | '.join(cells)} |")
@@ -348,6 +349,19 @@ def markdown(
         lines.append("")
     lines += [f"> {line}" for line in notes]
     return "\n".join(lines) + "\n"
+
+
+# Signs of emphasis and of HTML; an underscore within a word is none.
+_MARKDOWN = re.compile(r"[\\*<>]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
+
+def markdown_text(text: str) -> str:
+    """Return text in one line in which no sign has a meaning in Markdown, except that of code.
+
+    >>> markdown_text("__ours__ of my_run `a1b2`")
+    '\\\\_\\\\_ours\\\\_\\\\_ of my_run `a1b2`'
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", single_line(text))
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

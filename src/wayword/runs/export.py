@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -534,6 +535,10 @@ PICTURED = {
     "image": ("VARCHAR", "image"),
 }
 """Columns of ``trajectory`` with their types in duckdb and ``datasets``."""
+# Types that duckdb finds in JSON, which has none of them; names of fields are in quotes
+_GUESSED = re.compile(
+    r"(?<!\")\b(?:DATE|TIME|TIMESTAMP\w*|UUID)\b(?: WITH TIME ZONE)?(?!\")"
+)
 # Field of view, in degrees, of a picture that is cut out of a panorama
 VIEW_WIDTH = 90.0
 
@@ -603,12 +608,19 @@ def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
 
     # duckdb reads JSON Lines and writes Parquet; pictures are joined by their file names.
     source = f"read_json({quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
+    if images is not None:
+        kinds = {name: kind for name, (kind, _) in PICTURED.items()}
+    else:
+        # Texts stay texts, whatever they look like: a run may be named after a day.
+        found = duckdb.sql(f"DESCRIBE SELECT * FROM {source})").fetchall()
+        kinds = {name: _GUESSED.sub("VARCHAR", kind) for name, kind, *_ in found}
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in kinds.items())
+    source += f", columns={{{columns}}}"
     table = f"SELECT * FROM {source})"
     if images is not None:
-        columns = ", ".join(f"{name}: '{kind}'" for name, (kind, _) in PICTURED.items())
         table = (
             "SELECT step.* REPLACE ({'bytes': file.content, 'path': step.image} AS image) "
-            f"FROM {source}, columns={{{columns}}}) step "
+            f"FROM {source}) step "
             f"JOIN read_blob({quoted(images / '*')}) file "
             "ON parse_filename(file.filename) = parse_filename(step.image) ORDER BY step.image"
         )

@@ -48,8 +48,9 @@ _MOST_BYTES = 64 << 20
 _MOST_RATIO = 200
 """A line is at most 64 MiB long, or 200 times its compressed size: recorded prompts repeat
 themselves up to 50 times, a decompression bomb 1,000 times."""
-# Errors of file systems without locks, as Lustre's: https://github.com/tox-dev/filelock/issues/67
-_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
+# Errors of a lock that another process holds, the last one on Windows. Others are those of file
+# systems without locks, each with its own: https://github.com/tox-dev/filelock/issues/67
+_HELD = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 _SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 
@@ -350,7 +351,7 @@ class Appender:
                         self._file.seek(1 << 40)
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
                 except OSError as error:
-                    return error.errno in _NO_LOCKS
+                    return error.errno not in _HELD
                 return True
         return True
 

@@ -16,7 +16,11 @@ def frame_of(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["odom_ned", "/map_ned", "base_link_frd", "camera_optical_frame"]
+    "name",
+    [
+        *("odom_ned", "/map_ned", "base_link_frd", "camera_optical_frame"),
+        *("camera_init", "/robot/camera_init", "NED", "odom/ned", "world_NED"),
+    ],
 )
 def test_a_frame_with_other_axes_is_refused(name: str) -> None:
     with pytest.raises(DataError, match="whose axes point") as error:
@@ -24,7 +28,13 @@ def test_a_frame_with_other_axes_is_refused(name: str) -> None:
     assert name.lstrip("/") in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["odom", "/odom", "map_enu", "ned_robot/odom", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("odom", "/odom", "map_enu", "ned_robot/odom", ""),
+        *("tuned", "optical_flow_odom", "camera_init_odom", "camera_link"),
+    ],
+)
 def test_other_frames_are_read(name: str) -> None:
     check_axes(frame_of(name), "/odom")
 

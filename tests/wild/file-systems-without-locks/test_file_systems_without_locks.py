@@ -17,7 +17,12 @@ from wayword.runs.json_lines import Appender
         ("ENOSYS", True),
         ("ENOLCK", True),
         ("EOPNOTSUPP", True),
+        ("EBADF", True),
+        ("ESTALE", True),
+        ("EINVAL", True),
+        ("EIO", True),
         ("EWOULDBLOCK", False),
+        ("EDEADLK", False),
         ("EACCES", False),
     ],
 )

@@ -52,6 +52,19 @@ def test_a_least_range_in_millimetres_is_refused() -> None:
         depth([90.0] * COUNT, range_min=20.0, range_max=12000.0)
 
 
+@pytest.mark.parametrize("least", [3.5, 5.0])
+def test_a_range_without_distances_is_refused(least: float) -> None:
+    with pytest.raises(DataError, match=r"'range_min': .* no distance is between"):
+        depth([3.5] * COUNT, range_min=least)
+
+
+@pytest.mark.parametrize("reading", [math.nan, 0.05, 40.0, -math.inf])
+def test_a_reading_that_is_no_distance_is_unknown(reading: float) -> None:
+    image = depth([reading] * 90 + [1.0] * 91)
+    assert not image.measured()[0, -1]
+    assert image.measured()[0, 0]
+
+
 def test_a_missing_angle_is_named() -> None:
     with pytest.raises(DataError, match="angle_min, angle_increment"):
         depth([2.0] * COUNT, angle_increment=None)

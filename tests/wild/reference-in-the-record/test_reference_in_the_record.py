@@ -28,6 +28,28 @@ def test_a_prediction_wins_over_the_reference(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "other",
+    [WALK, {"trajectory": WALK}, {"steps": 2, "walk": str(WALK)}, str(WALK)],
+    ids=["list", "object", "text in an object", "text"],
+)
+def test_another_walk_next_to_the_reference_is_refused(
+    other: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([{"instr_id": "to_c", "path": GOLD, "answer": other}]))
+    with pytest.raises(DataError, match="'answer' holds another walk"):
+        predictions.read(path, SmallHouse())
+
+
+@pytest.mark.parametrize("other", [GOLD, {"score": 1.0}, "text", [0.5], {}, str(GOLD)])
+def test_another_field_changes_nothing(other: object, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([{"instr_id": "to_c", "path": GOLD, "answer": other}]))
+    (walk,) = predictions.read(path, SmallHouse()).walks
+    assert [*walk] == GOLD
+
+
+@pytest.mark.parametrize(
     "record",
     [
         {"path_id": "to", "scan": "small", "path": GOLD, "instructions": ["Go."]},

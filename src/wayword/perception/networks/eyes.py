@@ -246,7 +246,8 @@ class Grounder(Network):
 
 
 class GroundingDino(Grounder):
-    """Grounding DINO. All phrases form one text, each with a full stop, as in its training."""
+    """Grounding DINO. Phrases form one text, each with a full stop, as in its training; more than
+    the text encoder reads form several, each with a forward pass."""
 
     eye = "groundingdino"
     # The default of transformers' post-processing.
@@ -258,8 +259,32 @@ class GroundingDino(Grounder):
         phrases: Sequence[str],
     ) -> list[list[Box]]:
         """Return the boxes of each picture, each named after its most likely phrase."""
-        # Lower case with a full stop: what the text encoder was trained on.
-        text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
+        answers: list[list[Box]] = [[] for _ in pictures]
+        for group in self._groups(phrases):
+            for answer, more in zip(answers, self._find(pictures, group), strict=True):
+                answer += more
+        return [sorted(answer, key=lambda box: -box.score) for answer in answers]
+
+    def _groups(self, phrases: Sequence[str]) -> list[list[str]]:
+        """Return the phrases in groups, each as large as the text encoder reads: it ignores the
+        tokens after its last one, so that further phrases would never be found."""
+        groups: list[list[str]] = []
+        room = 0
+        for phrase in phrases:
+            tokens = self.processor.tokenizer(_sentence(phrase))["input_ids"]
+            size = len(tokens) - END_TOKENS
+            if size > room:
+                groups.append([])
+                room = self.model.config.max_text_len - END_TOKENS
+            groups[-1].append(phrase)
+            room -= size
+        return groups
+
+    def _find(
+        self, pictures: Sequence[Picture], phrases: Sequence[str]
+    ) -> list[list[Box]]:
+        """Return the boxes of each picture for phrases that fit into one text."""
+        text = " ".join(map(_sentence, phrases))
         inputs = self.inputs(
             images=list(pictures),
             text=[text] * len(pictures),
@@ -296,6 +321,15 @@ class GroundingDino(Grounder):
             names = [phrases[by_phrase.index(max(by_phrase))] for by_phrase in by_box]
             answers.append(boxes(result, names))
         return answers
+
+
+END_TOKENS = 2  # at the start and the end of a text
+
+
+def _sentence(phrase: str) -> str:
+    """Return a phrase as the text encoder was trained on it: in lower case with one full stop, as
+    each full stop ends a phrase."""
+    return f"{phrase.replace('.', '').strip().lower()}."
 
 
 class Owlv2(Grounder):

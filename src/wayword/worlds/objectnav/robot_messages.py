@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import DataError
@@ -37,6 +38,11 @@ SATURATED = {"<u2": 65535, "<i2": 32767}
 FARTHEST_LEAST = 10.0
 """Metres: no laser measures nothing below this distance. Its ``range_min`` is in another unit."""
 LETHAL_LEVEL = 100  # of an occupied cell; maps in another scale are refused
+INSCRIBED_LEVEL = 99  # of a cell too near an occupied one for the robot's center
+OCCUPIED_LEAST = 65
+"""Probability of an occupied cell in percent, and of a free one: those of Nav2's map saver."""
+FREE_MOST = 25
+UNKNOWN_LEVEL = 255
 # Metres from the origin at most: those of a map projection (UTM) reach 1e7
 FARTHEST_PLACE = 1e8
 MIN_QUATERNION = 0.1  # length below which a quaternion is no rounded rotation
@@ -118,21 +124,24 @@ def parse_frame(message: Message) -> str:
 
 
 OTHER_AXES = {
-    "_ned": "north, east and down",
-    "_frd": "forward, right and down",
-    "_optical": "right, down and forward",
-    "_optical_frame": "right, down and forward",
+    "ned": "north, east and down",
+    "frd": "forward, right and down",
+    "optical": "right, down and forward",
+    "optical_frame": "right, down and forward",
+    "camera_init": "left, up and forward",
 }
-"""Endings of frames whose axes are not x forward or east, y left or north. Source: REP 103."""
+"""Last words of frames whose axes are not x forward or east, y left or north. Sources: REP 103; for
+``camera_init``, LOAM (Zhang and Singh 2014) and its successors."""
 
 
 def check_axes(frame: str, topic: str) -> None:
     """Raise ``DataError`` for a frame in which a yaw is not counter-clockwise around the vertical:
     its headings would be mirrored."""
     for ending, axes in OTHER_AXES.items():
-        if frame.endswith(ending):
+        # A word of its own, also as the last part of a name with slashes.
+        if f"_{frame.lower().replace('/', '_')}".endswith(f"_{ending}"):
             problem = f"is {frame!r}, whose axes point {axes}"
-            remedy = "use the frame without this ending (REP 103)"
+            remedy = "use a frame whose axes point forward, left and up (REP 103)"
             raise DataError(topic, "field 'header.frame_id'", problem, remedy)
 
 
@@ -207,6 +216,9 @@ def scan_depth(
         raise DataError(topic, "field 'ranges'", "is empty")
     if problem := observation.unit_problem(ranges, "laser"):
         raise DataError(topic, "field 'ranges'", problem, "let the driver send metres")
+    if least >= most:
+        problem = f"is {least:g} m, and range_max {most:g} m: no distance is between"
+        raise DataError(topic, "field 'range_min'", problem, "correct the driver")
     if least > FARTHEST_LEAST:
         problem = f"is {least:g} m: its unit is not the metre"
         raise DataError(
@@ -324,7 +336,8 @@ def image_bytes(data: Json) -> bytes:
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:
-    """Convert an ``OccupancyGrid`` to a map of the floor."""
+    """Convert an ``OccupancyGrid`` to a map of the floor: a costmap, or a map of probabilities, as
+    Cartographer publishes it, whose walls are less than certain."""
     with naming_field(topic, "data"):
         info = message["info"]
         data = np.array(message["data"], np.int16)
@@ -342,7 +355,34 @@ def floor_map(message: Message, topic: str) -> FloorMap:
         if not 0 < cell < math.inf or not math.isfinite(x + y) or is_rotated:
             raise ValueError("the grid is rotated, or its cells have no size or place")
         levels = data.astype(np.uint8).reshape(int(info["height"]), int(info["width"]))
+        if data.max() == 1:
+            raise ValueError(f"cells are 0 and 1, not 0 to {LETHAL_LEVEL}")
+        if _has_probabilities(levels):
+            levels = _as_costs(levels)
         return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
+
+
+def _has_probabilities(levels: NDArray[np.uint8]) -> bool:
+    """True if a map has levels between free and occupied that are no costs: those of a costmap fall
+    from an occupied cell over cells that are too near it."""
+    is_graded = (levels > 0) & (levels < INSCRIBED_LEVEL)
+    is_occupied = levels[:, :-1] == LETHAL_LEVEL
+    next_to_graded = np.count_nonzero(is_occupied & is_graded[:, 1:])
+    next_to_inscribed = np.count_nonzero(
+        is_occupied & (levels[:, 1:] == INSCRIBED_LEVEL)
+    )
+    is_costmap = (levels == INSCRIBED_LEVEL).any()
+    is_costmap &= next_to_inscribed >= next_to_graded
+    return bool(is_graded.any() and not is_costmap)
+
+
+def _as_costs(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return probabilities in percent as free, occupied or unknown."""
+    is_known = levels <= LETHAL_LEVEL
+    costs = np.full_like(levels, UNKNOWN_LEVEL)
+    costs[levels <= FREE_MOST] = 0
+    costs[is_known & (levels >= OCCUPIED_LEAST)] = LETHAL_LEVEL
+    return costs
 
 
 class Transforms:

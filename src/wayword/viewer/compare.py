@@ -246,7 +246,7 @@ _TITLES = {
     "better": "{} {} better than {}",
     "worse": "{} {} worse than {}",
     "unclear": "{} {} not clearly different from {}",
-    "too few": "{} {} not to be told from {}: too few episodes",
+    "too few": "{0} cannot be distinguished from {2}: too few episodes",
     "": "{} {} compared with {}",
 }
 """Sentences about runs and the baseline, by the outcome of their comparison."""

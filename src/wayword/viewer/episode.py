@@ -79,7 +79,8 @@ def episode_page(
         *family[:_SCORES],
         *(metric for metric in present if metric.key in _ACCOUNT),
     ]
-    first = [metric for metric in first if scores[metric.key]]  # zeros are omitted
+    # Zeros are omitted, but for the measure of success.
+    first = [metric for metric in first if scores[metric.key] or metric in family[:1]]
     others = [metric for metric in present if metric not in first]
     main = render(
         "episode.html",

@@ -56,11 +56,12 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "an actor alone knew a goal and never told the others",
     ),
     "wrong_answer": ("wrong answer", "answered, but not with the right answer"),
+    "no_answer": ("no answer", "stopped without an answer to the question"),
     "wrong_object": ("wrong object", "picked up or chose the wrong object"),
     "dead_end": ("dead end", "went on at a dead end, which ended the episode"),
     "wrong_place": (
         "stopped in the wrong place",
-        "stopped off the path, after a walk at least as long as the path",
+        "stopped off the path, or after it had turned back",
     ),
     "stopped_early": ("stopped early", "stopped before reaching the goal"),
     "gave_up": ("gave up", "stopped after three failed actions in a row"),
@@ -135,6 +136,8 @@ def find_causes(
     if isinstance(reference, AnswerReference):  # which names no object to pick up
         if answer_given(as_mapping(written.get("state") or {})):
             found["wrong_answer"] = last
+        elif stopped:
+            found["no_answer"] = last
     elif chose:
         found["wrong_object"] = last
     elif (picked := _find_wrong_pick(steps, instruction)) is not None:
@@ -150,19 +153,22 @@ def find_causes(
 
 _EXPLAINS_A_STOP = frozenset(
     {
+        "never_seen",
         "passed_goal",
+        "order_not_sent",
         "seen_not_taken",
         "detector_missed",
         "false_alarm",
         "wrong_answer",
+        "no_answer",
     }
 )
 """Causes of an episode that stopped, next to which where it stopped would say nothing."""
 
 
 def _kind_of_stop(written: Written, steps: Sequence[Written], reference: Any) -> str:
-    """Return the cause of a stop that nothing else explains. It was early if the goal lay ahead on
-    the path, or if the walk was shorter than the path."""
+    """Return the cause of a stop that nothing else explains. It was early if the walk had come
+    along the path, so that the goal lay ahead, or if it had not begun."""
     if (
         steps
         and as_mapping(steps[-1].get("feedback") or {}).get("status") == "dead_end"
@@ -171,8 +177,11 @@ def _kind_of_stop(written: Written, steps: Sequence[Written], reference: Any) ->
     if not isinstance(reference, PathReference):
         return "stopped_early"
     places = _places(written, steps)
-    moves = sum(a != b for a, b in pairwise(places))
-    is_early = places[-1] in reference.path or moves < len(reference.path) - 1
+    order = {place: number for number, place in enumerate(reference.path)}
+    along = [order.get(place, -1) for place in places]
+    # Short of the goal in the wrong direction is not early, however short the walk was.
+    has_come = along[-1] > 0 and along[-1] == max(along)
+    is_early = has_come or {*places} == {places[0]}
     return "stopped_early" if is_early else "wrong_place"
 
 

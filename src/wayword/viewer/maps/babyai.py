@@ -35,6 +35,7 @@ class GridItem(NamedTuple):
     state: str
     x: int
     y: int
+    held: bool = False
 
     @property
     def point(self) -> Point:
@@ -74,6 +75,10 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             frames.append(objects)
             return
         named = {(item.x, item.y): f"{item.color} {item.kind}" for item in objects}
+        if (carried := level.carried) is not None:
+            x, y = level.place
+            in_hand = GridItem(carried.type, carried.color, "held", x, y, held=True)
+            objects = [*objects, in_hand]
         marks = []
         for x, y in level.target_squares():
             meant = named.get((x, y), "")
@@ -92,7 +97,14 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             )
             seen.append(view)
 
-    drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
+    drawn.legend = [
+        ("meant goal-object", MEANT),
+        ("inview", "in view"),
+        ("griddoor locked", "locked door"),
+        ("griddoor closed", "closed door"),
+        ("griddoor open", "open door"),
+        ("held", "held"),
+    ]
     if sources.played(trajectory, take) is None:
         drawn.legend = [("", "the grid at the end")]
         at_the_end = _objects(trajectory.state)
@@ -178,6 +190,9 @@ def _middle(shape: Shape) -> Point:
     return float(round(x)), float(round(y))
 
 
+_LEAVES = ("open", "locked")
+"""States of a door that have a look of their own; all others are drawn closed."""
+_IN_HAND = 0.6  # squares to the north of an actor at which what it holds is drawn
 _KEY = (
     (-3, 0),
     (-1.5, 1.5),
@@ -202,12 +217,16 @@ def item_shape(item: GridItem, first: int = 0, last: int = 0) -> Shape:
     paint = f"c-{color}" if color in _COLORS else "c-grey"
     span: dict[str, Any] = {"title": words, "first": first, "last": last}
     middle = item.point
+    if item.held:
+        x, y = middle
+        middle = (x, y + _IN_HAND)  # above the mark of its holder
+        paint += " held"
     # Sides of less than a square keep what lies on neighboring ones apart.
     if kind == MEANT:
         span["title"] = MEANT
         return square(middle, "meant goal-object", 0.94, label=color, **span)
     if kind == "door":
-        leaf = "open" if state == "open" else "closed"
+        leaf = state if state in _LEAVES else "closed"
         return square(middle, f"griddoor {leaf} {paint}", 0.88, **span)
     if kind == "box":
         return square(middle, f"gridbox {paint}", 0.6, **span)

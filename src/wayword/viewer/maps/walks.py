@@ -29,7 +29,8 @@ _RING = 16.0  # radius of the ring around the dart at the end
 _DOT = 4.0  # half width of a marker without a number
 _CHARACTER = 4.1  # half width of a character
 _EVERY = 5  # on a grid, or where all moves are short, steps between two numbers
-_CLOSE = 0.4  # metres of a move up to which the next number would touch the last one
+_FEW = 8  # moves of a walk up to which each may have its number
+_CLOSE = 32  # units of a move up to which the next number would touch the last one
 _MANY = 30  # stops up to which all others are numbered; of more, about a dozen
 _BESIDE = 1.5  # squares from a player up to which numbers would hide what is next to it
 
@@ -227,8 +228,8 @@ class _Stops:
         self._is_grid = where.unit != "m"
         # On a grid, numbers would hide the squares next to them, and on a long walk the walk. The
         # start, the end and the stop of the mistake always have one.
-        moves = [math.dist(a.point, b.point) for a, b in pairwise(waypoints)]
-        is_dense = max(moves, default=1.0) < _CLOSE
+        moves = [_length(leg, at) for leg in pairwise(waypoints)]
+        is_dense = len(moves) > _FEW and max(moves) < _CLOSE
         every = _EVERY if self._is_grid or is_dense else 1
         if len(waypoints) > _MANY:
             every = _EVERY * math.ceil(len(waypoints) / (2 * _MANY))

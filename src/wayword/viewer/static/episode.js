@@ -72,7 +72,9 @@
       part.classList.toggle("future", own[0] > number && !whole);
       part.classList.toggle(
         "far",
-        steps.length > LONG && own.every((step) => Math.abs(step - number) > NEAR),
+        steps.length > LONG &&
+          !(whole && !failed) &&
+          own.every((step) => Math.abs(step - number) > NEAR),
       );
     }
     showFloor(number);
@@ -520,12 +522,12 @@
       (south - north) / k.d / (high - rim),
       ((east - west) / k.a + 2 * BEFORE * metre) / room,
       ((south - north) / k.d + 2 * BEFORE * metre) / high,
-      1 / ((narrow ? 3 : 2) * whole),
+      1 / (2 * whole),
     );
     if (least * whole > (narrow ? 0.9 : 0.6)) return; // little would be gained
-    [view.width, view.height] = [least * room, least * high];
-    const place = (low, size, most) =>
-      size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
+    view.width = Math.min(start.width, least * room);
+    view.height = Math.min(start.height, least * high);
+    const place = (low, size, most) => Math.max(0, Math.min(most - size, low));
     view.x = place(
       ((west + east) / 2 - k.e) / k.a - view.width / 2,
       view.width,

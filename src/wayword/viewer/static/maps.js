@@ -391,13 +391,15 @@ function placeLabels(map, mark) {
   const labels = all
     .filter((label) => !label.matches(".under") && label.getBBox().width)
     .sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
+  const stars = boxesOf([...map.querySelectorAll(".star")]);
   const taken = boxesOf([
     ...map.querySelectorAll(
-      ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
+      ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
     ),
     // rings of a game: those of objects lie too close together for names to keep clear of all
     ...(map.querySelector(".placename") ? map.querySelectorAll(".reach") : []),
   ]);
+  taken.push(...stars);
   const dots = boxesOf([...map.querySelectorAll(".place")]);
   // Panoramas along a street are so close that no letter is nearest to its own.
   const lettered = boxesOf([...map.querySelectorAll(".place:not(.between)")]);
@@ -482,7 +484,12 @@ function placeLabels(map, mark) {
   function crosses(spot, own) {
     // whether the line from a name to its mark lies over another mark or name
     return dotsOf(leaderOf(spot, own)).some((dot) =>
-      taken.some((box) => meet(box, dot) && !isWithin(box, own)),
+      taken.some(
+        (box) =>
+          meet(box, dot) &&
+          !isWithin(box, own) &&
+          !(stars.includes(box) && isWithin(own, box)), // a sign that lies on the star
+      ),
     );
   }
   function lead(label, spot, own) {
@@ -604,11 +611,9 @@ function unclutter(maps) {
       );
       if (own)
         sign.style.setProperty("--w", getComputedStyle(own).getPropertyValue("--w")); // the actor's color
-      if (marks.length) {
-        sign.parentElement.hidden = !marks.some(
-          (box) => meet(box, frame) && Math.max(box.width, box.height) > 3,
-        );
-      }
+      sign.parentElement.hidden = !marks.some(
+        (box) => meet(box, frame) && Math.max(box.width, box.height) > 3,
+      );
     }
     placeLabels(map, size / unit);
   }

@@ -153,6 +153,8 @@ def _cause(trajectory: Trajectory, dataset: Dataset, task: Task) -> Answer:
         is_question = hasattr(task.reference, "answer")
         if is_question and any(answers):
             cause = "wrong_answer"
+        elif is_question and stopped:
+            cause = "no_answer"
         elif not is_question and _picked_unnamed(steps, task.episode.instruction):
             cause = "wrong_object"
     elif family == "two_phase" and stopped:
@@ -168,15 +170,18 @@ def _cause(trajectory: Trajectory, dataset: Dataset, task: Task) -> Answer:
 
 
 def _stop(trajectory: Trajectory, task: Task) -> str:
-    """How a walk ended: by a dead end, off its path when it might have arrived, or early."""
+    """How a walk ended: by a dead end, off its path or turned back on it, or early."""
     if trajectory.steps[-1].feedback.status == "dead_end":
         return "dead_end"
     path = getattr(task.reference, "path", None)
     (actor, *_) = trajectory.start
     places = [_spot(pose) for pose in trajectory.visited(actor)]
     moves = len([1 for a, b in pairwise(places) if a != b])
-    if path and places[-1] not in path and moves + 1 >= len(path):
-        return "wrong_place"
+    if path and moves:
+        last = places[-1]
+        farther = path[path.index(last) + 1 :] if last in path else ()
+        if last not in path[1:] or {*farther} & {*places}:
+            return "wrong_place"
     return "stopped_early"
 
 

@@ -333,14 +333,18 @@ def test_a_stop_was_early_unless_a_choice_or_another_cause_explains_it(
     [
         ("ab", "stopped_early"),  # the goal lies ahead
         ("abxab", "stopped_early"),
-        ("ax", "stopped_early"),  # shorter than the path
-        ("aaaax", "stopped_early"),
-        ("axx", "stopped_early"),
+        ("axc", "stopped_early"),
+        ("aa", "stopped_early"),  # it had not begun
+        ("ax", "wrong_place"),  # however short the walk was
+        ("aaaax", "wrong_place"),
+        ("aba", "wrong_place"),  # it went back
+        ("abcb", "wrong_place"),
+        ("axa", "wrong_place"),
         ("axyx", "wrong_place"),
         ("axyxy", "wrong_place"),
     ],
 )
-def test_a_stop_off_the_path_after_a_walk_as_long_as_it_was_at_the_wrong_place(
+def test_a_stop_off_the_path_or_after_turning_back_was_at_the_wrong_place(
     walk: str, cause: str
 ) -> None:
     poses = [{"viewpoint": place} for place in walk]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
 from helpers.small_flat import SmallFlat
 from helpers.small_hall import Hall, Halls
 from helpers.small_house import SmallHouse
-from wayword.core.action import STOP, Action, Decision, Rejection
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration
+from wayword.core.episode import Episode
 from wayword.core.game import (
     ActionPlan,
     Game,
@@ -19,6 +21,7 @@ from wayword.core.game import (
     ReplayDiffers,
 )
 from wayword.core.trajectory import Step
+from wayword.core.world import Feedback, Observation, World
 
 HOUSE = SmallHouse()
 TASK = HOUSE.tasks[0]
@@ -200,3 +203,40 @@ def test_a_demonstration_is_played_by_everybody_or_by_the_first_actor() -> None:
     both = Demonstration(episode, (), alone.world, (("bob", left), ("ann", left)))
     game = both.game()
     assert [game.act(*turn).actor for turn in both.decisions()] == ["bob", "ann"]
+
+
+def test_a_record_keeps_what_a_world_gave_at_each_step() -> None:
+    """A world of a user's may hand out its own list, and go on to change it."""
+
+    @dataclass(frozen=True)
+    class Trail(Observation):
+        places: list[int]
+
+    class Growing(World):
+        def reset(self, episode: Episode) -> None:
+            self.places = [0]
+            self.at: dict[str, int] = {"x": 0}
+
+        def observe(self, actor: str) -> Observation:
+            return Trail(self.places)
+
+        def action_space(self, actor: str) -> ActionSpace:
+            return ActionSpace((B,))
+
+        def step(self, actor: str, action: Action) -> Feedback:
+            self.places.append(len(self.places))
+            self.at["x"] += 1
+            return Feedback()
+
+        def done(self, actor: str) -> bool:
+            return False
+
+        def pose(self, actor: str) -> dict[str, int]:
+            return self.at
+
+    game = Game(Growing(), Episode("walk", "Walk.", "line", {}))
+    steps = [game.act("agent", Decision(B)) for _ in range(3)]
+    assert [step.pose["x"] for step in steps] == [1, 2, 3]
+    seen = [cast("Trail", step.observation).places for step in steps]
+    assert seen == [[0], [0, 1], [0, 1, 2]]
+    assert game.trajectory.start == {"agent": {"x": 0}}

@@ -257,6 +257,18 @@ WORLDS = {
         "Reference(episode.id))", "number)",
         "line.py:@Lines: Lines: task 'to_1': reference must be Reference(…), got 1",
     ),
+    "a limit of no step": Mistake(
+        "    family = F", "    max_steps = 0\n\n    family = F",
+        "line.py:@Lines: Lines.max_steps must be at least 1, got 0",
+    ),
+    "solutions without a plan": Mistake(
+        "    family = F", "    solutions = ('expert',)\n\n    family = F",
+        "line.py:@Lines: Lines.solutions is ('expert',), but it does not define make_plan(self,",
+    ),
+    "a reference of another episode": Mistake(
+        "Reference(episode.id)", "Reference('other')",
+        "line.py:@Lines: Lines: task 'to_1': its reference is of 'other'; give it the episode's",
+    ),
     "no dataset": Mistake(
         "dataset = Lines", "", "line.py: the module defines no 'dataset'; end it with"
     ),
@@ -295,6 +307,18 @@ AGENTS = {
         "    needs_model", "    def __init__(self): pass\n\n    needs_model",
         "Mine.__init__ must take (self, settings, toolkit)",
     ),
+    "an index of the actions": Mistake(
+        "self.left -= 1", "space[0]",
+        "'ActionSpace' object is not subscriptable; the legal actions are in space.listed",
+    ),
+    "a similar name of a field": Mistake(
+        "self.left -= 1", "space.list",
+        "'ActionSpace' object has no attribute 'list'; did you mean 'listed'? (D/mine.py:@left)",
+    ),
+    "learning without trials": Mistake(
+        "    needs_model", "    learns = True\n\n    needs_model",
+        "mine.py:@Mine: Mine.learns is True, so its Settings must have trials and verdict",
+    ),
     "no decision": Mistake(
         "return Decision", "Decision", "mine.py:@act: act must return Decision(Action(…))"
     ),
@@ -322,7 +346,7 @@ AGENTS = {
     ),
     "a misspelled attribute": Mistake(
         "self.left -=", "self.lft -=",
-        "AttributeError: 'Mine' object has no attribute 'lft' (D/mine.py:@left)",
+        "'Mine' object has no attribute 'lft'; did you mean 'left'? (D/mine.py:@left)",
     ),
     "a message without content": Mistake(
         "self.left -= 1", "await self.toolkit.model().complete([{'role': 'user'}])",

@@ -15,14 +15,14 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import DataError, UsageError, WaywordError
 from wayword.core.visible import single_line
 
 P = ParamSpec("P")
@@ -46,6 +46,10 @@ _ATTRIBUTES: Sequence[tuple[type, tuple[type, ...], str]] = (
 class CodeError(WaywordError, TypeError):
     """A mistake in a user's part that shows while an episode is played: the episode fails."""
 
+    def __init__(self, message: str) -> None:
+        # The text of an array has lines.
+        super().__init__(single_line(message))
+
 
 def place_of(part: Any) -> str:
     """Return ``file:line`` where a class or function is defined; its name if there is no file."""
@@ -61,6 +65,22 @@ def place_of(part: Any) -> str:
 def is_shipped(cls: type) -> bool:
     """True for a class of this package, which has tests of its own."""
     return cls.__module__.startswith("wayword.")
+
+
+def of_users_data(problem: DataError | str, dataset: type) -> str:
+    """Return a problem with the line of a user's dataset that it comes from: where the dataset
+    called what raised it, or else where its class is."""
+    if is_shipped(dataset):
+        return str(problem)
+    place = place_of(dataset)
+    if isinstance(problem, DataError) and (frame := user_frame(problem)):
+        place = f"{frame.filename}:{frame.lineno}"
+    return f"{place}: {problem}"
+
+
+def is_own(method: Any) -> bool:
+    """True for a method of a user's class, also of one that a run has wrapped."""
+    return not str(getattr(method, "__module__", "")).startswith("wayword.")
 
 
 def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
@@ -85,6 +105,8 @@ def describe(error: BaseException) -> str:
     """Return an error in one line with the innermost line outside of Wayword, if there is one."""
     frames = traceback.extract_tb(error.__traceback__)
     text = single_line(error)
+    if isinstance(error, AttributeError):
+        text += _similar_attribute(error)
     for part, remedy in _REMEDIES.items():
         if part in text:
             text += f"; {remedy}"
@@ -105,8 +127,23 @@ _REMEDIES = {
     "asyncio.run() cannot be called": "write `await` in place of asyncio.run()",
     # Python's text for a class without slots below a frozen dataclass with them.
     "super(type, obj): obj must be": "write @dataclass(frozen=True) above the class",
+    "'ActionSpace' object is not": "the legal actions are in space.listed",
+    "'Action' has no len()": "give texts: tuple(map(str, space.listed))",
+    "no attribute 'toolkit'": "call super().__init__(settings, toolkit) in its __init__",
 }
 """Parts of Python's messages that name no cause, and what to do."""
+
+
+def _similar_attribute(error: AttributeError) -> str:
+    """Return which attribute may be meant by a missing one, or those of a small object of this
+    package; empty if there is nothing to suggest."""
+    cls = type(error.obj)
+    names = {name for name in dir(error.obj) if not name.startswith("_")}
+    if near := get_close_matches(error.name or "", names, 1, 0.7):
+        return f"; did you mean {near[0]!r}?"
+    if is_shipped(cls) and is_dataclass(cls):
+        return f"; it has {', '.join(each.name for each in fields(cls))}"
+    return ""
 
 
 def _close_coroutines(error: BaseException) -> None:
@@ -119,6 +156,30 @@ def _close_coroutines(error: BaseException) -> None:
             continue
         if inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
             value.close()
+
+
+def make_part(cls: Any, *args: Any) -> Any:
+    """Return an object of a user's class. Raises ``UsageError`` if that is impossible, with its
+    line and the arguments that its constructor must take."""
+    try:
+        inspect.signature(cls).bind(*args)
+    except TypeError as error:
+        if not isinstance(cls, type):
+            own = type(cls).__name__
+            problem = f"is an object; give the class: {own}, without parentheses"
+            raise UsageError(f"{place_of(type(cls))}: {own} {problem}") from None
+        names = ", ".join(["self", *("settings", "replaced")[: len(args)]])
+        raise UsageError(
+            f"{place_of(cls)}: {cls.__name__}.__init__ must take ({names}): {error}"
+        ) from None
+    except ValueError:
+        pass  # a class in another language has no signature
+    try:
+        return cls(*args)
+    except WaywordError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{place_of(cls)}: {describe(error)}") from error
 
 
 def user_frame(error: BaseException) -> traceback.FrameSummary | None:

@@ -215,6 +215,9 @@ class Dataset(ABC):
     live: ClassVar[bool] = False
     """True if its worlds are outside this program, such as a robot: episodes are played one at a
     time, and cannot be replayed."""
+    names_objects: ClassVar[bool] = True
+    """False if its observations name no objects, as a robot's: agents need a detector of their
+    own."""
     max_steps: ClassVar[int] = 30
     """Maximum turns per actor; the episode is cut off after that."""
     clusters: ClassVar[Clusters | None] = None
@@ -555,6 +558,15 @@ def check_opened(dataset: Any) -> None:
         value = getattr(dataset, name)
         if value_problem(value, hint, name):
             raise UsageError(f"{where}.{name} must be {expected}, got {value!r:.60}")
+    if dataset.max_steps < 1:
+        raise UsageError(
+            f"{where}.max_steps must be at least 1, got {dataset.max_steps}"
+        )
+    if dataset.solutions and cls.make_plan is Dataset.make_plan:
+        raise UsageError(
+            f"{where}.solutions is {dataset.solutions!r}, but it does not define make_plan(self, "
+            "task, world, actor, kind)"
+        )
     try:
         tasks = dataset.tasks
     except AttributeError as error:
@@ -594,3 +606,8 @@ def _check_tasks(where: str, tasks: Sequence[Any]) -> None:
         ids.add(name)
         if problem := field_problem(task):
             raise UsageError(f"{where}: task {name!r}: {problem}")
+        if task.reference.episode_id != name:
+            raise UsageError(
+                f"{where}: task {name!r}: its reference is of {task.reference.episode_id!r}; "
+                "give it the episode's id"
+            )

@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 _TRUTH = (bool, np.bool_)
+Value = TypeVar("Value")
 
 
 class Game:
@@ -110,7 +111,7 @@ class Game:
         """Return the actor's true place and heading."""
         method = type(self.world).pose
         pose: JsonObject = returned(method, self.world.pose(actor), Mapping, "a dict")
-        return pose
+        return pose if is_shipped(type(self.world)) else _kept(pose)
 
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
@@ -146,7 +147,13 @@ class Game:
         An illegal action becomes a rejection, which changes nothing in the world.
         """
         observation = self.observation(actor)
+        is_own = not is_shipped(type(self.world))
+        # The record keeps what the agent got, whatever the world does with it.
+        if is_own:
+            observation = _kept(observation)
         decision, feedback = self.carry_out(actor, decision)
+        if is_own:
+            feedback = _kept(feedback)
         step = Step(actor, observation, decision, feedback, self.pose(actor))
         self.trajectory.steps.append(step)
         return step
@@ -243,6 +250,14 @@ class Game:
         other._observations = {}
         other._spaces = {}
         return other
+
+
+def _kept(value: Value) -> Value:
+    """Return a copy of a value that a user's world may go on to change, as a list or a buffer of
+    pixels; the value itself if it cannot be copied."""
+    with suppress(Exception):
+        return copy.deepcopy(value)
+    return value
 
 
 def _state_texts(world: World) -> dict[str, str]:

@@ -219,6 +219,10 @@ class Perceiver:
         )
 
 
+COUNTS_OF_SECTORS = (6, 8, 12)
+"""Numbers of directions that have names."""
+
+
 class WatchedPerceiver(Perceiver):
     """A proxy of another perceiver that passes each percept to a callback, which records it."""
 
@@ -238,6 +242,11 @@ class WatchedPerceiver(Perceiver):
         problem = ""
         if not is_shipped(type(self._watched)):
             problem = value_problem(percept, Percept, "perceive: its answer")
+            count = 0 if problem else len(percept.sectors)
+            if count and count not in COUNTS_OF_SECTORS:
+                problem = (
+                    f"perceive: its answer must have 6, 8 or 12 sectors, got {count}"
+                )
         if problem:
             raise CodeError(f"{place_of(self._watched.perceive)}: {problem}")
         self._on_percept(percept)

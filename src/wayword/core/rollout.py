@@ -17,11 +17,19 @@ from typing import Any, Protocol
 from wayword.core import interrupts
 from wayword.core.action import ActionSpace, Decision, Rejection, decision_problem
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
-from wayword.core.blame import CodeError, describe, place_of, returned
+from wayword.core.blame import (
+    CodeError,
+    describe,
+    of_users_data,
+    place_of,
+    returned,
+    user_frame,
+)
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import (
     BudgetExhausted,
+    DataError,
     ModelUnusable,
     RecordingError,
     UsageError,
@@ -94,8 +102,16 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     try:
         await play.to_the_end()
     # Errors of the run pass; those of the episode end it as failed.
-    except (BudgetExhausted, ModelUnusable, RecordingError, UsageError):
+    except (BudgetExhausted, ModelUnusable, RecordingError):
         raise
+    except UsageError as error:
+        frame = user_frame(error)
+        if frame is None or frame.filename in str(error):
+            raise
+        where = f"{frame.filename}:{frame.lineno}"
+        raise UsageError(f"{error} ({where})") from error
+    except DataError as error:
+        play.fail(of_users_data(error, type(setup.dataset)))
     except WaywordError as error:
         play.fail(str(error))
     except asyncio.CancelledError as error:
@@ -106,7 +122,10 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
         play.fail(describe(error))
     # One episode's bug must not end a run of thousands, nor an exit() in a user's code.
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        play.fail(describe(error))
+        problem = describe(error)
+        if user_frame(error) is None:
+            problem = of_users_data(problem, type(setup.dataset))
+        play.fail(problem)
     *earlier, trajectory = play.trials
     trajectory.earlier = earlier
     trajectory.seconds = time.perf_counter() - began

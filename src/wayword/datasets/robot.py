@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
+from wayword.core.blame import make_part
 from wayword.core.dataset import INDEPENDENT, Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
@@ -96,6 +97,11 @@ class RobotTasks(SolvableSearches):
                 )
 
     @property
+    def names_objects(self) -> bool:  # type: ignore[override]
+        """True for a base of its own, which may have a detector, and without a search."""
+        return bool(self.settings.base) or not self.settings.targets
+
+    @property
     def tasks(self) -> Sequence[Task]:
         """One task per target, or a single one for an instruction."""
         return [
@@ -137,9 +143,9 @@ class RobotTasks(SolvableSearches):
                 f"base {name} has no settings, got {', '.join(base_settings)}"
             )
         if settings is None:
-            base: Base = cls()
+            base: Base = make_part(cls)
         else:
-            base = cls(make(settings, base_settings, name))
+            base = make_part(cls, make(settings, base_settings, name))
         # Checked before the start: no method may turn out missing while it moves.
         if problem := methods_problem(base):
             raise UsageError(f"base {name} {problem}")

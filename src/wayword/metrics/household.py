@@ -21,6 +21,7 @@ from typing import Any
 from wayword.core.action import STOP, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject
+from wayword.core.errors import suggest
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions
@@ -37,6 +38,10 @@ METRICS = definitions.HOUSEHOLD
 _KEYS = frozenset(metric.key for metric in METRICS)
 
 
+_OBJECT_FIELDS = {"objects", "receptacles", "movables", "lamps", "others"}
+"""Fields of goals that hold ids of objects."""
+
+
 class HouseholdScorer(EpisodeScorer):
     """Scores the final state of the household world.
 
@@ -49,6 +54,22 @@ class HouseholdScorer(EpisodeScorer):
     """
 
     metrics = METRICS
+
+    def task_problem(self, dataset: Dataset, task: Task) -> str:
+        """Return which object of a goal is not in the home; empty if all are."""
+        scene = getattr(dataset.world(task.episode), "scene", None)
+        if not isinstance(task.reference, HouseholdReference) or scene is None:
+            return ""
+        known = scene.by_id()
+        for goal in task.reference.goals:
+            for name in _OBJECT_FIELDS & {*dir(goal)}:
+                for each in getattr(goal, name):
+                    if each not in known:
+                        hint = suggest(str(each), list(known))
+                        return (
+                            f"a goal names {each!r}, which is not in the home; {hint}"
+                        )
+        return ""
 
     def score_episode(
         self,

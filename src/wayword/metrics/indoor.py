@@ -19,7 +19,7 @@ import numpy as np
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, suggest
 from wayword.core.geometry import Floats
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
@@ -45,6 +45,33 @@ class IndoorScorer:
     """
 
     metrics = METRICS
+
+    def task_problem(self, dataset: Dataset, task: Task) -> str:
+        """Return what is wrong with a reference path; empty if nothing is.
+
+        It must begin at the start, and its viewpoints be adjacent: nDTW counts each of them.
+        """
+        graph_of = getattr(dataset, "graph", None)
+        if not isinstance(task.reference, PathReference) or graph_of is None:
+            return ""
+        path = task.reference.path
+        if not path:
+            return (
+                "the path of its reference is empty; give a plain Reference without one"
+            )
+        graph = graph_of(task.episode.scene)
+        for place in path:
+            if place not in graph.index:
+                return (
+                    f"the path has {place!r}; {suggest(str(place), list(graph.index))}"
+                )
+        start = str(task.episode.start.get("viewpoint", path[0]))
+        if start != path[0]:
+            return f"the path begins at {path[0]!r}, and the episode at {start!r}"
+        for one, other in pairwise(path):
+            if (one, other) not in graph.moves:
+                return f"the path has {one!r} and {other!r}, which are not adjacent"
+        return ""
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair; empty if the split's references are not public.

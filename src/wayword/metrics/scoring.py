@@ -18,9 +18,16 @@ from operator import eq
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
-from wayword.core.blame import CodeError, describe, finite, is_shipped, place_of
+from wayword.core.blame import (
+    CodeError,
+    describe,
+    finite,
+    is_shipped,
+    of_users_data,
+    place_of,
+)
 from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import UsageError, WaywordError, suggest
+from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.field_types import value_problem
 from wayword.core.metric import Metric, bounds, is_solved
 from wayword.core.rollout import Judge
@@ -287,7 +294,12 @@ def check_success(dataset: Dataset) -> None:
     family = dataset.family
     if is_shipped(type(dataset)):
         return
-    by = scorer(family)
+    by: Any = scorer(family)
+    if isinstance(by, type):
+        raise UsageError(
+            f"{place_of(by)}: the scorer of family {family.name!r} is a class; give an object: "
+            f"{by.__name__}()"
+        )
     if not is_shipped(type(by)):
         _check_metrics(by)
     keys = [metric.key for metric in by.metrics]
@@ -305,6 +317,8 @@ def check_success(dataset: Dataset) -> None:
         where = f"{place_of(type(dataset))}: episode {task.episode.id!r}"
         try:
             problem = judge.task_problem(dataset, task)
+        except DataError as error:
+            raise UsageError(of_users_data(error, type(dataset))) from error
         except WaywordError:
             raise
         # A user's world may raise anything.

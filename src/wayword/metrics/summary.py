@@ -95,7 +95,8 @@ class Row:
     unknown, as for a part of a run), ``counts`` the episodes of metrics that not all have,
     ``sample`` how a part of a split was chosen (``"first"``, ``"random"``), and
     ``caveats`` the assumptions behind every score of the row. ``success`` is the key of the success
-    metric; ``best`` are the metrics in which the run is significantly better than all other rows.
+    metric; ``stated`` are the ``settings`` with other values than their defaults;
+    ``best`` are the metrics in which the run is significantly better than all other rows.
     ``published`` is the source of a row that a paper prints, which has no episodes here, and
     ``printed`` its numbers as printed; its ``dataset`` is empty if this package does not have it.
     """
@@ -123,6 +124,7 @@ class Row:
     caveats: tuple[str, ...] = ()
     success: str = "sr"
     settings: Mapping[str, str] = field(default_factory=dict)
+    stated: frozenset[str] = frozenset()
     best: frozenset[str] = frozenset()
     published: str = ""
     printed: Mapping[str, str] = field(default_factory=dict)

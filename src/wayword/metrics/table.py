@@ -365,9 +365,9 @@ def markdown_text(text: str) -> str:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """Return the settings of each row in which rows of an agent differ: ``shots=2``. Rows of other
-    agents on the same dataset have them too, if their agents have these settings. Decoding is
-    included if it differs between agents: constrained decoding helps."""
+    """Return the settings of each row in which rows of an agent differ, or that are no defaults:
+    ``shots=2``. Rows of other agents on the same dataset have them too, if their agents have these
+    settings. Decoding is included if it differs between agents: constrained decoding helps."""
     return [_joined(settings) for settings in _differing(rows)]
 
 
@@ -387,7 +387,7 @@ def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
             other.settings for other in rows if (other.agent, other.dataset) == task
         ]
         for key, value in row.settings.items():
-            if any(other.get(key) != value for other in alike):
+            if key in row.stated or any(other.get(key) != value for other in alike):
                 shown[row.dataset][key] = None
     differing = []
     for row in rows:

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 from wayword.agents.person import Person
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
-from wayword.core.blame import describe, place_of
+from wayword.core.blame import describe, is_own, place_of
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
@@ -46,6 +46,7 @@ from wayword.runs.identity import (
     local_servers,
     omitted,
     shown_split,
+    stated_settings,
     versions,
 )
 from wayword.runs.plan import Plan
@@ -175,6 +176,7 @@ def config_of(
         "success": dataset.family.success,
         "metrics": [asdict(metric) for metric in metrics],
         "split": shown_split(plan, dataset),
+        "stated": stated_settings(plan, dataset, agent),
         "episodes_in_split": len(dataset.tasks),
         "left_out": omitted(dataset),
         "caveats": lines,
@@ -470,7 +472,13 @@ class ActiveRun:
         caveat_lines = caveats(self.dataset, self.agent)
         # Splits for challenges publish only the starts.
         if self.judged == {False} and not scoring.missing_success(self.dataset):
-            caveat_lines.append(NO_REFERENCE)
+            judge = self.dataset.succeeded
+            problem = NO_REFERENCE
+            if is_own(judge):
+                problem = (
+                    f"{place_of(judge)}: no success metric: succeeded returned None"
+                )
+            caveat_lines.append(problem)
         notices += [f"note: {line}" for line in caveat_lines]
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import MISSING, asdict
+from dataclasses import fields as fields_of
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -86,6 +87,31 @@ def identity(
     if perceiver := _perceiver_identity(plan):
         fields["perceiver"] = perceiver
     return fields
+
+
+def stated_settings(plan: Plan, dataset: Dataset, agent: AgentParts) -> list[str]:
+    """Return the settings that a user has given other values than their defaults, by the names of
+    tables: a table shows them even where no other run differs."""
+    names = [*_changed(agent.settings, plan.settings)]
+    # A robot's address and topics say nothing about a result.
+    if not dataset.live:
+        cls: Any = type(dataset)
+        group = plan.group("dataset")
+        settings = make(cls.Settings, group, plan.dataset_name)
+        names += [f"dataset.{name}" for name in _changed(settings, group)]
+    if plan.max_steps not in (None, dataset.max_steps):
+        names.append("max_steps")
+    return names
+
+
+def _changed(settings: Any, given: JsonObject) -> Iterator[str]:
+    """Yield the names of given settings whose values are not the defaults."""
+    for each in fields_of(settings):
+        default = each.default
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
+        if each.name in given and getattr(settings, each.name) != default:
+            yield each.name
 
 
 def dataset_settings(plan: Plan, dataset: Dataset) -> JsonObject:

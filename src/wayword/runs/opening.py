@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from wayword.core import registry
 from wayword.core.agent import Agent, check_family
-from wayword.core.blame import describe
+from wayword.core.blame import describe, make_part, of_users_data, place_of
 from wayword.core.dataset import FIRST_WORDING, Dataset, DrawnTasks, Task, check_opened
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
@@ -103,12 +103,38 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
         if dataset.live:
             # A robot must not wait, half connected, for weights that are missing.
             parts.cls.load_detectors(parts.settings)
+            _check_detector(parts, dataset)
+        _check_learner(parts)
         if plan.remember and parts.cls.remember is Agent.remember:
             raise UsageError(
                 f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "
                 "agent that does: mapgpt, frontier_llm"
             )
     return agents
+
+
+def _check_learner(parts: AgentParts) -> None:
+    """Raise ``UsageError`` for an agent that learns, without settings that limit its trials."""
+    lacking = {"trials", "verdict"} - {*dir(parts.settings)}
+    if parts.cls.learns and lacking:
+        raise UsageError(
+            f"{place_of(parts.cls)}: {parts.cls.__name__}.learns is True, so its Settings must "
+            f"have {' and '.join(sorted(lacking))}, such as trials: int = 3 and verdict: str = "
+            "'judge'"
+        )
+
+
+def _check_detector(parts: AgentParts, dataset: Dataset) -> None:
+    """Raise ``UsageError`` for an agent that would search without ever learning of an object."""
+    # Searchers have detectors, and load them.
+    loads = getattr(parts.cls.load_detectors, "__func__", None)
+    has_detector = loads is not getattr(Agent.load_detectors, "__func__", None)
+    if parts.cls.needs_model and not (has_detector or dataset.names_objects):
+        raise UsageError(
+            f"{parts.name} has no detector, and the robot's messages name no objects: it would "
+            "search blindly; choose an agent with a detector, such as lgx, or give a base that "
+            "fills View.shown (dataset.base)"
+        )
 
 
 def _parts(plan: Plan, dataset: Dataset, name: str, settings: JsonObject) -> AgentParts:
@@ -272,6 +298,8 @@ def open_dataset(plan: Plan) -> Dataset:
         if _is_custom(plan):
             try:
                 opened[key] = opener(split, folder, settings)
+            except DataError as error:
+                raise UsageError(of_users_data(error, cls)) from error
             except WaywordError:
                 raise
             except Exception as error:
@@ -315,7 +343,8 @@ def _class_of(plan: Plan, cls: Any) -> Any:
 
         @cache
         def replacement(dataset: Dataset) -> Perceiver:
-            perceiver: Perceiver = build(perceiver_settings, cls.perceiver(dataset))
+            replaced = cls.perceiver(dataset)
+            perceiver: Perceiver = make_part(build, perceiver_settings, replaced)
             return perceiver
 
         base = type(cls.__name__, (cls,), {"perceiver": replacement})

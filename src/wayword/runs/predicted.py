@@ -48,8 +48,11 @@ def write_run(
     dataset: Dataset,
     predicted: Predictions,
     scores: Sequence[Mapping[str, float]],
+    label: str = "",
 ) -> None:
     """Write a run folder of predictions; ``name`` is its agent's, ``scores`` are parallel to them.
+
+    ``label`` is the run's name in tables and figures, in place of its folder's.
 
     Raises ``RecordingError`` if the folder contains another run or other files.
     """
@@ -59,6 +62,8 @@ def write_run(
     # Set afterwards: the name of an agent may be a path, whose file would be read.
     config["identity"] = {**config["identity"], "agent": name}
     config["caveats"] = [*config["caveats"], CAVEAT]
+    if label:
+        config["label"] = label
     with RunFolder.open(out, config) as folder:
         for (task, trajectory), each in zip(predicted.pairs, scores, strict=True):
             if task.episode.id not in folder:

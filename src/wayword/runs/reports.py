@@ -300,7 +300,7 @@ def score(
         )
     if out is not None:
         name = label or name_of(file)
-        write_run(out, name, file, plan, dataset, predicted, scores)
+        write_run(out, name, file, plan, dataset, predicted, scores, label)
         notices.append(
             f"{short_path(out)}: {len(names):,} predictions as a run of {name}, for table, "
             "compare, plot and view"

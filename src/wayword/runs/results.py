@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import UsageError, needing
+from wayword.core.errors import UsageError, WaywordError, needing
+from wayword.core.files import short_path
 from wayword.core.metric import is_solved
 from wayword.core.rollout import Outcome
 from wayword.core.visible import comma_separated
@@ -82,6 +84,20 @@ class RunResult:
     data: Path | None = field(default=None, repr=False)
     trusted: Sequence[Path] = field(default=(), repr=False)
     chosen: int = field(default=0, repr=False)
+
+    def __repr__(self) -> str:
+        """Return the folder and its number of episodes: all fields fill a screen."""
+        name = url_of(self.path) or short_path(self.path)
+        counts = "unreadable"
+        # A debugger shows an object whose folder is gone, too.
+        with suppress(WaywordError):
+            run = self.recorded
+            counts = f"{len(run.index):,} episodes finished"
+            if failed := {each.episode_id for each in run.failures()} - set(
+                run.index.ids()
+            ):
+                counts += f", {len(failed):,} failed"
+        return f"<RunResult {name}: {counts}>"
 
     def __post_init__(self) -> None:
         # A URL is absolute already.

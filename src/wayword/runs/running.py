@@ -257,6 +257,7 @@ async def run_async(
         out = plan.out or run_folder(plan, config["identity"])
         with ExitStack() as opened:
             path, store = opened.enter_context(remote.writing(out))
+            _check_prices(plan, path, account)
             plan = in_recorded_order(plan, path)
             # Set after the folder is known: a resumed run keeps its order.
             config["identity"]["shuffle"] = plan.order
@@ -322,6 +323,13 @@ async def run_async(
         # Models are closed however the run ended.
         for model in models.values():
             await model.aclose()
+
+
+def _check_prices(plan: Plan, path: Path, account: Account) -> None:
+    """Raise ``UsageError`` for a new run with a limit of dollars and a model without a price: it
+    would leave an empty folder. Cached answers need no price."""
+    if plan.cache is None and not is_run(path):
+        account.require_prices()
 
 
 def _redo(out: Path, path: Path, config: JsonObject, episodes: Sequence[str]) -> int:

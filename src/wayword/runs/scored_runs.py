@@ -19,7 +19,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading, short_path
 from wayword.core.metric import Metric, bounds
-from wayword.core.visible import join_words
+from wayword.core.visible import join_words, single_line
 from wayword.metrics import accounting
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs import config as configs
@@ -256,15 +256,18 @@ def scored_run(
             scored,
             failed=sorted(failed),
             of=of,
-            name=_name_of(run),
+            name=name_of(run),
             unit=unit,
             owners=owners,
         )
 
 
-def _name_of(run: RecordedRun) -> str:
-    """Return the name of a run: its folder's, or ``navgpt (seed=0)`` for ``seed=0`` of a sweep,
-    whose folders name neither agent nor sweep. Tables have columns for datasets and models."""
+def name_of(run: RecordedRun) -> str:
+    """Return the name of a run: its label or its folder's name, or ``navgpt (seed=0)`` for
+    ``seed=0`` of a sweep, whose folders name neither agent nor sweep. Tables have columns for
+    datasets and models."""
+    if label := single_line(str(run.config["label"])):
+        return label
     folder = run.path.name
     choices = folder.split(",")
     # A key before the sign: "=run" is a name of a user's.
@@ -335,6 +338,7 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             played=played,
             sample=sample,
             settings=_settings(identity, pooled=len(runs) > 1),
+            stated=frozenset(config["stated"]),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
         dollars = sum(each.run.dollars for each in runs)

@@ -285,7 +285,7 @@ class Document:
         # The ring is at the step that the first sentence names. A limit is no step's mistake.
         ring = 0
         if not mistake.limit:
-            ring = mistake.leads
+            ring = mistake.step
         return replace(
             self.drawn,
             failed=True,

@@ -370,7 +370,7 @@ class RunCard:
 def line_of(card: RunCard, run: NamedRun) -> str:
     """Return a run's card as a line for the terminal.
 
-    ``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)``
+    ``running      3 of 20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)``
     """
     if card.notice:
         return f"{card.notice}  {run.path}"
@@ -379,7 +379,10 @@ def line_of(card: RunCard, run: NamedRun) -> str:
     if metric:
         score = f"{metric.label} {value(metric, mean)}"
     # In columns, so that several runs can be compared by eye.
-    count = f"{card.done}/{card.of}"
+    # A finished run may be of a part of its split.
+    count = f"{card.done:,} of {card.of:,}"
+    if card.status == "complete":
+        count = f"{card.done:,}"
     parts = (card.agent, card.model, card.dataset)
     what = ", ".join(filter(None, parts))
     return f"{card.status:<9} {count:>11}  {score:<16}  {run.path}  ({what})"

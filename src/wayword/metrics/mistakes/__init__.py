@@ -42,15 +42,16 @@ __all__ = ["EpisodeFacts", "Lost", "Mistake", "describe_success", "find_mistake"
 
 @dataclass(frozen=True)
 class Mistake:
-    """The step that lost an episode (from 1; 0 without steps), its first cause and the facts.
+    """Where an episode went wrong, its first cause and the facts.
 
-    ``limit`` is True if the limit of steps was too low, ``departed`` the step that left
-    the path for good (0 if none did), ``missed`` the objects in view that were left alone.
-    ``leads`` is the step that the first sentence names, and that maps and time lines mark: where
-    it went wrong, which may be earlier than ``step``, until which it could be mended.
+    ``step`` is the step that the first sentence names, of several the first one (from 1; 0 without
+    steps); maps and time lines mark it. ``lost`` is the step that lost the episode, which may be
+    later: an expert could still mend it until then. ``limit`` is True if the limit of steps was
+    too low, ``departed`` the step that left the path for good (0 if none did), ``missed`` the
+    objects in view that were left alone.
     """
 
-    step: int
+    lost: int
     cause: str
     fact: Fact
     limit: bool = False
@@ -58,9 +59,9 @@ class Mistake:
     missed: Sequence[str] = ()
 
     @property
-    def leads(self) -> int:
+    def step(self) -> int:
         """The step that the first sentence names."""
-        return int(self.fact.get("step", self.step))
+        return int(self.fact.get("step", self.lost))
 
     @property
     def text(self) -> str:
@@ -79,7 +80,7 @@ class Mistake:
         """Return the mistake for pages: its values, and its sentences in words."""
         head, rest = self.sentences()
         return {
-            "step": self.step, "leads": self.leads, "cause": self.cause, "text": self.text,
+            "step": self.step, "lost": self.lost, "cause": self.cause, "text": self.text,
             "fact": self.fact,
             "head": head, "rest": rest, "quotes": "“" in rest,
             "limit": self.limit, "departed": self.departed, "missed": [*self.missed],

@@ -30,7 +30,7 @@ from operator import itemgetter
 from typing import Any
 
 from wayword.core.action import Decision, Rejection
-from wayword.core.errors import BudgetExhausted, Lost, ModelError
+from wayword.core.errors import BudgetExhausted, Lost, ModelError, UsageError
 from wayword.core.model import (
     ASSUMED,
     Answer,
@@ -103,6 +103,7 @@ class Account:
         self.desk = self.desk or self
         # Bills, and the episodes and calls in progress.
         self.prices: dict[str, Price | None] = {}  # by the model's name
+        self.unpriceable: list[str] = []  # models without a price that state no cost
         self.totals = Totals()  # for the cost of requests that are cancelled
         self.estimate = Estimate()
         self.calls = 0
@@ -132,6 +133,11 @@ class Account:
     def pending(self) -> int:
         """The number of calls in progress."""
         return len(self._calls)
+
+    def require_prices(self) -> None:
+        """Raise ``UsageError`` if a limit of dollars could count no call of some model."""
+        if self.max_dollars is not None and self.unpriceable:
+            raise UsageError(f"{self.unpriceable[0]}: {_NO_PRICE}")
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
         """Add the tokens and dollars of episodes that earlier sessions finished to the estimate."""
@@ -620,6 +626,8 @@ class PaidModel(Wrapper):
         self._may_state_cost = may_state_cost
         self._gathered = gathered
         self._account.prices[inner.name] = price
+        if price is None and not may_state_cost:
+            self._account.unpriceable.append(inner.name)
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:

@@ -469,7 +469,7 @@ def draw_causes(request: FigureRequest) -> Drawing:
     for path in scored_runs.run_folders(request.runs):
         rows = Rows(RunFolder.read(path)).refresh()
         unsolved = rows.unsolved()
-        given.append(path.name)
+        given.append(scored_runs.name_of(rows.run))
         if not unsolved:
             judged = bool(rows.outcomes())
             why = "every episode was solved"

@@ -127,7 +127,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     runs = [RunFolder.read(path) for path in scored_runs.run_folders(request.runs)]
     episode = request.episode or _telling_episode(runs)
     sources = open_sources(runs[0], [episode], request.data, request.trusted)
-    names = request.names([run.path.name for run in runs])
+    names = request.names([scored_runs.name_of(run) for run in runs])
     records = [run.record(episode) for run in runs]
     documents = [Document.of(record, sources) for record in records]
     each_drawn = [
@@ -633,8 +633,17 @@ def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:
             labels.write_room(spaced(shape.label), shape.points)
 
 
-def _lettered(labels: _Labels, text: str, document: Document, letters: Letters) -> str:
-    """Return the text with letters for the ids of places, which are marked on the map."""
+def _lettered(
+    labels: _Labels,
+    text: str,
+    document: Document,
+    letters: Letters,
+    marked: set[str],
+) -> str:
+    """Return the text with letters for the ids of places, which are marked on the map.
+
+    Those in ``marked`` have their mark already, as another run's mistake names them, too.
+    """
     drawn = document.drawn
     places: dict[str, Point] = {}
     if isinstance(drawn, Map):
@@ -643,7 +652,9 @@ def _lettered(labels: _Labels, text: str, document: Document, letters: Letters) 
         # Text keeps an id that has no mark on the map: its letter would lead nowhere.
         if place in text and place in places:
             text = text.replace(place, letter)
-            labels.write(letter, places[place], _RING, 7.5, fontweight="bold")
+            if letter not in marked:
+                labels.write(letter, places[place], _RING, 7.5, fontweight="bold")
+            marked.add(letter)
     return text
 
 
@@ -824,8 +835,10 @@ def _mark_mistakes(
         walks_before += len(drawn.walks)
     # Letters stand next to the rings, so they are written once all rings have their place.
     sentences = []
+    marked: set[str] = set()
     for whose, text, document in mistakes:
-        sentences.append(f"{whose}{_lettered(labels, text, document, letters)}")
+        lettered = _lettered(labels, text, document, letters, marked)
+        sentences.append(f"{whose}{lettered}")
     return sentences
 
 

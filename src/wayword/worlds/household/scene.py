@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, suggest
 from wayword.core.geometry import Box, Point, box_around, grid_index
 
 Temperature = Literal["room", "hot", "cold"]
@@ -203,7 +203,7 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
     """Return the first problem of an object; empty if it has none."""
     # The first problem is reported: later ones often follow from it.
     if unknown := sorted(obj.affordances - AFFORDANCES):
-        return f"has unknown affordances {unknown}"
+        return f"has the unknown affordance {unknown[0]!r}; {suggest(unknown[0], AFFORDANCES)}"
     if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
         return f"has an unknown temperature or preposition: {obj.temperature}, {obj.receptacle}"
     if missing := [name for name in obj.controls if name not in by_id]:

@@ -34,7 +34,12 @@ from itertools import product
 from typing import Any
 
 from wayword.core.action import STOP, Action, ActionSpace, LazyActions
-from wayword.core.episode import Episode, JsonObject
+from wayword.core.episode import (
+    Episode,
+    JsonObject,
+    check_fields,
+    check_start,
+)
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
@@ -323,6 +328,7 @@ class HouseholdWorld(World):
         Raises ``DataError`` for another scene, a missing pose, or a pose in a wall, in
         furniture or in another actor. The last episode stays in place then.
         """
+        check_start(episode, ("poses",), ("scene", "bodies"))
         # A recorded episode may be replayed in the wrong house.
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
@@ -598,17 +604,17 @@ class HouseholdWorld(World):
 
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
         """Return x, y (metres) and heading (degrees) of an actor's start. Raises ``DataError``."""
+        source = f"episode {episode.id}"
+        pose: Any = episode.start["poses"]
+        check_fields(source, "poses", pose, (actor,))
+        pose = pose[actor]
+        check_fields(source, f"pose of {actor!r}", pose, ("x", "y"), ("heading",))
         try:
-            pose: Any = episode.start["poses"][actor]
             heading = float(pose.get("heading", 0.0))
             return float(pose["x"]), float(pose["y"]), absolute(heading)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = "must have numbers x and y, and may have heading"
-            raise DataError(
-                f"episode {episode.id}",
-                f"pose of {actor!r}",
-                problem,
-            ) from error
+            raise DataError(source, f"pose of {actor!r}", problem) from error
 
 
 world = HouseholdWorld

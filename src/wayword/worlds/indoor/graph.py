@@ -153,8 +153,12 @@ def build(
 ) -> ViewpointGraph:
     """Build a graph with its distances.
 
-    ``positions`` (N, 3) are metres. ``edges`` (E, 2) must include both directions.
+    ``positions`` (N, 3) are metres. ``edges`` (E, 2) are rows of ``ids``, and must include both
+    directions. Raises ``DataError`` for arrays of other shapes.
     """
+    if problem := _arrays_problem(ids, positions, edges):
+        raise DataError(scan, "graph", problem)
+    edges = np.asarray(edges)
     # An edge is as long as its straight line: MatterSim glides from one viewpoint to
     # the next.
     starts = positions[edges[:, 0]]
@@ -172,6 +176,30 @@ def build(
         edges,
         distances,
     )
+
+
+def _arrays_problem(ids: tuple[str, ...], positions: Any, edges: Any) -> str:
+    """Return what is wrong with the arrays of a graph; empty if nothing is."""
+    count = len(ids)
+    shape = np.shape(positions)
+    if shape != (count, 3):
+        return f"positions must have a row of x, y, z for each of the {count} ids, got {shape}"
+    if len(set(ids)) < count:
+        twice = next(name for name in ids if ids.count(name) > 1)
+        return f"two viewpoints have the id {twice!r}"
+    edges = np.asarray(edges)
+    if (
+        edges.ndim != 2
+        or edges.shape[1:] != (2,)
+        or (len(edges) and edges.dtype.kind not in "iu")
+    ):
+        return (
+            "edges must be a numpy array of pairs of row numbers, such as [[0, 1], [1, 0]], got "
+            f"shape {edges.shape} of {edges.dtype}"
+        )
+    if len(edges) and not 0 <= edges.min() <= edges.max() < count:
+        return f"edges must have numbers from 0 to {count - 1}, got {edges.max()}"
+    return ""
 
 
 class DistanceRows:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, JsonObject, PathReference
+from wayword.core.episode import Episode, JsonObject, PathReference, check_start
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, Observation
@@ -62,6 +62,7 @@ class IndoorWorld(Walkable):
         viewpoint.
         """
         # Recorded starts may hold the id as a number.
+        check_start(episode, ("viewpoint",), ("heading",))
         viewpoint = str(episode.start["viewpoint"])
         # Checked here: later, an unknown viewpoint would surface as a bare missing key.
         if viewpoint not in self.graph.index:

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
-from wayword.core.blame import place_of
-from wayword.core.episode import Episode, Json, JsonObject
+from wayword.core.blame import finite, place_of
+from wayword.core.episode import Episode, Json, JsonObject, check_start
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import Shown, View
@@ -60,7 +60,7 @@ def motion_problem(moved: Any) -> str:
         known = ", ".join(STATUSES)
         return f"returned the unknown status {moved.status!r}; must be one of {known}"
     if not _is_finite(moved.metres):
-        return f"returned {moved.metres!r} metres; must be a finite number"
+        return f"returned {moved.metres!r} metres; must be a finite number{_remedy(moved.metres)}"
     if moved.metres < 0:
         return f"returned {moved.metres:g} metres; must be the length of the way, not negative"
     reason: Any = moved.reason
@@ -75,7 +75,9 @@ def pose_problem(pose: Any) -> str:
         return f"must return a dict with x, y, heading, got {pose!r:.60}"
     for name in ("x", "y", "heading"):
         if not _is_finite(pose.get(name)):
-            return f"must have a finite number {name!r}, got {pose.get(name)!r:.60}"
+            value = pose.get(name)
+            remedy = _remedy(value)
+            return f"must have a finite number {name!r}, got {value!r:.60}{remedy}"
     if not 0 <= pose["heading"] < 360:
         return f"must have a heading in [0, 360), got {pose['heading']}"
     return _json_problem(pose)
@@ -86,7 +88,8 @@ def report_problem(report: Any) -> str:
     if not isinstance(report, Mapping):
         return f"must return a dict with metres, got {report!r:.60}"
     if not _is_finite(report.get("metres")):
-        return f"must have a finite number 'metres', got {report.get('metres')!r:.60}"
+        value = report.get("metres")
+        return f"must have a finite number 'metres', got {value!r:.60}{_remedy(value)}"
     return _json_problem(report)
 
 
@@ -178,6 +181,12 @@ def _is_finite(value: Any) -> bool:
     return is_number and math.isfinite(value)
 
 
+def _remedy(value: Any) -> str:
+    """Return what to do about a number of numpy, which JSON does not have; else empty."""
+    is_number = finite(value) is not None and not isinstance(value, bool)
+    return "; write float(…)" if is_number else ""
+
+
 def _json_problem(values: Mapping[str, Any]) -> str:
     """Return why values cannot be recorded."""
     try:
@@ -189,6 +198,7 @@ def _json_problem(values: Mapping[str, Any]) -> str:
 
 def parse_start(episode: Episode) -> tuple[float, float, float, float]:
     """Return x, y, heading, horizon (degrees down) of an episode's start. Raises ``DataError``."""
+    check_start(episode, ("x", "y"), ("heading", "horizon"))
     start = episode.start
     try:
         heading = float(start.get("heading", 0.0))

@@ -27,6 +27,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from wayword.core import interrupts
 from wayword.core.action import Action
+from wayword.core.blame import place_of
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import bearing, relative
@@ -821,9 +822,12 @@ class SharedRobotWorld(ObjectNavWorld):
         )
         if self._idle == MOST_IDLE:
             self.base.stop()
+            # A base of a user's has a line to mend; that behind rosbridge has none.
+            own = getattr(self.base, "base", None)
+            where = f"{place_of(type(own).pose)}: " if own is not None else ""
             raise RobotError(
-                f"the robot reported ok for {MOST_IDLE} motions, but its pose has not changed; "
-                "does it move, and is its pose up to date?"
+                f"{where}the robot reported ok for {MOST_IDLE} motions, but its pose has not "
+                "changed; does it move, and is its pose up to date?"
             )
         return feedback
 

@@ -22,7 +22,7 @@ from functools import cache
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, JsonObject
+from wayword.core.episode import Episode, JsonObject, check_start
 from wayword.core.errors import DataError
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
@@ -105,6 +105,7 @@ class StreetWorld(Walkable):
     def reset(self, episode: Episode) -> None:
         """Put the actor at the start of an episode. Raises ``DataError`` for an unknown
         panorama."""
+        check_start(episode, ("panorama",), ("heading",))
         panorama = episode.start["panorama"]
         # Touchdown's episodes have a heading; generated ones may leave it out.
         heading = episode.start.get("heading", 0)

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
-from wayword.core.episode import Episode, JsonObject, Reference
+from wayword.core.episode import Episode, JsonObject, Reference, check_start
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import ActionPlan
 from wayword.core.world import Feedback, Observation, World
@@ -81,6 +81,7 @@ class TwoPhaseWorld(World):
 
     def reset(self, episode: Episode) -> None:
         """Start the test. Raises ``DataError`` if objects of the start belong to no room."""
+        check_start(episode, ("room", "objects", "beyond"))
         start = episode.start
         objects = tuple(map(str, start.get("objects", ())))
         beyond = tuple(map(str, start.get("beyond", ())))

@@ -384,7 +384,7 @@ def untrue(
     page: Any, trajectory: Trajectory, dataset: Dataset, task: Task, limit: int | None
 ) -> list[str]:
     """Return the statements of an episode's page that its record and its world refute."""
-    mistake = page["mistake"] or {"text": "", "step": 0, "leads": 0, "limit": False}
+    mistake = page["mistake"] or {"text": "", "step": 0, "lost": 0, "limit": False}
     text = page["solved"] or mistake["text"]
     found = [
         *_needs(mistake, trajectory, dataset, task, limit),
@@ -413,7 +413,7 @@ def _needs(
     if match := re.search(
         rf"an expert needed {_STEPS}, and {_STEPS} (?:was|were) left", text
     ):
-        after = mistake["step"]
+        after = mistake["lost"]
         needed, left = (int(each.replace(",", "")) for each in match.groups())
         most = _limit(trajectory, limit) or 0
         taken = Counter(step.actor for step in trajectory.steps[:after])
@@ -467,7 +467,7 @@ def _counts(text: str, page: Any, trajectory: Trajectory) -> list[str]:
 def _messages(mistake: Any, trajectory: Trajectory) -> list[str]:
     """Messages are quoted from before the step that lost the episode."""
     found = []
-    last = len(trajectory.steps) if mistake["limit"] else mistake["step"]
+    last = len(trajectory.steps) if mistake["limit"] else mistake["lost"]
     for number, quoted in re.findall(
         rf"had said at step (\d+): {_QUOTED}", mistake["text"]
     ):
@@ -530,7 +530,7 @@ def _repeats(text: str, trajectory: Trajectory) -> list[str]:
 def blockers(page: Any, trajectory: Trajectory) -> list[str]:
     """Routes that failed twice for the same actor of several before the episode was lost."""
     mistake = page["mistake"]
-    last = len(trajectory.steps) if mistake["limit"] else mistake["step"]
+    last = len(trajectory.steps) if mistake["limit"] else mistake["lost"]
     failed = Counter(
         (step.actor, _words(step))
         for step in trajectory.steps[:last]
@@ -557,12 +557,12 @@ def _same_step(mistake: Any, page: Any) -> list[str]:
     """The first sentence, the page and the ring of the map name one step."""
     found = []
     head = re.match(r"(?:After step|Steps?) (\d+)", mistake["text"])
-    if head and int(head[1]) != mistake["leads"]:
-        found.append(f"it opens at step {mistake['leads']}: {mistake['text']}")
+    if head and int(head[1]) != mistake["step"]:
+        found.append(f"it opens at step {mistake['step']}: {mistake['text']}")
     rings = re.findall(r"<title>before step (\d+)</title>", page["map"] or "")
     if mistake["limit"] and rings:
         found.append(f"a ring at step {rings}, though the limit is to blame")
-    if not mistake["limit"] and {*rings} - {str(mistake["leads"])}:
+    if not mistake["limit"] and {*rings} - {str(mistake["step"])}:
         found.append(f"a ring at step {rings}: {mistake['text']}")
     return found
 

@@ -91,7 +91,7 @@ def on_the_line(start: dict[str, Any], name: str, pose: Any, status: str) -> str
     evidence = EpisodeFacts(walked, FAILED, {}, Line(), task, lost=Lost(1))  # type: ignore[arg-type]
     found = find_mistake(evidence)
     assert found is not None
-    assert found.step == 1
+    assert found.lost == 1
     return found.text
 
 
@@ -161,7 +161,7 @@ def search(
 def test_a_target_in_view_and_not_taken_is_the_cause_and_the_stop_the_mistake() -> None:
     walked = search(("mug_1", 4.0), ("mug_1", 1.5), ("", 0.0))
     found = mistake_of(walked, MUG, scores={"sr": 0.0, "ever_seen": 1.0})
-    assert (found.step, found.cause) == (3, "seen_not_taken")
+    assert (found.lost, found.cause) == (3, "seen_not_taken")
     assert found.text == (
         "Step 3: stopped without the blue mug; it was in view at step 2, 1.5 m away, and not taken."
     )
@@ -319,7 +319,7 @@ def test_an_order_that_was_never_sent_is_the_mistake_of_who_alone_knew_it(
     sought = [Sought("cup", frozenset(), "")]
     found = mistake_of(walked, reference, instruction, task=task, sought=sought)
     assert (found.cause == "order_not_sent") == alone
-    assert (found.step == 1) == alone, "the step of the one who knew"
+    assert (found.lost == 1) == alone, "the step of the one who knew"
     expected = (
         "Step 1: ann took its last action and never sent its goal to bob. "
         "No cup was ever in view of bob."

@@ -228,8 +228,8 @@ def test_a_false_alarm_is_the_last_report_of_its_step() -> None:
     assert "went back" not in found.text
     views.append(replace(saw(), notes=[Note("went_back", {"distance": 2.5})]))
     found = mistake(views, TARGETS, causes={"false_alarm": 1})
-    assert found.leads == 1
-    assert found.step == 2
+    assert found.step == 1
+    assert found.lost == 2
     assert found.text.endswith(
         "without the mug_1. It went back at step 2 to the place of the wrong report at step 1."
     )
@@ -323,9 +323,9 @@ def test_what_most_of_the_steps_were_leads(
 ) -> None:
     found = at_home(*acts(*done), sought=[], lost=Lost(1), ended="step_limit")
     assert found.text.startswith(course or "Lost after step 1: ")
-    assert found.step == 1, "the step that lost it is still the same"
+    assert found.lost == 1, "the step that lost it is still the same"
     if course:
-        assert found.leads == int(course.split("–")[0].removeprefix("Steps "))
+        assert found.step == int(course.split("–")[0].removeprefix("Steps "))
 
 
 @pytest.mark.parametrize("ended", ["stopped", "step_limit"])
@@ -436,7 +436,7 @@ def test_the_steps_left_are_given_where_the_experts_need_is_known(
     steps = [Step("agent", {}, each, OK, {}) for each in actions]
     ended = Lost(lost, needed, 4 - lost, 4)
     found = at_home(*steps, sought=[], lost=ended, ended="step_limit")
-    assert found.step == lost
+    assert found.lost == lost
     assert ("an expert needed" in found.text) == (needed > 0 and lost < 3)
 
 
@@ -446,7 +446,7 @@ def test_a_family_without_an_explanation_names_the_step_of_its_first_cause(
 ) -> None:
     steps = [Step("agent", {}, Decision(Action("look")), OK, {}) for _ in range(3)]
     found = mistake(steps, Reference("1"), causes={"looped": shown, "ran_out": 3})
-    assert (found.step, found.cause) == (step, "looped")
+    assert (found.lost, found.cause) == (step, "looped")
 
 
 @pytest.mark.parametrize("legal", [0, 1, 3])
@@ -455,7 +455,7 @@ def test_a_record_of_rejected_answers_has_no_legal_one(legal: int) -> None:
     steps = [Step("agent", {}, each, OK, {}) for each in answers]
     found = mistake(steps, Reference("1"), causes={"ran_out": len(steps)})
     assert ("answers were rejected" in found.text) == (legal == 0)
-    assert found.step == (len(steps) if legal else 1)
+    assert found.lost == (len(steps) if legal else 1)
 
 
 @pytest.mark.parametrize("small", [True, False])

@@ -160,8 +160,8 @@ def test_the_departure_leads_where_it_was_too_late_only_after_it(lost: int) -> N
     found = mistake(facts("abxax", lost=Lost(lost, 3, 1, 4)))
     more = [fact["kind"] for fact in found.fact["more"]]
     departed = 0 if lost == 1 else 2  # one after the loss is no cause of it
-    assert (found.step, found.departed) == (lost, departed)
-    assert found.leads == (departed or lost)
+    assert (found.lost, found.departed) == (lost, departed)
+    assert found.step == (departed or lost)
     assert "departed" not in more
     assert ("an expert needed 3 steps" in found.text) == (lost < 4)
 
@@ -181,7 +181,7 @@ def test_a_walk_that_turned_away_off_the_path_says_first_where_it_left_it() -> N
 
 def test_a_step_after_the_loss_is_no_departure() -> None:
     found = mistake(facts("abxxx", lost=Lost(3, 3, 1, 4), worse=lambda first: 4))
-    assert (found.step, found.departed, found.leads) == (3, 2, 2)
+    assert (found.lost, found.departed, found.step) == (3, 2, 2)
     assert "After step 3 it was too late" in found.text
     assert "step 4" not in found.text
 

@@ -74,10 +74,10 @@ def test_a_stop_while_the_goal_was_in_reach_is_the_mistake_and_a_detour_is_none(
         return mistake_of(played(dataset, task, "agent", *moves, STOP), dataset, task)
 
     astray = found(gold[1], off)
-    assert (astray.step, astray.departed) == (3, 2)
+    assert (astray.lost, astray.departed) == (3, 2)
     assert astray.text.startswith(f"Step 2: went from {gold[1]} to {off}")
     assert f"Step 3: stopped at {off}, " in astray.text
-    assert astray.leads == 2
+    assert astray.step == 2
     back = found(gold[1], off, gold[1], gold[2])
     assert (back.step, back.departed) == (5, 0), "it came nearer again"
     passed = found(*gold[1:], *gold[-2::-1])
@@ -111,7 +111,7 @@ def test_the_step_limit_lost_what_an_expert_could_no_longer_reach(
     walked = played(dataset, task, "agent", *moves, ended="step_limit")
     found = mistake_of(walked, dataset, task)
     assert not found.limit
-    assert 0 < found.step < len(walked.steps)
+    assert 0 < found.lost < len(walked.steps)
     assert "an expert needed" in found.text
     short = played(dataset, task, "agent", *moves[:1], ended="step_limit")
     assert mistake_of(short, dataset, task).limit
@@ -128,11 +128,11 @@ def test_the_first_sentence_is_about_the_departure_and_a_later_one_about_the_las
     found = mistake_of(walked, dataset, task)
     head, rest = found.sentences()
     assert found.departed == len(gold), "the step that left the goal"
-    assert found.departed < found.step
+    assert found.departed < found.lost
     assert head == (
         f"Step {found.departed}: walked on from the goal {gold[-1]} instead of stopping."
     )
-    assert f"After step {found.step} it was too late: an expert needed " in rest
+    assert f"After step {found.lost} it was too late: an expert needed " in rest
 
 
 @pytest.mark.parametrize("one_by_one", [2.0, -1.0])
@@ -162,7 +162,7 @@ def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
     (task, *_) = dataset.tasks
     walked = played(dataset, task, "ann", *actions, ended=ended)
     found = mistake_of(walked, dataset, task)
-    return found.step, found.text
+    return found.lost, found.text
 
 
 class OneExpertGivesUp(TwoInAFlat):
@@ -185,7 +185,7 @@ def test_an_expert_that_cannot_go_on_does_not_undo_what_another_one_did() -> Non
     walked = played(dataset, task, "ann", Action("turn_left"), STOP)
     walked.steps.append(replace(walked.steps[-1], actor="bob"))
     found = mistake_of(walked, dataset, task)
-    assert (found.step, found.limit) == (2, False)
+    assert (found.lost, found.limit) == (2, False)
     assert found.text.startswith("Step 2: ann stopped; ann had seen apple 1 at step 1 ")
     assert "bob stopped" not in found.text.lower(), "the first stop lost it"
 

@@ -17,7 +17,7 @@ from helpers.loopback import Loopback, chat, refusal, serving
 from helpers.records import records
 from wayword import viewer
 from wayword.cli.show import RunningMeans
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import Completion
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
@@ -280,11 +280,11 @@ def test_a_limit_in_dollars_without_a_price_asks_nothing(tmp_path: Path) -> None
     priced.write_text("openai:m: {input: 1.0, output: 2.0}\n")
     with serving(lambda *_: (200, chat("Action: Finish"))) as server:
         plan = _plan(server, tmp_path / "run", limit=1, max_steps=2, max_dollars=0.1)
-        result = run(plan)
+        with pytest.raises(UsageError, match="openai:m: a dollar limit needs prices"):
+            run(plan)
         assert server.asked == []
-        assert "a dollar limit needs prices" in result.outcome.exhausted
-        assert not [line for line in result.notices if "$" in line]
-        # The same command with a price resumes.
+        assert not (tmp_path / "run").exists(), "a refused run leaves no folder"
+        # The same command with a price plays.
         assert run(replace(plan, prices=priced)).outcome.complete
         assert server.asked
 

@@ -162,7 +162,7 @@ def test_a_figure_rings_what_the_page_rings(
         rings = [sign.text.strip() for sign in signs if "(step" in sign.text]
         shown = legend(result.plot("map", episode=name))
         assert [sign for sign in shown if "(step" in sign] == rings, name
-        found.append(mistake.limit or 0 < mistake.departed < mistake.step)
+        found.append(mistake.limit or 0 < mistake.departed < mistake.lost)
     assert any(found)
 
 

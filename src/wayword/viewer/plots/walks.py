@@ -55,6 +55,7 @@ _TALLEST = 1.15  # height of the map at most, as a share of its width
 _HALF_PAGE = 4.4  # inches of a map's height at most: half a page of text
 _STEP = 0.04  # inches between the points of a line that names keep clear of
 _RING = 7.0  # points from the middle of the mistake's ring to its letter
+_LEGEND_RING = 8.0  # points of its diameter in the legend, whose lines are 9 high
 _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
 _MARGIN = 0.3  # metres around the drawing
 _SIDES = tuple(
@@ -863,5 +864,16 @@ def _draw_mistake(axes: Axes, drawn: Map, whose: str, color: str) -> None:
             markeredgewidth=0.9,
             linestyle="none",
             zorder=3.6,
+        )
+        # For the legend alone: rings of the map's size would overlap in it.
+        axes.plot(
+            [],
+            [],
+            marker="o",
+            markersize=_LEGEND_RING,
+            markerfacecolor="none",
+            markeredgecolor=color,
+            markeredgewidth=0.9,
+            linestyle="none",
             label=f"{whose}{drawn.mistake_words} (step {drawn.mistake})",
         )

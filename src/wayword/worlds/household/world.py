@@ -37,11 +37,10 @@ from wayword.core.action import STOP, Action, ActionSpace, LazyActions
 from wayword.core.episode import (
     Episode,
     JsonObject,
-    check_fields,
-    check_start,
 )
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
+from wayword.core.starts import check_fields, check_start
 from wayword.core.world import Feedback, World
 from wayword.worlds.household import motions, verbs
 from wayword.worlds.household.goals import HouseholdReference

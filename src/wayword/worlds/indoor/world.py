@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, JsonObject, PathReference, check_start
+from wayword.core.episode import Episode, JsonObject, PathReference
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
+from wayword.core.starts import check_start
 from wayword.core.world import Feedback, Observation
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph

@@ -16,9 +16,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
 from wayword.core.blame import finite, place_of
-from wayword.core.episode import Episode, Json, JsonObject, check_start
+from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
+from wayword.core.starts import check_start
 from wayword.worlds.objectnav.observation import Shown, View
 
 STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")

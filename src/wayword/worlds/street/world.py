@@ -22,9 +22,10 @@ from functools import cache
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.dataset import Walkable
-from wayword.core.episode import Episode, JsonObject, check_start
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import relative
+from wayword.core.starts import check_start
 from wayword.core.world import Feedback, Observation
 from wayword.worlds import street
 from wayword.worlds.street import moves

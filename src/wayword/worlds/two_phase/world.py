@@ -29,9 +29,10 @@ from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
-from wayword.core.episode import Episode, JsonObject, Reference, check_start
+from wayword.core.episode import Episode, JsonObject, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import ActionPlan
+from wayword.core.starts import check_start
 from wayword.core.world import Feedback, Observation, World
 from wayword.worlds import two_phase
 

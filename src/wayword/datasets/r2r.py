@@ -361,7 +361,14 @@ class R2R(SolvableWalks):
         fgr2r: dict[str, list[tuple[list[str], int]]] = {}
         if self.settings.sub_instructions:
             fgr2r = dict(_fgr2r(find(self.folder / "fgr2r", f"FGR2R_{part}.json")))
-        for number, record in enumerate(read_json(path, list)):
+        try:
+            records = read_json(path, list)
+        except DataError as error:
+            # "Fetch it again" is no help for a user's file.
+            if not self.settings.annotations:
+                raise
+            raise DataError(path, error.where, error.problem, FORM) from error
+        for number, record in enumerate(records):
             where = f"record {number}"
             with one_record(path, where):
                 tasks = []
@@ -403,6 +410,13 @@ class R2R(SolvableWalks):
             raise DataError(path, f"{where}, field 'path'", problem)
 
 
+FORM = (
+    'a file of annotations is a JSON list of {"path_id": 1, "scan": "SCAN", "path": ["VIEWPOINT", '
+    '…], "heading": RADIANS, "instructions": ["TEXT", …]}'
+)
+"""Remedy for a file of another form."""
+
+
 def _route_problem(graph: ViewpointGraph, route: Sequence[str]) -> str:
     """Return the reason why a route is not a path of the graph; empty if it is one."""
     for place in route:
@@ -434,6 +448,8 @@ def _instructions(path: Path, where: str, record: Any) -> JsonObject:
 
 def _texts(path: Path, where: str, record: Any) -> Sequence[Any]:
     """Return the instructions of a record. Raises ``DataError`` if it has none."""
+    if isinstance(record, dict) and "instructions" not in record:
+        raise DataError(path, f"{where}, field 'instructions'", "is missing", FORM)
     texts: Sequence[Any] = read_field(path, where, record, "instructions", list)
     if not texts:
         raise DataError(path, f"{where}, field 'instructions'", "is empty")

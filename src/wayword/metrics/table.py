@@ -411,15 +411,20 @@ LONGEST_VALUE = 20
 def extra_labels(rows: Sequence[Row]) -> list[str]:
     """Return ``labels`` of the rows without what a row's own name says, as in ``navgpt
     (seed=0)``, shortened where the rows still differ."""
-    settings = _differing(rows)
+    settings = []
+    for row, differing in zip(rows, _differing(rows), strict=True):
+        stated = set(re.split(r"[(),\s]+", row.name))
+        settings.append(
+            {k: v for k, v in differing.items() if f"{k}={v}" not in stated}
+        )
     full = [_joined(each) for each in settings]
     short = [_shortened(each) for each in settings]
     named = [(row.name, text) for row, text in zip(rows, short, strict=True)]
     texts = []
-    for number, (row, text) in enumerate(zip(rows, full, strict=True)):
+    for number, text in enumerate(full):
         is_distinct = named.count(named[number]) == 1
         shown = short[number] if is_distinct else text
-        texts.append("" if f"({text})" in row.name else shown)
+        texts.append(shown)
     return texts
 
 

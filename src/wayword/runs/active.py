@@ -176,7 +176,7 @@ def config_of(
         "success": dataset.family.success,
         "metrics": [asdict(metric) for metric in metrics],
         "split": shown_split(plan, dataset),
-        "stated": stated_settings(plan, dataset, agent),
+        "stated": stated_settings(plan, agent),
         "episodes_in_split": len(dataset.tasks),
         "left_out": omitted(dataset),
         "caveats": lines,

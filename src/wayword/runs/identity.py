@@ -89,19 +89,10 @@ def identity(
     return fields
 
 
-def stated_settings(plan: Plan, dataset: Dataset, agent: AgentParts) -> list[str]:
-    """Return the settings that a user has given other values than their defaults, by the names of
-    tables: a table shows them even where no other run differs."""
-    names = [*_changed(agent.settings, plan.settings)]
-    # A robot's address and topics say nothing about a result.
-    if not dataset.live:
-        cls: Any = type(dataset)
-        group = plan.group("dataset")
-        settings = make(cls.Settings, group, plan.dataset_name)
-        names += [f"dataset.{name}" for name in _changed(settings, group)]
-    if plan.max_steps not in (None, dataset.max_steps):
-        names.append("max_steps")
-    return names
+def stated_settings(plan: Plan, agent: AgentParts) -> list[str]:
+    """Return the agent's settings that a user has given other values than their defaults: a table
+    shows them even where no other run differs."""
+    return [*_changed(agent.settings, plan.settings)]
 
 
 def _changed(settings: Any, given: JsonObject) -> Iterator[str]:

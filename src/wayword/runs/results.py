@@ -97,7 +97,7 @@ class RunResult:
                 run.index.ids()
             ):
                 counts += f", {len(failed):,} failed"
-        return f"<RunResult {name}: {counts}>"
+        return f"RunResult({name}: {counts})"
 
     def __post_init__(self) -> None:
         # A URL is absolute already.

@@ -288,7 +288,9 @@ class Reporter:
         self._path = run / PROGRESS
         self._total = total
         self._account = account
-        self._start = {"began": time.time(), "before": before}
+        # Not the time of day, which clocks are set to during a run.
+        self._began = time.monotonic()
+        self._before = before
         self._tokens = 0  # spent by earlier sessions
         if account is not None:
             self._tokens = account.tokens
@@ -313,6 +315,8 @@ class Reporter:
             "done": done,
             "total": self._total,
             "over": over,
+            "before": self._before,
+            "took": now - self._began,
         }
         account = self._account
         if account is not None:
@@ -327,7 +331,7 @@ class Reporter:
         # Renamed, so that readers never see half a file.
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
-            text = json.dumps({**state, **self._start, **episodes})
+            text = json.dumps({**state, **episodes})
             new.write_text(text, encoding="utf-8")
             os.replace(new, self._path)
 

@@ -118,7 +118,7 @@ class Tracker:
         }
         if self._mlflow:
             finite = {
-                _NOT_OF_MLFLOW.sub("", key.replace(":", "/")): v
+                _NOT_OF_MLFLOW.sub("_", key.replace(":", "/")): v
                 for key, v in finite.items()
             }
             self._try("log_metrics", finite, step=step)

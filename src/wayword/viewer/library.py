@@ -495,7 +495,9 @@ def _pace(progress: JsonObject, written: float) -> Iterator[str]:
     """Yield the time left, open calls, tokens per second and dollars spent, as far as known."""
     done = int(progress["done"])
     left = int(progress["total"]) - done
-    took = max(1.0, written - float(progress.get("began", written)))
+    # Older runs wrote the time of day at which they began.
+    since = written - float(progress.get("began", written))
+    took = max(1.0, float(progress.get("took", since)))
     # Episodes of an earlier start took no time of this one.
     ended = done - int(progress.get("before", 0))
     calls = int(progress.get("calls", 0))

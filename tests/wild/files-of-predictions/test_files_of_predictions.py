@@ -30,6 +30,9 @@ RECORDS: dict[str, Any] = {
         {"instr_id": "to_c", "trajectory": [[p, "0.5", "-0.25"] for p in WALK]}
     ],
     "a running number": [{"id": 0, "episode_id": "to_c", "path": WALK}],
+    "several places in a step": [
+        {"instr_id": "to_c", "trajectory": [["s"], ["b"], ["b", "c"]]}
+    ],
     "a name that is null": [{"instr_id": None, "id": "to_c", "path": WALK}],
     "two containers": {"results": {"predictions": [RECORD]}},
     "positions next to names": [
@@ -146,3 +149,15 @@ def test_steps_in_another_order_than_their_numbers_are_refused(
         return
     with pytest.raises(DataError, match=r"item \d: has the .* write the steps in"):
         scored(tmp_path / "p.json", content)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [LINE[:30].encode(), b"\0" * 40 + b"\n", b"\0\n" + LINE.encode()],
+    ids=["cut off", "zeros", "zeros before a line"],
+)
+def test_what_a_crash_leaves_is_named_by_its_line(rest: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(LINE.encode() + b"\n" + rest)
+    with pytest.raises(DataError, match="line 2"):
+        predictions.read(path, SmallHouse())

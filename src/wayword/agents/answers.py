@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, dropwhile, islice, takewhile
@@ -31,6 +32,7 @@ from wayword.agents.legal import (
     Legal,
     Refusal,
     clauses,
+    ends_negated,
     in_order,
     is_negation,
     is_nothing,
@@ -191,10 +193,12 @@ _TABLE = re.compile(r"^[^|\n]*\|.*\n(?=.*--)[ \t|:-]+$(?:\n[^|\n]*\|.*)*", re.MU
 _CELL_END = re.compile(r"[ \t*`]*\|[ \t*`]*")
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 _ACTION_FIELDS = frozenset(row("action act action_input prediction"))
-FENCE = re.compile(
-    r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])",
-    re.I,
+_LANGUAGES = (
+    "json|jsonc|text|txt|python|py|plaintext|markdown|md|yaml|yml|xml|html|bash|shell|sh|zsh"
+    "|console|code|tool_code|tool_call|action|output|javascript|js"
 )
+FENCE = re.compile(rf"(?:```|~~~)(?:{_LANGUAGES})?(?![\w])", re.I)
+"""A fence with the languages that models write after it; another word may be the action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +258,13 @@ def fields(
             if is_asked and given not in values.get(name, ()):
                 values.setdefault(name, []).append(given)
     rest = FENCE.sub("", "\n".join([*outside, text[end:]]))
-    labels = list(islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES))
+    found_labels = islice(_label_pattern(tuple(names)).finditer(rest), MOST_VALUES)
+    # "I will not use <action>stop</action> yet" names a tag that is not meant.
+    labels = [
+        label
+        for label in found_labels
+        if label[0][0] != "<" or not ends_negated(rest[: label.start()])
+    ]
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
     for label, end in zip(labels, label_ends, strict=False):
         written = label[label.lastindex or 0]
@@ -374,8 +384,8 @@ _KINDS = row("type id")
 _VERB_KEYS = row("type action_type verb name action")
 """Keys of the verb in an action that is an object."""
 ARGUMENT_FIELDS = row(
-    "action_args action_arguments action_input args argument arguments input parameter parameters"
-    " params tool_input"
+    "action_args action_arguments action_input args argument arguments input kwargs parameter"
+    " parameters params tool_input"
 )
 """Names of a call's verb and of its arguments in the forms of tool calls. LangChain's form has the
 action's name and its input on two lines."""
@@ -658,9 +668,11 @@ class StrategyRecipe(AnswerForm):
         values = [[v for v in read.all(n) if v is not None] for n in action_names]
         stated = ([v for v in given if not is_nothing(v)] for given in values)
         given = next(filter(None, chain(stated, values)), [])
-        words = _actions_as_text(given)
+        acts_before = given and any(map(legal.whole, read.before.splitlines()))
+        if not read.values:
+            given = _only_list(reply)
+        words = _actions_as_text([legal.as_call(each) or each for each in given])
         arguments = read.all(*ARGUMENT_FIELDS)
-        acts_before = words and any(map(legal.whole, read.before.splitlines()))
         calls = [each for each in arguments if isinstance(each, dict)]
         if len(words) > 1 or len(calls) > 1 or acts_before:
             return Refusal("several_actions", SEVERAL_ACTIONS)
@@ -725,6 +737,17 @@ class StrategyRecipe(AnswerForm):
         return only if is_verb and bool(only.arguments) != is_bare else None
 
 
+def _only_list(reply: Reply) -> list[Json]:
+    """Return the list of texts that an answer is, as ``["goto", "pot_1"]``, if it is one."""
+    whole = FENCE.sub("", reply.text).strip()
+    if whole[:1] == "[" and whole[-1:] == "]":
+        with suppress(ValueError, RecursionError):
+            listed = _DECODER.decode(whole)
+            if all(isinstance(each, str) for each in listed):
+                return [listed]
+    return []
+
+
 def _actions_as_text(values: Sequence[Json]) -> list[str]:
     """Return the actions of a field; ``["goto[a]"]`` and ``{"goto": "a"}`` hold one each."""
     texts = []
@@ -746,7 +769,7 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
 
 def _members(value: Json) -> list[Json]:
     """Return the values of a list, the objects in a text of JSON, or the value alone."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[{")):
         objects = [found for found, _, _ in json_values(value, "{", bool, _DECODER)]
         if objects:
             return objects

@@ -27,8 +27,10 @@ lists legal options.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -37,6 +39,7 @@ from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
 LONGEST = 8_000  # maximum characters of an answer, without its reasoning
 LONGEST_ACTION = 2_000  # maximum characters of an action, including a message
+LONGEST_CLAUSE = 500  # characters before a tag in which a negation is looked for
 MOST_WORDS = 20  # maximum arguments that words are split into; no action has as many
 EXAMPLES = 12  # maximum legal actions named in a refusal
 MOST_LINES = 40  # lines of an answer that are searched for a second choice
@@ -65,7 +68,8 @@ _END_PUNCTUATION = ".,;:!。，；！"
 _CLOSING = dict(zip("[({（【［《〈〔｛", "])}）】］》〉〕｝", strict=True))
 _WORD = re.compile(r"(?:(?<!\w)-(?=\d))?[^\W_]+")
 """A word, or a number with its sign: ``-1`` is not ``1``."""
-_ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
+_ARTICLE_WORDS = row("the a an my your to toward towards")
+_ARTICLES = re.compile(rf"^(?:(?:{'|'.join(_ARTICLE_WORDS)})\s+)+")
 _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
     r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
@@ -231,6 +235,8 @@ _REMARK_ENDS = (
 )
 """The end of a judgement; ``trap door ahead`` is none."""
 _CANNOT = r"(?:(?:doesn|can|couldn|won)['’ ]?t\b|cannot)"
+_JOINED = re.compile(r"\b(?:and|then|instead|but|so)\W*$")
+"""A word after which another clause begins."""
 _DISMISSED = re.compile(
     rf"\s*(?:{_CROSSED}|不行|不对|不可以|нельзя)"
     rf"|\s*(?::|->|→|\s[-–—]|[(（])\s*{_USELESS}{_REMARK_ENDS}"
@@ -262,7 +268,12 @@ def strip_marker(line: str) -> str:
 
 def normalize(text: str) -> str:
     """Return words in lower case, without punctuation and leading articles."""
-    return _ARTICLES.sub("", " ".join(_WORD.findall(text.lower())))
+    return _ARTICLES.sub("", _plain_words(text))
+
+
+def _plain_words(text: str) -> str:
+    """Return words in lower case, without punctuation."""
+    return " ".join(_WORD.findall(text.lower()))
 
 
 def clauses(line: str) -> list[str]:
@@ -273,6 +284,12 @@ def clauses(line: str) -> list[str]:
 def is_negation(clause: str) -> bool:
     """True if a normalized clause has a word such as ``not`` or ``never``."""
     return _NEGATION.search(clause) is not None
+
+
+def ends_negated(text: str) -> bool:
+    """True if the words after the last clause's beginning are negated: ``it is here. I do not``."""
+    last = _CLAUSE.split(text[-LONGEST_CLAUSE:].lower())[-1]
+    return is_negation(normalize(last)) and not _JOINED.search(last)
 
 
 def is_negated(line: str, name: str) -> bool:
@@ -439,6 +456,10 @@ class _Names:
         # Two names may be equal in lower case: then neither is found by it.
         for each in names:
             self._by_key.setdefault(normalize(each), []).append(each)
+        # Where "A" is an option, "A/B" is two of them and no "B" with an article.
+        self._key_of = normalize
+        if not self._by_key.keys().isdisjoint(_ARTICLE_WORDS):
+            self._key_of = _plain_words
         self._by_letters = {key.replace(" ", ""): key for key in self._by_key}
 
     def match(self, text: str) -> str | None:
@@ -452,7 +473,7 @@ class _Names:
         bare = _NAME_LEAD.sub("", text, count=1)
         # A number in words or with leading zeros, if the names have no such word themselves.
         counted = _COUNTED.sub("", bare)
-        word = normalize(counted)
+        word = self._key_of(counted)
         number = _NUMBER.fullmatch(counted)
         digits = str(int(number[1])) if number else _NUMBER_WORDS.get(word, "")
         letters = word.replace(" ", "").removesuffix("erly")
@@ -460,7 +481,7 @@ class _Names:
         if re.search(r"\d \d", word):  # two numbers, which are not one
             joined = ""
         for form in (text, bare, digits, joined):
-            found = self._by_key.get(normalize(form), [])
+            found = self._by_key.get(self._key_of(form), [])
             if form and len(found) == 1:
                 return found[0]
         return None
@@ -477,15 +498,27 @@ class _Names:
 
     def within(self, line: str) -> set[str]:
         """Return the names within a line. A longer name hides the shorter ones in it."""
-        rest = normalize(line[:LONGEST_ACTION])
+        line = line[:LONGEST_ACTION]
+        rest = self._key_of(line)
         named: set[str] = set()
         # Longest first: "coffee table" takes the words of "table".
         for key in sorted(filter(None, self._by_key), key=len, reverse=True):
             phrase = re.compile(rf"(?<![\w-]){re.escape(key)}\b")
-            if phrase.search(rest):
+            is_article = key in _ARTICLE_WORDS and _is_article(
+                self._by_key[key][0], line
+            )
+            if phrase.search(rest) and not is_article:
                 named.update(self._by_key[key])
                 rest = phrase.sub("|", rest)
         return named
+
+
+def _is_article(name: str, line: str) -> bool:
+    """True if a line has a name such as ``A`` before other words alone, as in ``a bed``: it then
+    names an option only with its capital within the sentence, as in ``option A looks good``."""
+    if name.isupper() and re.search(rf"(?<=\w\s){name}\b", line):
+        return False
+    return re.search(rf"\b{re.escape(name)}\b(?!\s+[a-z]{{2}})", line, re.I) is None
 
 
 _NAME_REASONS: dict[RejectionKind, str] = {
@@ -524,6 +557,11 @@ _ARGUMENT_LEAD = re.compile(
     re.I,
 )
 """A keyword or an article before an argument: ``object=mug_1``, ``the mug_1``."""
+_PACKED = re.compile(
+    r"^(?:kw)?(?:args?|arguments?|param(?:eter)?s?|input)\s*[=:]\s*(?=[{(\[])", re.I
+)
+"""A keyword before all arguments of a call: ``goto(args={"target": "pot_1"})``."""
+_TUPLE = re.compile(r"^\((.*?),?\s*\)$", re.DOTALL)
 _TEXT_KEYWORD = re.compile(r"""^\w{1,20}\s?=\s?(["'])(?!.*\1)""")
 """A keyword before a message, whose end is stripped: ``message="hello``."""
 _GLOSS = re.compile(r"^([^\W\d_]+)(?: [^\W\d_]+){0,2} ?\((\1[^()]*)\)?$", re.I)
@@ -642,6 +680,24 @@ class Legal:
             return option.is_call
         return option.value in self.space and f"{name}[" in text.lower()
 
+    def as_call(self, value: object) -> str:
+        """Return the call whose verb and arguments a list has; empty for other values, such as a
+        list of actions.
+
+        >>> Legal(ActionSpace((Action("goto", ("b",)),))).as_call(["goto", "b"])
+        'goto[b]'
+        """
+        words = value if isinstance(value, list) else []
+        if len(words) < 2 or not all(isinstance(each, str) for each in words):
+            return ""
+        verb, rest = self._verb_of(words[0])
+        takes_arguments = any(action.arguments for action in self._verbs.get(verb, []))
+        is_verb = not rest and (takes_arguments or self.takes_text(verb))
+        # Two actions are no verb and its argument.
+        if not is_verb or any(map(self._option, words[1:])):
+            return ""
+        return f"{verb}[{', '.join(words[1:])}]"
+
     def takes_text(self, verb: str) -> bool:
         """True if a verb takes free text."""
         return _snake(verb) in self.space.open_verbs
@@ -673,6 +729,8 @@ class Legal:
         if not end:
             return None
         inner = rest[1 : end - 1].strip(AROUND)
+        if packed := _PACKED.match(inner):
+            inner = _TUPLE.sub(r"\1", inner[packed.end() :])
         is_missing = "," not in inner and is_nothing(inner.strip("()"))
         if is_missing and Action(verb) not in self.space:
             inner = ""
@@ -725,6 +783,7 @@ class Legal:
         """Return the action of a verb and its arguments' text: the first listed one, else that of
         the first separator."""
         if self.takes_text(verb):
+            text = _only_text(text)
             text = _TEXT_KEYWORD.sub("", " ".join(text.split()), count=1)
             return Action(verb, tuple(filter(None, [text])))
         # As one argument, then split by each separator in turn.
@@ -881,6 +940,16 @@ def _without_step(words: str) -> str:
         return words
     others = _STEPS_ACTION.sub("", step[2], count=1).strip(" ,")
     return f"{named[2]}({others})" if others else named[2]
+
+
+def _only_text(words: str) -> str:
+    """Return the only text of a JSON object, ``{"message": "hello"}``; other words as they are."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(words)
+        values = in_order(value.items()) if isinstance(value, dict) else []
+        if len(values) == 1 and isinstance(values[0], str):
+            return values[0]
+    return words
 
 
 def _trim(words: str) -> str:

@@ -57,6 +57,25 @@ PICKS = {
     "选择3.5": "unknown",
     "还有3.5米": "unknown",
 }
+LETTERS = {
+    "ANSWER: $B$": "B",
+    "ANSWER: **B**": "B",
+    "ANSWER: \\boxed{B}": "B",
+    "ANSWER: $\\text{B}$": "B",
+    "Answer: $\\mathrm{(B)}$": "B",
+    "***ANSWER***: ***B***": "B",
+    "The answer is B because a car moves.": "B",
+    "We have \\boxed{\\langle A\\rangle}.\n\n**Answer: D**": "D",
+    "a": "A",
+    "the A": "A",
+    # No article where it is an option
+    "A/B": "several_actions",
+    "ANSWER: A, B": "several_actions",
+    "A B": "several_actions",
+    "A-B": "several_actions",
+    "a & b": "several_actions",
+    "AB": "unknown",
+}
 
 
 def read(answer: str) -> str:
@@ -84,6 +103,17 @@ def test_a_number_beyond_the_list_is_no_option(number: str) -> None:
     for chosen in (read_choice(f"Prediction: {number}", ["1", "2", "3"]),
                    read_pick(number, ["1", "2", "3"])):  # fmt: skip
         assert isinstance(chosen, Rejection)
+
+
+def test_a_letter_is_the_option_in_every_form() -> None:
+    for answer, expected in LETTERS.items():
+        picked = read_pick(answer, ["A", "B", "C", "D"])
+        assert getattr(picked, "kind", picked) == expected, answer
+
+
+def test_an_article_before_other_names_is_none_of_them() -> None:
+    assert read_pick("a chair", ["chair", "table"]) == "chair"
+    assert read_pick("A chair", ["a chair", "table"]) == "a chair"
 
 
 def test_a_pick_is_the_number_in_every_form() -> None:

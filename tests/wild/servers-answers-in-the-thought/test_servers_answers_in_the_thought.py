@@ -42,9 +42,31 @@ def test_calls_at_the_end_of_a_thought_are_meant(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "mark",
+    [
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+        "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>",
+        "</think>\n",
+        "[/THINK]",
+        "◁/think▷",
+    ],
+)
+def test_the_text_after_the_end_of_a_thought_is_the_answer(mark: str) -> None:
+    read = sample(f"{THOUGHT}{mark}Action: stop")
+    assert (read.text, read.reasoning) == ("Action: stop", THOUGHT)
+
+
+def test_a_final_channel_alone_is_the_answer() -> None:
+    read = sample('<|channel|>final<|message|>{"action": "stop"}<|return|>')
+    assert (read.text, read.reasoning) == ('{"action": "stop"}', "")
+
+
+@pytest.mark.parametrize(
     "thought",
     [
         THOUGHT,
+        f"{THOUGHT}<|im_end|>",
+        f"<think>{THOUGHT}",
         "I go left",
         f"{TAGGED}\nNo, that is wrong.",
         f"{THOUGHT} {CALL.replace('act', 'other', 1)}",

@@ -22,6 +22,8 @@ NAMES: dict[str, tuple[Any, ...]] = {
         "COMPLETE",
         "stop:",
         "stop_sequence: \nObservation:",
+        "null",
+        "None",
     ),
     "length": (
         *(

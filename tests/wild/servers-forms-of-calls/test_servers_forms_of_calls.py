@@ -49,6 +49,19 @@ FORMS: dict[str, dict[str, Any]] = {
     "Kimi's number": message(
         tool_calls=[{"function": {"name": "functions.act:0", "arguments": ARGUMENTS}}]
     ),
+    "the end of one of GLM's tags": message(
+        tool_calls=[{"function": {"name": "act</arg_value>", "arguments": ARGUMENTS}}]
+    ),
+    "GLM's tags": message(
+        tool_calls=[
+            {
+                "function": {
+                    "name": "act<arg_key>action</arg_key><arg_value>stop</arg_value>",
+                    "arguments": "{}",
+                }
+            }
+        ]
+    ),
     "a channel": message(
         tool_calls=[
             {"function": {"name": "act<|channel|>commentary", "arguments": ARGUMENTS}}

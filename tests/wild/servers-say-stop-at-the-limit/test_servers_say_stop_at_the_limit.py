@@ -36,7 +36,7 @@ def answered(tokens: Any, finish: Any = "stop", n: int = 1) -> Completion:
         return asyncio.run(model.complete([user("Where?")], sampling))
 
 
-@pytest.mark.parametrize("finish", ["stop", "eos_token", "", None])
+@pytest.mark.parametrize("finish", ["stop", "eos_token", "", None, "null", "other"])
 def test_an_answer_as_long_as_its_limit_was_cut_off(finish: Any) -> None:
     answer = answered(LIMIT, finish)
     assert answer.finish == ("length",)

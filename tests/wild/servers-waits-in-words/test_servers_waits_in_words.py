@@ -37,6 +37,10 @@ TEXTS = {
     "try again in 20s, 3 requests were too many": 20.0,
     "try again in 20s, 5 minutes for images": 20.0,
     "rate limit exceeded until 2026-01-01T00:01:00Z": 60.0,
+    "Your limit will reset at 2026-01-01 01:00:00": 3600.0,
+    "Your quota will reset after 27h41m36s": 99696.0,
+    "Rate limited. Resets in ~12m 36s.": 756.0,
+    '"retryDelay": "1976.365s"': 1976.365,
     # No wait: a number of something else
     "no limit until 2026-02-01T00:00:00Z": None,
     "unlimited until 2026-02-01T00:00:00Z": None,

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.loopback import chat, serving
 from wayword.core.model import Sampling, Usage, user
-from wayword.models.middleware.prices import Price
+from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.openai import OpenAIModel
 from wayword.models.servers.requests import ServerSettings
 
@@ -57,3 +57,43 @@ def test_a_sum_of_two_tiers_counts_at_the_dearer_one() -> None:
     dear = Usage(1, 1, tier="priority")
     for other in (Usage(1, 1), Usage(1, 1, tier="flex"), Usage(), dear):
         assert (dear + other).tier == (other + dear).tier == "priority"
+
+
+@pytest.mark.parametrize(
+    ("model", "read", "written", "dollars"),
+    [
+        ("gpt-4o-mini", 9, 2, 4.25e-6),
+        ("gpt-4o", 9, 1, 5.525e-5),
+        ("gpt-4.1", 9, 1, 4.55e-5),
+        ("gpt-4.1-mini", 9, 1, 9.1e-6),
+        ("gpt-4o-2024-08-06", 9, 1, 5.525e-5),
+    ],
+)
+def test_the_table_has_the_multiples_that_differ(
+    model: str, read: int, written: int, dollars: float
+) -> None:
+    price = load_prices().of(f"openai:{model}")
+    assert price is not None
+    usage = Usage(read, written, tier="priority")
+    assert price.of(usage) == pytest.approx(dollars, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "multiple"),
+    [
+        ("ON_DEMAND", 1.0),
+        ("ON_DEMAND_FLEX", 0.5),
+        ("ON_DEMAND_PRIORITY", 2.0),
+        ("PROVISIONED_THROUGHPUT", 1.0),
+        (None, 1.0),
+    ],
+)
+def test_google_names_the_tier_as_a_type_of_traffic(
+    traffic: str | None, multiple: float
+) -> None:
+    counts: dict[str, Any] = {"prompt_tokens": 1000, "completion_tokens": 100}
+    counts["extra_properties"] = {"google": {"traffic_type": traffic}}
+    with serving(lambda *_: (200, {**chat("here"), "usage": counts})) as server:
+        model = OpenAIModel("m", ServerSettings(base_url=server.address))
+        answer = asyncio.run(model.complete([user("Where?")], Sampling()))
+    assert PRICE.of(answer.usage) == pytest.approx(multiple * USUAL)

@@ -106,6 +106,10 @@ def read_calls(
             # Ollama's own form: an object instead of its text.
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
         arguments = _NO_ARGUMENTS.sub("", arguments)
+        # GLM's tags, which a server took for a part of the name
+        for written in written_calls(f"<tool_call>{function['name']}</tool_call>"):
+            if written.arguments and arguments in ("", "{}"):
+                arguments = json.dumps(written.arguments, ensure_ascii=False)
         name = _offered(_LEFT_IN_NAMES.sub("", str(function["name"])), names)
         arguments = _bare(arguments, name)
         calls.append(ToolCall(call_id, name, arguments))
@@ -143,7 +147,7 @@ _PART_TYPES = ("tool_use", "tool_call", "function_call")
 _NO_ARGUMENTS = re.compile(r"^\s*(?:\{\}\s*(?=\{)|null\s*$)")
 """An empty object before the arguments, with which gateways begin a stream, and ``null``."""
 _LEFT_IN_NAMES = re.compile(
-    r"^(?:.*\bfunctions?\.|default_api[.:]|[\s`'\"]+)|(?:\(\))?(?::\d+)?(?:<\|.*)?[\s`'\"]*$",
+    r"^(?:.*\bfunctions?\.|default_api[.:]|[\s`'\"]+)|(?:\(\))?(?::\d+)?(?:<.*)?[\s`'\"]*$",
     re.DOTALL,
 )
 """Parts of a model's own format that servers leave in the names of functions."""

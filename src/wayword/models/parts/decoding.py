@@ -374,6 +374,9 @@ _MARKS = tuple(
         # Tags that are written twice as closed, or are empty
         (r"<(?:\\/|//+)", "</"),
         (r"<think(?:ing)?\s*/>", ""),
+        # BALROG's tag of an action
+        (r"<\|(?i:action)\|>((?:(?!<\|).)*?)(?:<(?:/\||\|/)(?i:action)\|>|<\|(?i:end)\|>|(?=<\|(?i:action))|\Z)",
+         r"<action>\1</action>"),
         # Headers of the model's own turn
         (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
          r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
@@ -411,8 +414,13 @@ _THINK_TAG = re.compile(
     r"(?:\s[^<>]{0,80})?>|\[(/?)THINK\]",
     re.I,
 )
-_ANSWER_TAG = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.I | re.DOTALL)
-"""A tag around the whole answer: Hunyuan, Ernie, and models trained in the manner of R1."""
+_ANSWER_TAG = re.compile(
+    r"\s*<(answer|response|output|execute\w{0,12}|cmd|tool_code)>((?:(?!<\1>).)*)</\1>"
+    r"(?:\s*<\1>\2</\1>)*\s*",
+    re.I | re.DOTALL,
+)
+"""A tag around the whole answer: Hunyuan, Ernie, models trained in the manner of R1, and those that
+were trained to run code. Two tags with other texts are two answers."""
 _MARKED = re.compile(
     r"[<◁\\]|&lt;|```|\[(?:/?THINK|BEGIN|END)|ssistant|\AHere is my", re.I
 )

@@ -26,6 +26,8 @@ _KEYWORDS = r"(?P<body>[^()]{0,2000})"
 _KEYWORD = r"(?P<key>\w+)\s*=\s*[\"']?(?P<value>[^\"',]*)"
 _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
 _TAG = "(?P<tag>invoke|function|function_call|tool|tool_call|tool_use|action)"
+_LAST = r"\s*(?:</[^<>]{1,40}>\s*)?\Z"
+"""The end of a text after the last argument: a model may forget the inner end of a call."""
 _TAGGED = (
     rf"<(?:{_PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?=[\"']?)?"
     r"(?P<key>[\w-]+)[^<>]*>(?P<value>[^<]*)(?:</|\Z)"
@@ -63,7 +65,7 @@ _FORMS = (
     (
         "name=",
         rf"<{_PREFIX}{_TAG}\s+name=[\"']{_NAME}[\"'][^<>/]{{0,80}}"
-        rf"(?:/>|>(?P<body>.{{0,4000}}?)</{_PREFIX}(?P=tag)>)",
+        rf"(?:/>|>(?P<body>.{{0,4000}}?)(?:</{_PREFIX}(?P=tag)>|(?<=parameter>){_LAST}))",
         _TAGGED,
     ),
     # The name in a tag of its own
@@ -86,7 +88,7 @@ _FORMS = (
     # GLM, LongCat; a call without arguments is the name alone
     (
         "tool_call>",
-        rf"<{_PREFIX}tool_call>\s*{_NAME}\s*(?:<tool_sep>\s*)?(?P<body>(?:<\w{{0,20}}arg_key>.{{0,4000}}?)?)</{_PREFIX}tool_call>",
+        rf"<{_PREFIX}tool_call>\s*{_NAME}\s*(?:<tool_sep>\s*)?(?P<body>(?:<\w{{0,20}}arg_key>.{{0,4000}}?)?)(?:</{_PREFIX}tool_call>|(?<=arg_value>){_LAST})",
         r"<\w{0,20}arg_key>(?P<key>.*?)</\w{0,20}arg_key>\s*<\w{0,20}arg_value>(?P<value>.*?)</",
     ),
     (

@@ -72,7 +72,7 @@ class Sample:
 
 _FINISHES = {
     "stop": """eos eos_token end_turn stop_sequence stop_token complete completed finish
-        stop_criteria_met""",
+        stop_criteria_met null none""",
     "length": """max_tokens max_completion_tokens max_output_tokens max_output max_length
         model_length model_context_window_exceeded error_limit time_limit token_limit
         context_length max_new_tokens maximum_tokens not_finished incomplete
@@ -117,7 +117,8 @@ def name_limit(reply: object, request: Request) -> None:
     rows = as_list(field(reply, "choices"))
     if count != request.limit or len(rows) != 1 or not isinstance(rows[0], dict):
         return
-    if finish_of(rows[0]) in ("stop", ""):
+    # Any reason but those that say what else has ended it
+    if finish_of(rows[0]) not in ("tool_calls", "content_filter", "error"):
         rows[0]["finish_reason"] = "length"
 
 
@@ -194,6 +195,10 @@ def _split_answer(thought: str, request: Request) -> tuple[str, str]:
     A server that looks for the end of a thought takes the whole text for one if there is no such
     end. A text that is an object or an option alone is no thought, and a call at its end is meant.
     """
+    # The end of a thought within it: what follows is the answer.
+    answer, inner = split_thought(f"<think>{thought}")
+    if answer:
+        return inner, answer
     whole = thought.strip()
     if whole in request.options:
         return "", whole
@@ -285,8 +290,10 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
             samples = [sample(choice, request) for choice in choices(answer)]
     thoughts = sum(_tokens(each.reasoning) for each in samples)
     texts = sum(_tokens(each.written) for each in samples)
-    # An answer of no tokens is not counted.
-    estimated = not prompt or completion is None or (completion == 0 and texts > 0)
+    total = _first([counts], "total_tokens") or 0
+    # An answer of no tokens is not counted, unless the total counts it.
+    is_uncounted = completion == 0 and texts > 0 and total <= prompt
+    estimated = not prompt or completion is None or is_uncounted
     if estimated:
         cap = estimate()
         prompt = max(prompt, cap.prompt)
@@ -296,7 +303,7 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         # The server may have counted the answer alone, and more than its text.
         completion = max(completion or 0, likely)
     completion = completion or 0
-    uncounted = (_first([counts], "total_tokens") or 0) - prompt - completion
+    uncounted = total - prompt - completion
     if uncounted > 0:
         completion += uncounted
     elif reasoning and reasoning > completion:
@@ -307,7 +314,10 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
         reused = 0
     written = min(written, prompt - reused)
     # The tier by which a reply is billed; empty for the usual one.
-    tier = str(field(answer, "service_tier") or field(counts, "service_tier")).lower()
+    stated = field(answer, "service_tier") or field(counts, "service_tier")
+    # Vertex AI: ON_DEMAND_FLEX
+    google = mapping(mapping(counts, "extra_properties"), "google")
+    tier = str(stated or google.get("traffic_type")).lower().removeprefix("on_demand_")
     if tier not in PRICED_TIERS:
         tier = ""
     return Usage(

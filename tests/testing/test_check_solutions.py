@@ -37,11 +37,11 @@ def test_solutions_that_reach_the_goal_pass(tmp_path: Path) -> None:
     [
         (
             ("max_steps = 10", "max_steps = 2"),
-            "'gold' does not reach the goal: sr is 0 after 2 of at most 2 steps",
+            "the solution 'gold' does not reach the goal: sr is 0 after 2 of at most 2 steps",
         ),
         (
             ('"walk_0", PLACES)', '"walk_0", ("a", "c", "e"))'),
-            "'gold'",
+            "the path has 'a' and 'c', which are not adjacent",
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_solution_that_does_not_reach_the_goal_is_named(
     change: tuple[str, str], problem: str, tmp_path: Path
 ) -> None:
     file = corridor(tmp_path, change)
-    where = rf"{re.escape(str(file))}:\d+: episode 'walk_0': the solution {problem}"
+    where = rf"{re.escape(str(file))}:\d+: episode 'walk_0': {problem}"
     with pytest.raises(AssertionError, match=where):
         check(file)
 

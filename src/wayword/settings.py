@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass
 from functools import cache, wraps
 from importlib.resources.abc import Traversable
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 
@@ -119,7 +120,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
                 continue
             kind, expected = _PLAIN[written]
             # To Python, True is a whole number.
-            is_switch = kind is int and isinstance(value, bool)
+            is_switch = kind is Integral and isinstance(value, bool)
             if is_switch or not isinstance(value, kind):
                 raise UsageError(f"{name} must be {expected}, got {value!r:.80}")
         return function(*args, **options)
@@ -200,7 +201,7 @@ def errors_in_python() -> Iterator[None]:
 
 
 _PLAIN: Mapping[str, tuple[type, str]] = {
-    "int": (int, "a whole number"),
+    "int": (Integral, "a whole number"),  # also one of NumPy
     "str": (str, "a string"),
     "bool": (bool, "true or false"),
 }

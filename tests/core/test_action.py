@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wayword.core.action import (
+    LONGEST_SAID,
     STOP,
     Action,
     ActionSpace,
@@ -75,3 +76,11 @@ def test_what_is_not_legal_says_so_and_keeps_its_thought() -> None:
         "illegal", "goto[roof] is not a legal action here", "goto[roof]", "up there"
     )
     assert legal(found, space) is found
+
+
+def test_of_an_action_that_is_not_legal_the_record_keeps_the_beginning() -> None:
+    action = Action("goto", ("x" * 5_000,))
+    found = legal(Decision(action), ActionSpace((STOP,)))
+    assert isinstance(found, Rejection)
+    assert found.said == str(action)[:LONGEST_SAID]
+    assert len(found.reason) < LONGEST_SAID + 50

@@ -92,6 +92,52 @@ def test_null_hides_no_id(empty: str | None) -> None:
     )
 
 
+def in_brackets(verb: str, *arguments: str) -> str:
+    return json.dumps({"action": verb, "arguments": arguments})
+
+
+GOTO = {"name": "goto", "arguments": '{"target": "pot_1"}'}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"action": "goto", "input": "fridge_1"}, in_brackets("goto", "fridge_1")),
+        (
+            {"name": "chat", "input": {"text": "hello"}},
+            in_brackets("chat", "hello"),
+        ),
+        # Parts of messages as model interfaces have them.
+        ({"type": "tool_use", "name": "act", "input": {"action": "stop"}}, "stop"),
+        ({"type": "function", "function": GOTO}, in_brackets("goto", "pot_1")),
+        (
+            {"id": "call_1", "type": "function", "function": GOTO},
+            in_brackets("goto", "pot_1"),
+        ),
+        ({"type": "text", "text": "stop"}, "stop"),
+        ({"question": "Where is the mug?", "type": "text"}, "Where is the mug?"),
+        # An action may stand under "type".
+        ({"type": "goto", "object": "mug_1"}, in_brackets("goto", "mug_1")),
+        ({"command": "stop", "session": None}, "stop"),
+        ({"command": "stop", "session": "a"}, "stop"),
+        # Words of a text are no JSON.
+        ({"action": "chat", "message": "true"}, in_brackets("chat", "true")),
+        ({"action": "chat", "message": "1e3"}, in_brackets("chat", "1e3")),
+        ({"action": "goto", "arguments": [None]}, "goto"),
+        (
+            {"action": "goto", "arguments": [{"id": "mug_1"}]},
+            in_brackets("goto", "mug_1"),
+        ),
+        (
+            {"action": "goto", "arguments": "[" * 100_000},
+            in_brackets("goto", "[" * 100_000),
+        ),
+    ],
+)
+def test_objects_of_clients_are_one_action(value: Any, expected: str) -> None:
+    assert tool_text(value) == expected
+
+
 def test_another_environment_does_not_write_into_a_folder_with_episodes(
     tmp_path: Path,
 ) -> None:

@@ -2,7 +2,8 @@
 
 A batch is processed, and billed, when it is made: it is paid for whether its answers are read or
 not. ``expire`` of the requests are left out, as if the batch had expired; ``fail`` end with an
-error. ``lose`` breaks the connection after a batch was made, and ``on_request`` is called with each
+error. ``lose`` breaks the connection after a batch was made, ``garble`` answers with this text
+instead, and ``on_request`` is called with each
 method and route, and can kill the client at that moment.
 """
 
@@ -45,6 +46,7 @@ class Books:
     expire: int = 0
     fail: int = 0
     lose: int = 0
+    garble: str = ""
     away: int = 0
     """Requests about a batch that are answered by 503."""
     unknown: str = ""
@@ -512,6 +514,9 @@ def batching(form: str = "openai", **behavior: Any) -> Iterator[Books]:
                     books.lose -= 1
                     self.close_connection = True
                     return
+                if makes and books.garble:
+                    reply = books.garble.encode()
+                    books.garble = ""
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(reply)))

@@ -248,6 +248,13 @@ def test_a_quarter_of_failed_steps_is_worth_a_fact(
     assert [fact["kind"] for fact in found] == ([expected] if expected else [])
 
 
+def test_the_step_that_failed_is_named_as_its_action() -> None:
+    decision = Decision(Action("pick_up", ("mug_1",)))
+    step = Step("agent", {}, decision, Feedback("failed"), {})
+    (found,) = failures(Trajectory("1", {"agent": {}}, [step]), 1)
+    assert found["action"] == "pick up mug 1"
+
+
 def test_an_object_counts_as_seen_at_the_first_step_that_showed_it() -> None:
     shown = {"objects": [{"name": "mug_1"}]}
     route = {"seen": ["cup_1"]}

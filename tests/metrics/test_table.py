@@ -353,6 +353,9 @@ def test_rows_are_labelled_by_the_settings_in_which_they_differ(
             assert words in text.replace("\n", "").replace(" ", ""), (form, words)
     assert "With decoding=free, answers may" in render([free, few, other])
     assert "With decoding=free" not in render([free, few])
+    # Neither of these can choose an illegal action.
+    complete = replace(rows[0], settings={"decoding": "complete"})
+    assert "With decoding=free" not in render([complete, other])
 
 
 def test_caveats_stand_in_every_form(rows: Sequence[Row]) -> None:

@@ -112,6 +112,20 @@ def test_a_batch_whose_id_was_lost_is_found(form: str) -> None:
     assert account.dollars == pytest.approx(books.dollars)
 
 
+@pytest.mark.parametrize(
+    "garble",
+    ["<html>Bad gateway</html>", '{"id": "batch_', '{"status": "created"}'],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_whose_reply_is_unreadable_is_found(form: str, garble: str) -> None:
+    with batching(form, garble=garble) as books:
+        account = Account()
+        answers = ask(priced(books, account), 3)
+    assert len(answers) == 3
+    assert books.batches == [3], "it is not made twice"
+    assert account.dollars == pytest.approx(books.dollars)
+
+
 @pytest.mark.parametrize("newer", range(6))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_lost_batch_is_found_behind_newer_ones(

@@ -119,6 +119,9 @@ def test_a_row_for_each_scene_or_length(runs: Path) -> None:
             assert row["totals"].get("wall_seconds") is None
     pooled = json.loads(table([runs / "seeds"], "json", pool=True, by="scene"))["rows"]
     assert [row["runs"] for row in pooled] == [3] * len(pooled)
+    scenes = {task.episode.scene for task in tasks.values()}
+    assert {row["run"].rpartition(", ")[2] for row in pooled} <= scenes
+    assert len({row["run"] for row in pooled}) == len(pooled)
     with pytest.raises(UsageError, match="--by color: choose scene or length"):
         table([runs / "short"], by="color")
 

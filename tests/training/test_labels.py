@@ -12,6 +12,7 @@ from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.training.examples import Guide, near_goal
+from wayword.worlds.indoor.world import ObjectReference
 
 FORWARD = Action("forward")
 LEFT = Action("left")
@@ -116,6 +117,12 @@ def test_a_walk_is_completed_by_its_own_stop_near_the_goal(
 
 def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:
     assert near_goal(*street(*EAST)) == NEAR
+
+
+def test_where_an_object_is_sought_the_places_that_see_it_count() -> None:
+    dataset, task = street(*EAST)
+    reference = ObjectReference("1", EAST, visible_from=frozenset({"s1"}))
+    assert near_goal(dataset, replace(task, reference=reference)) == {"s1"}
 
 
 def test_the_guide_follows_a_path_that_crosses_itself() -> None:

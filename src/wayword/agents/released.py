@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -278,7 +279,8 @@ class Strings:
                 parts = list[str]()
                 for value in node.values:
                     if isinstance(value, ast.FormattedValue):
-                        name = ast.unparse(value.value)
+                        # Braces and signs of an expression are none of the template's.
+                        name = _SIGN.sub("_", ast.unparse(value.value))
                         known = self._named.get(name)
                         parts.append(known.text if known else f"{{{name}}}")
                     else:
@@ -304,6 +306,9 @@ class Strings:
                     for literal, name in pairs
                 )
         return None
+
+
+_SIGN = re.compile("[{}!:]")
 
 
 def _literal(text: str) -> str:

@@ -194,5 +194,6 @@ def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Reje
         return decision
     if decision.action in space:
         return decision
-    reason = f"{decision.action} is not a legal action here"
-    return Rejection("illegal", reason, str(decision.action), decision.thought)
+    said = str(decision.action)[:LONGEST_SAID]
+    reason = f"{said} is not a legal action here"
+    return Rejection("illegal", reason, said, decision.thought)

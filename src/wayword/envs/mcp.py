@@ -51,8 +51,10 @@ MAX_ACTIONS = 200
 
 _VERB = re.compile(r"\w+")
 JSON_STARTS = ("{", "[", '"')
+WRAPPERS = ("tool_use", "tool_call", "function", "function_call", "text")
+"""Values of ``type`` around an action or a text, as messages of model interfaces have them."""
 VERB_KEYS = ("action", "name", "verb", "tool", "type", "function", "act", "action_type")
-ARGUMENT_KEYS = (*ARGUMENT_FIELDS, "input", *FLAT_ARGUMENTS)
+ARGUMENT_KEYS = (*ARGUMENT_FIELDS, *FLAT_ARGUMENTS)
 """Keys of a verb and its arguments in an action that a client writes as an object."""
 PARAMETERS = {
     "begin": ("episode", "episode_id", "id", "task"),
@@ -111,6 +113,12 @@ def _object_text(value: JsonObject) -> str:
     if len(value) <= 1:
         return tool_text(next(iter(value.values()), ""))
     value = _plain_keys(value)
+    own = {key: part for key, part in value.items() if key not in NO_ARGUMENTS}
+    if value.get("type") in WRAPPERS:
+        own = {key: part for key, part in own.items() if key not in ("type", "id")}
+    if len(own) == 1:
+        return _object_text(own)
+    value = own
     # The first key that holds a verb, in the order in which clients use them.
     verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
     if verb == "act":  # the tool itself, next to its arguments
@@ -119,7 +127,8 @@ def _object_text(value: JsonObject) -> str:
         return json.dumps(value)
     # Arguments in the order of the known keys, as objects have none.
     given = [value[key] for key in ARGUMENT_KEYS if key in value]
-    arguments = [str(each) for part in given for each in _listed(part)]
+    parts = [each for part in given for each in _listed(part)]
+    arguments = [tool_text(each) for each in parts if each not in (None, "null")]
     if not arguments:
         return verb
     return json.dumps({"action": verb, "arguments": arguments})
@@ -127,9 +136,9 @@ def _object_text(value: JsonObject) -> str:
 
 def _listed(value: Any) -> list[Any]:
     """The entries of a list or object, also of one in a string, or the value alone."""
-    if isinstance(value, str):
-        # JSON in a text is read; any other text is an argument itself.
-        with suppress(ValueError):
+    # A list or object in a text is read; any other text is an argument itself.
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
     if isinstance(value, Mapping):
         return in_order(_plain_keys(value).items())

@@ -385,7 +385,7 @@ def caveats(rows: Sequence[Row]) -> list[str]:
             whose = f"{', '.join(names)}: "
         lines.append(f"{whose}{caveat}.")
     decodings = {row.settings.get("decoding", "") for row in rows} - {""}
-    if len(decodings) > 1:
+    if "free" in decodings and len(decodings) > 1:
         free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
         lines.append(free)
     return [*lines, *published_notes(rows), *other_episodes(rows)]

@@ -51,10 +51,10 @@ class Quality:
     ``small``), where d is its distance in metres and a its visible size in degrees (square root of
     width x height x visible fraction). ``false_alarms`` is the probability of one phantom object
     per view. *Grounding.* The score of a detected object that matches the phrase has mean
-    ``match``, minus ``fade`` per metre, and standard deviation ``spread``. Other objects have mean
-    ``other``, plus ``related`` if they share a word with the phrase, and deviation
-    ``other_spread``. A share ``steady`` of the variance is constant per object; the rest depends on
-    the viewpoint. Scores are clipped to 0 … 1.
+    ``match`` and standard deviation ``spread``. Other objects have mean ``other``, plus
+    ``related`` if they share a word with the phrase, and deviation ``other_spread``. All means fall
+    by ``fade`` per metre. A share ``steady`` of the variance is constant per object; the rest
+    depends on the viewpoint. Scores are clipped to 0 … 1.
     """
 
     recall: Share = 1.0

@@ -570,8 +570,8 @@ def difference(
 ) -> tuple[str, Json, Json] | None:
     """Return dotted name and both values of the first field in which the identities differ.
 
-    None if they are those of one run. An empty value is the same as none, so that new
-    settings keep old runs, and versions of one :func:`series` are the same.
+    None if they are those of one run. An empty text, list or mapping is the same as none,
+    so that new settings keep old runs, and versions of one :func:`series` are the same.
     """
     old = dict(_stated(recorded["identity"]))
     new = dict(_stated(current["identity"]))
@@ -609,7 +609,7 @@ def _stated(identity: Json) -> Iterator[tuple[str, Json]]:
     """Yield the fields of an identity that are not empty, by their dotted names."""
     for name, value in _leaves(identity):
         # A setting that a later version adds is empty in older runs.
-        if value not in (None, "", {}):
+        if value not in (None, "", {}, []):
             yield name, value
 
 

@@ -304,6 +304,8 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
         # A killed session is not logged: without it, the wall time is unknown.
         logged = list(chain.from_iterable(each.run.sessions for each in runs))
         name = f"{agent} ({len(runs)} seeds)"
+        if first.part:
+            name = f"{name}, {first.part}"
         wall_seconds = None
         if len(runs) == 1:
             name = first.name

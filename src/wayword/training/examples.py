@@ -36,6 +36,7 @@ from wayword.core.world import Feedback, Observation, World
 from wayword.models.parts.decoding import continued
 from wayword.settings import make
 from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.world import ObjectReference
 from wayword.worlds.street.graph import StreetGraph
 
 Method = Literal["ft", "rbl", "dagger"]
@@ -47,10 +48,15 @@ where that is one panorama short of the goal; any other has the oracle's."""
 
 def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
     """Return the places that count as the goal: linked with it in streets, within 3 m of it
-    indoors. Raises ``UsageError`` for other worlds, and for a task without a goal."""
+    indoors, and in view of the object where one is sought.
+
+    Raises ``UsageError`` for other worlds, and for a task without a goal.
+    """
     reference = task.reference
     if not isinstance(reference, PathReference):
         raise UsageError(f"episode {task.episode.id} has no goal to learn from")
+    if isinstance(reference, ObjectReference):
+        return reference.visible_from
     graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
     goal = reference.goal
     if isinstance(graph, ViewpointGraph):
@@ -492,7 +498,11 @@ class ExampleMaker:
         trajectory = await rollout(task, setup)
         if trajectory.error:
             raise UsageError(f"episode {name}: {trajectory.error}")
-        (guided,) = guides
+        if len(guides) != 1:
+            raise UsageError(
+                f"episode {name} has {len(guides)} actors; training needs a single one"
+            )
+        guided = guides[0]
         success = guided.stopped_at in near_goal(self._dataset, task)
         keep = method == "rbl" and student is not None and success
         return write_example(

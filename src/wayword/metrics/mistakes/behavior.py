@@ -297,9 +297,11 @@ def failures(trajectory: Trajectory, least: float) -> list[Fact]:
         return []
     blocked = {steps[n].feedback.status for n in failed} == {"blocked"}
     if len(failed) == 1:
-        action = getattr(steps[failed[0]].decision, "action", "the action")
+        decision = steps[failed[0]].decision
+        words = "the action"
+        if isinstance(decision, Decision):
+            words = action_words(decision.action)
         what = "was blocked" if blocked else "failed"
-        words = spaced(action)
         return [Fact("step_failed", action=words, step=failed[0] + 1, what=what)]
     what = "were blocked" if blocked else "failed"
     return [Fact("steps_failed", failed=len(failed), count=len(steps), what=what)]

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from wayword.core.episode import Json
-from wayword.core.errors import ModelError
+from wayword.core.errors import Lost, ModelError
 from wayword.core.secrets import redacted
 from wayword.models.servers.answers import as_list, field, mapping
 from wayword.models.servers.connection import Connection, Missing
@@ -250,21 +250,27 @@ async def read_json(
     body: Json = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the JSON of a reply. Raises ``ModelError``."""
+    """Return the JSON of a reply.
+
+    Raises ``ModelError``: retryable for a gateway's page in place of the reply, and with ``lost``
+    if the request may have made something.
+    """
     reply = await server.exchange(method, route, body, headers)
     try:
         return json.loads(reply)
     except ValueError:
         text = redacted(reply.decode(errors="replace"))[:120]
         problem = f"the server's reply about a batch is not JSON: {text!r}"
-        raise ModelError(problem, retryable=True, away=True) from None
+        lost: Lost = "cut off" if method == "POST" else ""
+        raise ModelError(problem, retryable=True, away=True, lost=lost) from None
 
 
 def id_of(job: Json, key: str = "id") -> str:
-    """Return the ID of a batch or file. Raises ``ModelError`` if there is none."""
+    """Return the ID of a batch or file. Raises ``ModelError`` with ``lost`` if there is none."""
     job_id = field(job, key)
     if not isinstance(job_id, str) or not job_id:
-        raise ModelError(f"the server's reply about a batch has no id: {job!r:.120}")
+        problem = f"the server's reply about a batch has no id: {job!r:.120}"
+        raise ModelError(problem, lost="cut off")
     return job_id
 
 

@@ -57,7 +57,7 @@ class Network(Perceiver):
             self.processor: Any = processor_class.from_pretrained(source, **options)
             model_class = getattr(hub, self.model_class)
             loaded = model_class.from_pretrained(source, **options)
-        except (OSError, ValueError, ImportError) as error:
+        except Exception as error:  # noqa: BLE001 - damaged weights: safetensors' and torch's errors
             # The first 200 characters: the libraries' errors run to pages.
             problem = single_line(error, 200)
             raise UsageError(f"{self.name}: cannot be loaded: {problem}") from None

@@ -247,14 +247,12 @@ def longer_levels(folder: Path) -> None:
     card = card_of(folder)
     card["tracks"]["follow"]["lengths"] = [40, 80, 160]
     scorecard.write_card(folder, card)
-    recomputed(folder)
 
 
 def other_unit(folder: Path) -> None:
     card = card_of(folder)
     card["tracks"]["follow"]["unit"] = "miles"
     scorecard.write_card(folder, card)
-    recomputed(folder)
 
 
 def success_up(folder: Path) -> None:
@@ -402,6 +400,17 @@ def test_a_failed_episode_counts_as_tried_and_lost(
     assert outcomes[name] is False
     level = scorecard.read_card(copy)["tracks"]["follow"]["levels"][0]
     assert level["episodes"] == len(others) + 1
+
+
+@pytest.mark.parametrize("forge", [longer_levels, other_unit])
+def test_lengths_and_units_of_a_card_are_those_of_the_bench(
+    forge: Forge, public: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "card"
+    shutil.copytree(public, copy)
+    before = scorecard.read_card(copy)["tracks"]
+    forge(copy)
+    assert scorecard.read_card(copy)["tracks"] == before
 
 
 def test_a_card_counts_the_cost_of_its_levels_and_of_perturbed_runs(

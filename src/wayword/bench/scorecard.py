@@ -141,7 +141,8 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
         ]
         means += place_means(attempts, len(track.lengths)).values()
         tracks[track.name] = {
-            **header["tracks"][track.name],
+            "lengths": list(track.lengths),
+            "unit": track.unit,
             **_horizon(horizon(track.lengths, attempts, track.floor or None), track),
             "success": triple(mean_success(attempts, len(track.lengths))),
             "levels": [

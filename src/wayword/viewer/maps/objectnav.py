@@ -193,7 +193,8 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     start = (first.x, first.y)
     # Metres from the center: the farthest step and the range of the depth images, plus a margin of
     # one metre.
-    away = max(math.dist(start, (view.x, view.y)) for view in views.values())
+    places = [(view.x, view.y) for view in views.values()]
+    away = max(math.dist(start, place) for place in places)
     half = away + first.depth.reach + 1
     costmap = Costmap(first.x, first.y, half=half)
 

@@ -334,7 +334,8 @@ class _Stops:
         if self._chosen.isdisjoint(steps):
             return ""
         names = ["S" if step == 0 else str(step) for step in steps]
-        first, last = names[0], names[-1]
+        first = names[0]
+        last = names[-1]
         number = "·".join(names)
         # Of a stay, the steps between are not listed.
         if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:

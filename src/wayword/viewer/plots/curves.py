@@ -214,7 +214,8 @@ def _labels(paths: Sequence[str]) -> list[str]:
     """Return as many of the last parts of each path as tell all apart."""
     parts = [path.split("/") for path in paths]
     for count in range(1, max(map(len, parts)) + 1):
-        labels = ["/".join(each[-count:]).rstrip("_").strip("-/. ") for each in parts]
+        ends = ["/".join(each[-count:]) for each in parts]
+        labels = [end.rstrip("_").strip("-/. ") for end in ends]
         if len(set(labels)) == len(labels):
             break
     return [label or "training" for label in labels]
@@ -311,7 +312,8 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     at = np.array(measured, float) + 1
     plain = {_plain(key): key for key in reversed(columns)}
     for column in (plain[key] for key in STEPS if key in plain):
-        steps = np.array([_number(rows[n].get(column)) for n in measured], float)
+        numbers = [_number(rows[n].get(column)) for n in measured]
+        steps = np.array(numbers, float)
         if np.isnan(steps).any():
             raise DataError(file, f"column {column!r}", "has no number in some row")
         if _counts(steps):
@@ -350,7 +352,8 @@ def _is_current(steps: Floats) -> NDArray[np.bool_]:
     session = np.cumsum(np.diff(steps, prepend=steps[0]) < 0)
     starts = steps[np.unique(session, return_index=True)[1]]
     # The earliest start of each session and of all after it; nothing is after the last one.
-    earliest = np.append(np.minimum.accumulate(starts[::-1])[::-1], np.inf)
+    earliest_backwards = np.minimum.accumulate(starts[::-1])
+    earliest = np.append(earliest_backwards[::-1], np.inf)
     return np.asarray(steps < earliest[session + 1])
 
 
@@ -473,7 +476,8 @@ def _mean(curves: Sequence[BinnedLog]) -> tuple[Floats, Floats, NDArray[np.int64
         present.append(begun & (longest.bins <= curve.bins[-1]))
     counts = np.sum(present, axis=0)
     # The longest curve is in every mean, so no count is 0.
-    return at, np.sum(values, axis=0, where=np.array(present)) / counts, counts
+    sums = np.sum(values, axis=0, where=np.array(present))
+    return at, sums / counts, counts
 
 
 def _sentence(name: str) -> str:

@@ -60,7 +60,7 @@ _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
 _MARGIN = 0.3  # metres around the drawing
 _SIDES = tuple(
     (east, north)
-    for east, north in product((1, -1, 0.4, -0.4, 0), (1, -1, 0.4, -0.4, 0))
+    for east, north in product((1, -1, 0.4, -0.4, 0), repeat=2)
     if max(abs(east), abs(north)) == 1
 )
 """Directions from a point to its name, in half sizes of the name: the corners first."""
@@ -317,8 +317,10 @@ def _box(walks: Sequence[Walk], drawn: Map, shapes: Sequence[Shape]) -> Extent:
     for shape in shapes:
         if shape.kind == LANDMARK and near.grown(margin).contains(shape.points[0]):
             x, y = shape.points[0]
-            west, south = min(west, x - margin), min(south, y - margin)
-            east, north = max(east, x + margin), max(north, y + margin)
+            west = min(west, x - margin)
+            south = min(south, y - margin)
+            east = max(east, x + margin)
+            north = max(north, y + margin)
     # A walk that goes straight needs room, too.
     east = max(east, west + 0.5 * (extent.north - extent.south))
     north = max(north, south + 0.35 * (east - west))
@@ -574,9 +576,11 @@ class _Labels:
         from matplotlib.patheffects import withStroke
 
         self._taken.append(place)
+        x = (place.west + place.east) / 2
+        y = (place.south + place.north) / 2
         self._axes.annotate(
             text,
-            ((place.west + place.east) / 2, (place.south + place.north) / 2),
+            (x, y),
             fontsize=size,
             ha="center",
             va="center",
@@ -595,9 +599,9 @@ class _Labels:
         share = 0.7 * away / math.dist(near, at)
         x = at[0] + share * (near[0] - at[0])
         y = at[1] + share * (near[1] - at[1])
-        self._axes.plot(
-            [near[0], x], [near[1], y], color=QUIET, linewidth=0.4, zorder=3.7
-        )
+        xs = [near[0], x]
+        ys = [near[1], y]
+        self._axes.plot(xs, ys, color=QUIET, linewidth=0.4, zorder=3.7)
 
     def _cost(self, place: Extent) -> float:
         """Return how much a text at a place would hide, and most if it left the drawing."""
@@ -614,9 +618,10 @@ class _Labels:
 
 def _count_in(place: Extent, dots: _Points) -> int:
     """Return the number of points in a rectangle."""
-    west, south, east, north = place
-    x, y = dots.T
-    return int(np.sum((west <= x) & (x <= east) & (south <= y) & (y <= north)))
+    corner = (place.west, place.south)
+    opposite = (place.east, place.north)
+    inside = (dots >= corner) & (dots <= opposite)
+    return int(inside.all(axis=1).sum())
 
 
 def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:

@@ -312,8 +312,8 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     at = np.array(measured, float) + 1
     plain = {_plain(key): key for key in reversed(columns)}
     for column in (plain[key] for key in STEPS if key in plain):
-        numbers = [_number(rows[n].get(column)) for n in measured]
-        steps = np.array(numbers, float)
+        column_values = [_number(rows[n].get(column)) for n in measured]
+        steps = np.array(column_values, float)
         if np.isnan(steps).any():
             raise DataError(file, f"column {column!r}", "has no number in some row")
         if _counts(steps):

@@ -27,6 +27,12 @@ def env() -> gymnasium.Env:
     )  # fmt: skip
 
 
+def test_an_open_dataset_is_a_dataset_of_gymnasium_s_make() -> None:
+    opened = make("houses:train", episodes=2).dataset
+    env = gymnasium.make("wayword.envs.gymnasium:Wayword-v0", dataset=opened)
+    assert env.unwrapped.inner.dataset is opened
+
+
 def test_its_own_checker_finds_nothing(env: gymnasium.Env) -> None:
     check_env(env.unwrapped, skip_render_check=True)
 

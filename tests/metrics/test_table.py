@@ -245,7 +245,7 @@ def test_latex_of_runs_without_a_model_in_a_user_s_world() -> None:
     text = render([row], "latex")
     assert "Run & Dataset & Episodes &" in text
     assert "mine & warehouse:test & 1 &" in text
-    assert "Results on warehouse:test (1 episodes)" in paper_table([row], "babyai")
+    assert "Results on warehouse:test (1 episode)" in paper_table([row], "babyai")
     # Commands take the path that a terminal shows.
     assert file in render([row], "csv")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import json
 import pydoc
 import re
 from pathlib import Path
@@ -401,6 +402,21 @@ def test_frames_of_two_runs_group_by_model(tmp_path: Path) -> None:
 class AnswersThree(Agent):
     async def act(self, observation: Any, space: Any) -> Any:
         return 3
+
+
+def test_means_intervals_and_comparisons_are_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    played = wayword.run("random", "houses", limit=5, out=tmp_path / "random")
+    gold = wayword.run("oracle", "houses", limit=5, out=tmp_path / "gold")
+    frame = played.intervals(["sr", "NE"])
+    assert list(frame.index) == ["sr", "ne"]
+    rate = frame.loc["sr"]
+    assert rate["low"] <= rate["mean"] <= rate["high"]
+    assert rate["episodes"] == 5
+    assert rate["mean"] == played.to_dataframe()["sr"].mean()
+    (metric,) = json.loads(played.compare(gold, ["sr"], form="json"))["metrics"]
+    assert metric["metric"] == "sr"
+    assert {"p", "low", "high"} <= metric.keys()
 
 
 def test_failed_episodes_are_logged_and_named_where_a_table_has_no_metrics(

@@ -678,7 +678,7 @@ def test_a_published_spl_of_another_definition_has_a_column(runs: Path) -> None:
     rows = json.loads(
         table([runs / "oracle"], "json", ["SPL", "sr"], published=theirs)
     )["rows"]
-    assert list(rows[0]["metrics"]) == ["sr", "spl", "spl_gold"]
+    assert list(rows[0]["metrics"]) == ["spl", "sr", "spl_gold"]
     assert rows[1]["metrics"]["spl_gold"]["mean"] == pytest.approx(0.29)
     assert rows[1]["dataset"] == "r2r:val_unseen"
     assert rows[1]["published"].startswith("NavGPT (Zhou")
@@ -730,6 +730,21 @@ def test_a_table_of_runs_with_other_episodes_says_so(
     assert notices == [note]
     assert "Not comparable" not in table(pair, "markdown", by="length")
     assert "Not comparable" not in table([runs / "short", runs / "oracle"], "markdown")
+
+
+def test_metrics_replace_the_columns_of_a_preset_and_keep_their_order(
+    runs: Path,
+) -> None:
+    keys = ["tl", "NE", "osr", "sr"]
+    heads = ["TL (m)", "NE (m)", "OSR (\\%)", "SR (\\%)"]
+    text = table([runs / "short"], "latex", keys, preset="r2r")
+    head = next(line for line in text.splitlines() if line.startswith("Method"))
+    columns = head.removesuffix(r" \\").split(" & ")[1:]
+    assert [column.partition(" $")[0] for column in columns] == heads
+    assert r"\label{tab:r2r}" in text
+    # The order of a plain table is that of the metrics, too.
+    written = json.loads(table([runs / "short"], "json", keys))["rows"][0]["metrics"]
+    assert list(written) == ["tl", "ne", "osr", "sr"]
 
 
 def test_a_preset_names_the_columns_that_no_run_has(runs: Path) -> None:

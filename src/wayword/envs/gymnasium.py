@@ -203,9 +203,11 @@ def colors_of(eyes: Eyes) -> NDArray[np.uint8]:
 
 
 class WaywordEnv(gymnasium.Env[Any, Any]):
-    """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
-    ``shared`` is a dataset that is open already. The default is a training split, as a policy that
-    trains on the test split measures nothing."""
+    """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`.
+
+    ``dataset`` is a name, a file, or a dataset that is open already, as is ``shared``. The default
+    is a training split, as a policy that trains on the test split measures nothing.
+    """
 
     metadata = {  # noqa: RUF012 - Gymnasium's form
         "render_modes": RENDER_MODES,
@@ -214,7 +216,7 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
 
     def __init__(
         self,
-        dataset: str = "houses:train",
+        dataset: str | Dataset = "houses:train",
         render_mode: str | None = None,
         shared: Dataset | None = None,
         **options: Any,
@@ -223,6 +225,9 @@ class WaywordEnv(gymnasium.Env[Any, Any]):
             raise UsageError(
                 "environments have no option 'name'; did you mean 'dataset'?"
             )
+        if isinstance(dataset, Dataset):
+            shared = dataset
+            dataset = type(dataset).__name__
         self.inner: Environment = make(dataset, dataset=shared, **options)
         self.render_mode = checked_mode(render_mode, self.inner.dataset)
         # Gymnasium's checker draws each mode that the environment lists.

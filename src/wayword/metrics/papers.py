@@ -89,12 +89,19 @@ def missing_columns(rows: Sequence[Row], preset: str) -> list[str]:
     return [key for key in preset_metrics(preset) if key not in present]
 
 
-def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ()) -> str:
-    """Return a ``table`` environment with the preset's metrics, ``published`` rows at its end.
+def paper_table(
+    rows: Sequence[Row],
+    preset: str,
+    published: Sequence[Row] = (),
+    metrics: Sequence[Metric] = (),
+) -> str:
+    """Return a ``table`` environment with the preset's metrics, or others in their place, and
+    ``published`` rows at its end.
 
     Raises the errors of ``paper_metrics``.
     """
-    metrics = paper_metrics(rows, preset, published)
+    if not metrics:
+        metrics = paper_metrics(rows, preset, published)
     has_models = any(row.model for row in (*rows, *published))
     # One split of the runs, and one of the published rows, stand in the caption.
     has_splits = any(
@@ -123,6 +130,7 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         r"\begin{table}[t]",
         r"\centering\small",
         rf"\caption{{{latex_text(_caption(rows, published))}}}",
+        rf"\label{{tab:{preset}}}",
         rf"\begin{{tabular}}{{@{{}}{'l' * left}{'c' * len(metrics)}@{{}}}}",
         r"\toprule",
         f"{' & '.join(heads)} \\\\",
@@ -130,11 +138,17 @@ def paper_table(rows: Sequence[Row], preset: str, published: Sequence[Row] = ())
         *lines,
         r"\bottomrule",
         r"\end{tabular}",
-        r"",
-        r"\vspace{2pt}",
-        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(_footnote(rows, preset, published))}}}",
+        *_below(_footnote(rows, metrics, published)),
         r"\end{table}",
     ]) + "\n"  # fmt: skip
+
+
+def _below(notes: Sequence[str]) -> list[str]:
+    """Return the lines of a box with the notes below a table; none without notes."""
+    if not notes:
+        return []
+    box = rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(notes)}}}"
+    return ["", r"\vspace{2pt}", box]
 
 
 def _head(metric: Metric) -> str:
@@ -176,7 +190,8 @@ def _caption(rows: Sequence[Row], published: Sequence[Row]) -> str:
         if any((row.distinct or row.n) < row.of for row in group):
             # Parts of a run differ in size.
             number += f" of {_range([row.of for row in group])}"
-        parts.append(f"{split} ({number} episodes)")
+        noun = "episode" if number == "1" else "episodes"
+        parts.append(f"{split} ({number} {noun})")
     caption = f"Results on {' and '.join(parts)}"
     if published:
         caption += f"; published results on {splits_of(published)}"
@@ -190,7 +205,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _footnote(
-    rows: Sequence[Row], preset: str, published: Sequence[Row] = ()
+    rows: Sequence[Row], metrics: Sequence[Metric], published: Sequence[Row]
 ) -> list[str]:
     """Return the sentences below the table, in LaTeX.
 
@@ -212,8 +227,7 @@ def _footnote(
             notes.append(
                 f"Metrics without bounds have intervals from {FEWEST} units on."
             )
-    shown = paper_metrics(rows, preset, published)
-    if any(_is_bold(row, metric, published) for row in rows for metric in shown):
+    if any(_is_bold(row, metric, published) for row in rows for metric in metrics):
         others = "every other method"
         if published:
             others += " above the line, and than the published means"

@@ -85,19 +85,19 @@ def table(
     ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them
     by ``scene`` or reference ``length``, for which ``data`` and ``trusted`` open the
     dataset. ``cluster`` is what dependent episodes share, by default what their dataset
-    says. ``preset`` selects the metrics of a benchmark's papers; in LaTeX it makes a
-    whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` returns rows of a
-    paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`). ``labels``
-    are names of the rows in place of the folders'.
+    says. ``preset`` selects the metrics of a benchmark's papers, unless ``keys`` select others;
+    in LaTeX it makes a whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` returns
+    rows of a paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`).
+    ``labels`` are names of the rows in place of the folders'.
 
     A run that cannot be read is left out and reported to ``notice``, its path to ``left_out``;
     without ``notice``, or if no run can be read, its error is raised (``RecordingError`` or
     ``DataError``). Raises ``UsageError`` for options that contradict each other.
     """
-    if preset and keys:
-        raise UsageError("--preset and --metrics both select columns; give one")
-    if preset and form != "latex":
-        keys = preset_metrics(preset)
+    if preset:
+        columns = preset_metrics(preset)
+        if form != "latex":
+            keys = keys or columns
     if isinstance(runs, Path | str):
         runs = [runs]
     readable = _readable(run_folders(runs), cluster, data, notice, left_out)
@@ -127,7 +127,7 @@ def table(
 
     # Bold is corrected over what the reader sees, as a comparison of these metrics is.
     metrics = tables.metrics_of(shown)
-    if preset:
+    if preset and not keys:
         metrics = paper_metrics(rows, preset, theirs)
         missing = missing_columns(rows, preset)
         if notice and missing:
@@ -137,7 +137,7 @@ def table(
     best = shown[: len(rows)]
     best = comparing.mark_best(best, scored, [each.key for each in metrics], owners)
     if preset:
-        return paper_table(best, preset, theirs)
+        return paper_table(best, preset, shown[len(rows) :], metrics)
     return _table([*best, *shown[len(rows) :]], form, together, wide)
 
 
@@ -193,8 +193,8 @@ def _labeled(rows: list[Row], labels: Sequence[str]) -> list[Row]:
 
 
 def _with_columns(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Return the rows with selected metrics. A published SPL may be of another definition, which is
-    then a column of its own."""
+    """Return the rows with selected metrics, in the order of ``keys``. A published SPL may be of
+    another definition, which is then a column of its own."""
     metrics = tables.metrics_of(rows)
     heads = {metric.label.lower(): metric.key for metric in metrics}
     selected = [heads.get(key.lower(), key) for key in keys]
@@ -202,7 +202,12 @@ def _with_columns(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     keys = [*keys, *published_variants(selected, theirs).values()]
     values = {str(number): row.values for number, row in enumerate(rows)}
     chosen = only(values, keys, metrics).values()
-    return [replace(row, values=each) for row, each in zip(rows, chosen, strict=True)]
+    by_key = {metric.key: metric for metric in metrics}
+    first = [by_key[key] for key in dict.fromkeys(selected) if key in by_key]
+    return [
+        replace(row, values=each, metrics=(*first, *row.metrics))
+        for row, each in zip(rows, chosen, strict=True)
+    ]
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:

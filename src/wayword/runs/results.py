@@ -29,6 +29,7 @@ from wayword.runs.config import step_limit, success_of
 from wayword.runs.opening import dataset_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
+from wayword.runs.scored_runs import only
 from wayword.settings import python_call
 
 if TYPE_CHECKING:
@@ -214,11 +215,23 @@ class RunResult:
         self,
         other: RunResult | Path | str,
         metrics: Sequence[str] = (),
+        form: str = "rich",
+        cluster: str = "",
+        labels: Sequence[str] = (),
     ) -> Text:
-        """Compare with another run on the same episodes, as by ``wayword compare``. Raises
+        """Compare with another run on the same episodes, as by ``wayword compare``. ``form`` is
+        ``rich``, ``json`` (with every number), ``csv``, ``markdown`` or ``latex``. Raises
         ``UsageError`` if they have no episode in common."""
         paths = [self.path, _path_of(other, "compare")]
-        return Text(differences.compare(paths, keys=metric_names(metrics)).text)
+        report = differences.compare(
+            paths,
+            form,
+            metric_names(metrics),
+            cluster,
+            self.data,
+            labels,
+        )
+        return Text(report.text)
 
     @python_call
     def view(self, limit: int = 200, browser: bool = True) -> Path:
@@ -254,6 +267,25 @@ class RunResult:
         # By name, as for pages.
         draw = registry.load("display", "plots")
         return draw(paths, kind, data=self.data, trusted=self.trusted, **options)
+
+    @python_call
+    def intervals(self, metrics: Sequence[str] = ()) -> pandas.DataFrame:
+        """Data frame with a row per metric: its mean, the ``low`` and ``high`` ends of its 95%
+        interval (NaN where there is none), and the number of episodes that have it. Values are
+        those of the scores: a rate is 0 to 1. Raises ``UsageError`` without pandas."""
+        with needing("a data frame needs pandas", "pandas"):
+            frames = import_module("pandas")
+        (row,) = reports.rows_of([self.path])
+        values = only({"": row.values}, metric_names(metrics), row.metrics)[""]
+        rows = {}
+        for key, value in values.items():
+            rows[key] = {
+                "mean": value.mean,
+                "low": value.low,
+                "high": value.high,
+                "episodes": row.counts.get(key, row.n),
+            }
+        return frames.DataFrame.from_dict(rows, orient="index")
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Data frame with a row per episode: run, agent, model (of the role ``main``), dataset,

@@ -189,7 +189,11 @@ def _labeled(rows: list[Row], labels: Sequence[str]) -> list[Row]:
     if len(labels) != len(rows):
         problem = f"{len(labels)} given, and the table has {len(rows)} rows"
         raise UsageError(f"--label: {problem}; give one for each")
-    return [replace(row, name=name) for row, name in zip(rows, labels, strict=True)]
+    # A user's name stands for the settings that the user stated.
+    return [
+        replace(row, name=name, stated=frozenset())
+        for row, name in zip(rows, labels, strict=True)
+    ]
 
 
 def _with_columns(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:

@@ -80,7 +80,7 @@ def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
         task = sources.tasks[name]
         wrong = untrue(document, walk, sources.dataset, task, rows.limit)
         if mistake := document["mistake"]:
-            flagged = 0 if mistake["limit"] else mistake["step"]
+            flagged = 0 if mistake["limit"] else mistake["lost"]
             right = truth(walk, sources.dataset, task, rows.limit)
             if (mistake["cause"], flagged) != right:
                 wrong.append(f"page {mistake['cause'], flagged}, truth {right}")

@@ -2,7 +2,7 @@
 
     >>> from wayword.metrics.summary import summarize
     >>> row = summarize("mine", [{"sr": 1.0}, {"sr": 0.0}], family="babyai", of=2)
-    >>> print(paper_table([row], "babyai").splitlines()[5])
+    >>> print(paper_table([row], "babyai").splitlines()[6])
     Method & SR (\\%) $\\uparrow$ \\\\
 
 A ``table`` environment of a column's width, which needs the package ``booktabs``: an arrow for the

@@ -85,7 +85,7 @@ def test_runs_and_the_version_are_a_line_each(
     listed = CliRunner().invoke(whole, ["runs", str(tmp_path / "runs")])
     assert listed.exit_code == 0, listed.output
     (line,) = listed.stdout.splitlines()
-    assert "2/180" in line
+    assert "2 of 180" in line
     assert line.endswith("runs/one  (hello, hello, hello:x)")
     monkeypatch.chdir(tmp_path / "runs")
     nothing = CliRunner().invoke(whole, ["runs"])

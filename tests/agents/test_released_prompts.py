@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pickle
 from pathlib import Path
@@ -12,7 +13,12 @@ from typer.testing import CliRunner
 from helpers.playing import Scripted, play
 from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.agents.pages import Prompts
-from wayword.agents.released import describe_folder, import_prompts, settings_of
+from wayword.agents.released import (
+    Strings,
+    describe_folder,
+    import_prompts,
+    settings_of,
+)
 from wayword.agents.strategies import strategy
 from wayword.cli.app import app
 from wayword.core.errors import DataError, UsageError
@@ -244,6 +250,12 @@ def test_a_damaged_release_is_one_clear_line(
         import_prompts(system, folder, tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_expression_of_another_text_does_not_matter() -> None:
+    text = 'print(f"{a != b} {max({a, b})}")\nGOAL = f"Go to {place}."\n'
+    strings = Strings(ast.parse(text), Path("prompts.py"), templates=False)
+    assert strings.with_slots("place").text == "Go to {place}."
 
 
 def test_the_template_of_velmas_adapters_is_read_from_its_function(

@@ -334,7 +334,7 @@ def test_a_stop_was_early_unless_a_choice_or_another_cause_explains_it(
         ("ab", "stopped_early"),  # the goal lies ahead
         ("abxab", "stopped_early"),
         ("axc", "stopped_early"),
-        ("aa", "stopped_early"),  # it had not begun
+        ("aa", "stopped_early"),  # it never moved
         ("ax", "wrong_place"),  # however short the walk was
         ("aaaax", "wrong_place"),
         ("aba", "wrong_place"),  # it went back

@@ -406,6 +406,13 @@ def test_the_alignment_of_tours_is_averaged_over_their_episodes(tmp_path: Path) 
     assert abs(aligned[0] - aligned[-1]) > 0.01, "otherwise any weights would do"
 
 
+def test_tours_of_streets_have_no_alignment(tmp_path: Path) -> None:
+    tree = {"dataset": {"towns": 1, "episodes": 6}}
+    run(Plan("oracle", "towns", settings=tree, out=tmp_path))
+    notices = report(tmp_path).notices
+    assert not any("t-nDTW" in notice for notice in notices)
+
+
 def test_a_tour_has_each_path_once() -> None:
     houses = Houses(settings=Houses.Settings(houses=2, episodes=18))
     tours = tours_of(houses.tasks)

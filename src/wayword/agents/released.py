@@ -279,8 +279,7 @@ class Strings:
                 parts = list[str]()
                 for value in node.values:
                     if isinstance(value, ast.FormattedValue):
-                        # Braces and signs of an expression are none of the template's.
-                        name = _SIGN.sub("_", ast.unparse(value.value))
+                        name = _FORMAT_SIGN.sub("_", ast.unparse(value.value))
                         known = self._named.get(name)
                         parts.append(known.text if known else f"{{{name}}}")
                     else:
@@ -308,7 +307,8 @@ class Strings:
         return None
 
 
-_SIGN = re.compile("[{}!:]")
+_FORMAT_SIGN = re.compile("[{}!:]")
+"""Signs that end the name of a slot, or begin another one."""
 
 
 def _literal(text: str) -> str:

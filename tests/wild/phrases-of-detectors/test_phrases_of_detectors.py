@@ -53,7 +53,7 @@ def test_phrases_are_read_in_texts_that_fit() -> None:
 
 
 def test_few_phrases_form_one_text() -> None:
-    eye, _ = find(["chair", "red door"])
+    eye = find(["chair", "red door"])[0]
     assert eye.given == [["chair", "red door"]]
     assert find([])[1] == [[], []]
 

@@ -168,7 +168,7 @@ _EXPLAINS_A_STOP = frozenset(
 
 def _kind_of_stop(written: Written, steps: Sequence[Written], reference: Any) -> str:
     """Return the cause of a stop that nothing else explains. It was early if the walk had come
-    along the path, so that the goal lay ahead, or if it had not begun."""
+    along the path, so that the goal lay ahead, or if it never moved."""
     if (
         steps
         and as_mapping(steps[-1].get("feedback") or {}).get("status") == "dead_end"

@@ -34,10 +34,7 @@ from itertools import product
 from typing import Any
 
 from wayword.core.action import STOP, Action, ActionSpace, LazyActions
-from wayword.core.episode import (
-    Episode,
-    JsonObject,
-)
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.starts import check_fields, check_start

@@ -85,6 +85,9 @@ def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
     write(folder, "debug", [broken])
     with pytest.raises(DataError, match="record 0, field 'initial_position': must be"):
         Robothor("debug", folder).tasks[0]
+    write(folder, "debug", [episode(0, 0.5, 0.5, shortest_path_length=9.0)])
+    with pytest.raises(DataError, match=r"is 9 m, but shortest_path is 2\.12 m long"):
+        Robothor("debug", folder).tasks[0]
     with pytest.raises(UsageError, match="field_of_view"):
         RobothorSettings(field_of_view=400)
 

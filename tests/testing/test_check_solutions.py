@@ -43,6 +43,14 @@ def test_solutions_that_reach_the_goal_pass(tmp_path: Path) -> None:
             ('"walk_0", PLACES)', '"walk_0", ("a", "c", "e"))'),
             "the path has 'a' and 'c', which are not adjacent",
         ),
+        (
+            ('"walk_0", PLACES)', '"walk_0", PLACES, shortest=90.0)'),
+            "shortest is 90 m, but from 'a' to 'e' the graph has ",
+        ),
+        (
+            ('"walk_0", PLACES)', '"walk_0", PLACES, shortest=0.1)'),
+            "shortest is 0.1 m, but from 'a' to 'e' the graph has ",
+        ),
     ],
 )
 def test_a_solution_that_does_not_reach_the_goal_is_named(

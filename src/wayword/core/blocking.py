@@ -1,12 +1,16 @@
 """Run a coroutine to its end, also where an event loop runs already, as in notebooks.
 
 A user's code that never gives control back to the loop is named: on Ctrl-C, and while it runs.
+After Ctrl-C it has some seconds to return; then it is interrupted.
 """
 
 from __future__ import annotations
 
+import _thread
 import asyncio
+import ctypes
 import logging
+import os
 import signal
 import sys
 import threading
@@ -15,6 +19,7 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from types import FrameType
 from typing import Any, TypeVar
 
 from wayword.core import interrupts
@@ -27,6 +32,10 @@ PATIENCE = 10.0
 """Seconds until code that blocks the loop is named; then twice as many each time."""
 BEAT = 0.5
 """Seconds between looks at the loop."""
+GRACE = 5.0
+"""Seconds that a user's code has to return after Ctrl-C, and between attempts to interrupt it."""
+ATTEMPTS = 2
+"""Attempts to interrupt a user's code before the process ends: a bare ``except`` ignores them."""
 
 
 def blocking(work: Coroutine[Any, Any, Result]) -> Result:
@@ -62,6 +71,9 @@ class _Watched:
     def __init__(self) -> None:
         self.thread = 0
         self.stops = 0
+        self._stopped_at = 0.0
+        self._attempts = 0
+        self._is_interrupting = False
         self._task: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop
         self._last_beat = 0.0
@@ -82,16 +94,23 @@ class _Watched:
             self._is_over.set()
             watcher.join()
 
-    def stop(self, *signal_and_frame: object) -> None:
+    def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
         """Cancel the work, so that it can store what it has; a second time, raise
         ``KeyboardInterrupt`` where the loop's thread is."""
+        # The code may have returned since the watcher looked.
+        if self._is_interrupting:
+            self._is_interrupting = False
+            if not running_place(frame):
+                return
         self.stops += 1
         if self._task is None or self.stops > 1:
             raise KeyboardInterrupt
+        self._stopped_at = time.monotonic()
         self._loop.call_soon_threadsafe(self._task.cancel)
         if place := self._place():
             _say(
-                f"{place} has not returned; stopping when it does, or at a second Ctrl-C"
+                f"{place} has not returned; stopping when it does, in {GRACE:.0f} s, or at a "
+                "second Ctrl-C"
             )
 
     def _place(self) -> str:
@@ -107,13 +126,46 @@ class _Watched:
         patience = PATIENCE
         while not self._is_over.wait(BEAT):
             silent = time.monotonic() - self._last_beat
-            if silent < PATIENCE:
+            if self.stops:
+                if time.monotonic() - max(self._stopped_at, self._last_beat) >= GRACE:
+                    self._interrupt()
+            elif silent < PATIENCE:
                 patience = PATIENCE
             elif silent >= patience and (place := self._place()):
                 patience *= 2
                 _say(f"{place} has not returned for {silent:.0f} s")
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._beat)
+
+    def _interrupt(self) -> None:
+        """Raise ``KeyboardInterrupt`` in a user's code that has not returned after a stop; end the
+        process if it catches that again and again."""
+        place = self._place()
+        if not place:
+            return
+        self._attempts += 1
+        self._stopped_at = time.monotonic()
+        is_main = self.thread == threading.main_thread().ident
+        if self._attempts > ATTEMPTS:
+            # A notebook's process is the user's.
+            if is_main:
+                _say(f"{place} ignores interrupts; the process ends")
+                logging.shutdown()
+                os._exit(128 + signal.SIGINT)
+            return
+        _say(f"{place} has not returned; interrupting it")
+        if not is_main:
+            kind = ctypes.py_object(KeyboardInterrupt)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self.thread), kind
+            )
+            return
+        self._is_interrupting = True
+        # A signal to the thread ends a sleep as well; Windows has none.
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(self.thread, signal.SIGINT)
+        else:
+            _thread.interrupt_main()
 
 
 @contextmanager

@@ -42,6 +42,16 @@ def path_length(path: Sequence[Sequence[float]]) -> float:
     return plain_sum(math.dist(p, q) for p, q in pairwise(path))
 
 
+def exceeds(metres: float, other: float) -> bool:
+    """True if a path's length is above another by more than half a metre and a tenth, which other
+    grids and bodies explain.
+
+    >>> exceeds(4.2, 3.73), exceeds(9.0, 3.73)
+    (False, True)
+    """
+    return metres > 1.1 * other + 0.5
+
+
 # Headings and angles.
 
 _CARDINAL_UNITS = {

@@ -27,7 +27,7 @@ from wayword.core.files import (
     read_field,
     require_data,
 )
-from wayword.core.geometry import Point, absolute
+from wayword.core.geometry import Point, absolute, exceeds, path_length
 from wayword.core.visible import spaced
 from wayword.datasets.sources import robothor
 from wayword.settings import Checked
@@ -259,6 +259,10 @@ class Robothor(SolvableSearches):
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
             shortest = float(read("shortest_path_length", NUMBER))
+            length = path_length(corners)
+            if exceeds(shortest, length) or exceeds(length, shortest):
+                problem = f"is {shortest:g} m, but shortest_path is {length:.2f} m long"
+                raise DataError(path, f"{where}, field 'shortest_path_length'", problem)
 
         # A type without an object in the scene's metadata has no targets: no search succeeds.
         targets = _target_points(self.folder, scene).get(type_name(label), {})

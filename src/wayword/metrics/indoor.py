@@ -10,6 +10,7 @@ in the scorers of the HAMT family and NavGPT's release.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Any
@@ -20,7 +21,7 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, suggest
-from wayword.core.geometry import Floats
+from wayword.core.geometry import Floats, exceeds
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import definitions, paths
@@ -49,7 +50,8 @@ class IndoorScorer:
     def task_problem(self, dataset: Dataset, task: Task) -> str:
         """Return what is wrong with a reference path; empty if nothing is.
 
-        It must begin at the start, and its viewpoints be adjacent: nDTW counts each of them.
+        It must begin at the start, and its viewpoints be adjacent: nDTW counts each of them. The
+        dataset's shortest length is at most the graph's, and at least that of a straight line.
         """
         graph_of = getattr(dataset, "graph", None)
         if not isinstance(task.reference, PathReference) or graph_of is None:
@@ -71,6 +73,18 @@ class IndoorScorer:
         for one, other in pairwise(path):
             if (one, other) not in graph.moves:
                 return f"the path has {one!r} and {other!r}, which are not adjacent"
+        shortest = task.reference.shortest
+        if shortest is None:
+            return ""
+        longest = graph.distance(path[0], path[-1])
+        ends = [graph.positions[graph.index[place]] for place in (path[0], path[-1])]
+        straight = math.dist(*ends)
+        if exceeds(shortest, longest) or exceeds(straight, shortest):
+            return (
+                f"shortest is {shortest:g} m, but from {path[0]!r} to {path[-1]!r} the graph has "
+                f"{longest:.2f} m, and a straight line {straight:.2f} m; SPL would be wrong: leave "
+                "shortest out for the graph's"
+            )
         return ""
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

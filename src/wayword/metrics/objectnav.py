@@ -24,12 +24,14 @@ of a random stop).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import JsonObject
+from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import suggest
+from wayword.core.geometry import Point, exceeds, path_length
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.visible import spaced
@@ -43,7 +45,7 @@ from wayword.perception.detectors import same_name
 from wayword.worlds.objectnav.base import STATUSES
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.simulated import SimulatedBase
-from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 GROUNDED_SCORES = {
     "success_visible": "success_grounded",
@@ -146,7 +148,8 @@ class ObjectNavScorer(EpisodeScorer):
     def task_problem(self, dataset: Dataset, task: Task) -> str:
         """Return what is wrong with the goal of a search in a simulated home; empty if nothing is.
 
-        The targets must be in the home, and the searched name must be that of one.
+        The targets must be in the home, the searched name must be that of one, and ``shortest``
+        the length of the path.
         """
         reference = task.reference
         if not isinstance(reference, ObjectNavReference):
@@ -155,10 +158,11 @@ class ObjectNavScorer(EpisodeScorer):
         if shortest is not None and not 0 <= shortest < math.inf:
             return f"shortest must be metres of a path, or None, got {shortest!r}"
         world = dataset.world(task.episode)
-        base = getattr(world, "base", None)
-        if not isinstance(base, SimulatedBase):
+        if not isinstance(world, ObjectNavWorld):
             return ""
-        place = base.place
+        if not isinstance(world.base, SimulatedBase):
+            return ""
+        place = world.base.place
         by_id = place.scene.by_id()
         for target in sorted(reference.targets):
             if target not in by_id:
@@ -175,7 +179,7 @@ class ObjectNavScorer(EpisodeScorer):
             return f"extra has no 'target', the name that detectors look for; {remedy}"
         if not any(same_name(str(wanted), name) for name in (*names, *types)):
             return f"no target is called {wanted!r}, as extra says; {remedy}"
-        return ""
+        return _length_problem(world, task.episode, reference)
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view), and the straight distance to the nearest
@@ -195,6 +199,34 @@ class ObjectNavScorer(EpisodeScorer):
             math.inf,
         )
         return Standing(success, int(success), 1, away, straight=True)
+
+
+def _length_problem(
+    world: ObjectNavWorld, episode: Episode, reference: ObjectNavReference
+) -> str:
+    """Return that ``shortest`` differs from the length of the path; empty if it does not.
+
+    SPL would be wrong. Without a path, the world has its own.
+    """
+    shortest = reference.shortest
+    if shortest is None:
+        return ""
+    corners: Sequence[Point] = reference.path
+    source = "the path of its reference"
+    if not corners:
+        world.reset(episode)
+        corners, problem = world.path_to(reference.targets, reference.within)
+        source = "the shortest path of its world"
+        # Of a search that cannot be solved, the agent `oracle` says why.
+        if problem:
+            return ""
+    length = path_length(corners)
+    if not exceeds(shortest, length) and not exceeds(length, shortest):
+        return ""
+    return (
+        f"shortest is {shortest:g} m, but {source} is {length:.2f} m long; SPL would be wrong: "
+        f"set shortest={length:.2f}"
+    )
 
 
 def reported(task: Task, trajectory: Trajectory) -> dict[str, float]:

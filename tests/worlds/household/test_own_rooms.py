@@ -66,6 +66,17 @@ SEARCHES = {
     (TARGET, "extra={}"): "extra has no 'target'",
     (TARGET, 'extra={"target": "cup"}'): "no target is called 'cup', as extra says",
     (SHORTEST, "shortest=-1"): "shortest must be metres of a path, or None, got -1",
+    (
+        SHORTEST,
+        "shortest=9.0",
+    ): "shortest is 9 m, but the shortest path of its world is 3.73 m",
+    (
+        SHORTEST,
+        "shortest=2.0",
+    ): "shortest is 2 m, but the shortest path of its world is 3.73 m",
+    (SHORTEST, "path=((1, 1.5), (4, 1.5)), shortest=9.0"): (
+        "shortest is 9 m, but the path of its reference is 3.00 m"
+    ),
     ("frozenset(self.words)", 'frozenset({"mug|2"})'): "the target 'mug|2' is not in",
     ("(4, 1), (4, 2))", "(3, 1), (3, 2))"): "door 'door': from (3, 1)",
 }
@@ -89,3 +100,12 @@ def test_a_search_that_nobody_could_solve_is_refused_when_it_is_opened(
             check_dataset(dataset)
     with pytest.raises((UsageError, DataError), match=expected):
         run(Plan("oracle", str(file), out=tmp_path / "run"))
+
+
+def test_a_shortest_length_near_that_of_the_world_is_accepted(tmp_path: Path) -> None:
+    page = blocks(ROOT / "docs" / "finding.md")
+    [text] = [block.text for block in page if block.title == "flat.py"]
+    file = tmp_path / "flat.py"
+    for length in ("3.5", "4.3", "None"):
+        file.write_text(text.replace(SHORTEST, f"shortest={length}"))
+        check_dataset(registry.load("dataset", str(file))("all", None, None))

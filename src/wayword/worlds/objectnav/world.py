@@ -217,11 +217,23 @@ class ObjectNavWorld(World):
         targets: Collection[str],
         within: float,
     ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
-        """Return a shortest path to where a target is in view, facing it, and the
-        problem if there is none.
+        """Return the actions along :meth:`path_to` a target that end facing it, and the problem if
+        there is no path. For oracles; only in simulations."""
+        corners, problem = self.path_to(targets, within)
+        if problem:
+            return [], problem
+        return self.walk(corners, targets), ""
+
+    def path_to(
+        self,
+        targets: Collection[str],
+        within: float,
+    ) -> tuple[list[Point], Literal["", "no_target", "out_of_sight", "no_way"]]:
+        """Return the corners of a shortest path to where a target is in view, and the problem if
+        there is none.
 
         ``targets`` are ids of objects, ``within`` is the maximum distance to their
-        boxes (metres). For oracles; only in simulations.
+        boxes (metres). Only in simulations.
         """
         base = self._simulated_base()
         place = base.place
@@ -239,7 +251,7 @@ class ObjectNavWorld(World):
         corners = place.ground.path((pose["x"], pose["y"]), goals)
         if not corners:
             return [], "no_way"
-        return self.walk(corners, targets), ""
+        return corners, ""
 
     def walk(
         self,

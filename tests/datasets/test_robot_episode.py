@@ -143,12 +143,13 @@ def test_a_robot_that_cannot_be_reached_fails_its_episode_in_one_line() -> None:
 )
 def test_episodes_are_typed_and_no_one_judges_them(target: str) -> None:
     tasks = RobotTasks(settings=RobotSettings(target=target)).tasks
-    assert [task.episode.id for task in tasks] == ["1_cat_shaped_mug", "2_red_ball"]
+    assert [task.episode.id for task in tasks] == ["cat_shaped_mug", "red_ball"]
     assert [task.episode.instruction for task in tasks] == [
         "Find the cat-shaped mug.",
         "Find the red ball.",
     ]
     walk = RobotTasks(settings=RobotSettings(instruction="Go through the door.")).tasks
+    assert walk[0].episode.id == "follow"
     assert (walk[0].episode.instruction, walk[0].episode.extra) == (
         "Go through the door.",
         {},
@@ -157,6 +158,16 @@ def test_episodes_are_typed_and_no_one_judges_them(target: str) -> None:
         (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
     ])  # fmt: skip
     assert scored == [{"blocked": 0.0, "lost": 0.0, "metres": 3.0, "found": 0.0}]
+
+
+def test_episodes_of_one_target_have_one_name_in_every_list() -> None:
+    def names(target: str) -> list[str]:
+        tasks = RobotTasks(settings=RobotSettings(target=target)).tasks
+        return [task.episode.id for task in tasks]
+
+    assert names("sofa,mug,sofa") == ["sofa", "mug", "sofa_2"]
+    assert names("mug,sofa") == ["mug", "sofa"]
+    assert names("杯子,书") == names("书,杯子")[::-1]
 
 
 def test_a_base_file_that_does_not_exist_is_named(tmp_path: Path) -> None:

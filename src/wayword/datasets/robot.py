@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,6 +16,7 @@ from wayword.core.blame import make_part
 from wayword.core.dataset import INDEPENDENT, Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
+from wayword.core.files import text_checksum
 from wayword.core.visible import single_line
 from wayword.settings import FileName, make
 from wayword.worlds import objectnav
@@ -103,11 +105,19 @@ class RobotTasks(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """One task per target, or a single one for an instruction."""
-        return [
-            self._task(n, text)
-            for n, text in enumerate(self.settings.targets or [""], 1)
-        ]
+        """One task per target, or a single one for an instruction.
+
+        Named after its target, not its place in the list: runs of other lists have it in common.
+        """
+        tasks = []
+        counts: Counter[str] = Counter()
+        for target in self.settings.targets or [""]:
+            name = _episode_id(target)
+            counts[name] += 1
+            if counts[name] > 1:
+                name += f"_{counts[name]}"
+            tasks.append(self._task(name, target))
+        return tasks
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -153,13 +163,19 @@ class RobotTasks(SolvableSearches):
         limit = None if isinstance(base, RosBase) else self.settings.motion
         return GuardedBase(base, limit)
 
-    def _task(self, number: int, target: str) -> Task:
-        """Return the task of a target, numbered from 1."""
-        slug = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
-        name = f"{number}_{slug or 'follow'}"
+    def _task(self, name: str, target: str) -> Task:
+        """Return the task of a target; without one, that of the instruction."""
         text = self.settings.instruction.strip() or f"Find the {target}."
         extra: Extra = {"target": target} if target else {}
         return Task(Episode(name, text, "robot", {}, extra=extra), Reference(name))
+
+
+def _episode_id(target: str) -> str:
+    """Return the name of a target's episode: its words, or a checksum in another script."""
+    if not target:
+        return "follow"
+    slug = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
+    return slug or text_checksum(target, 8)
 
 
 dataset = RobotTasks

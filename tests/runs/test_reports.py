@@ -24,7 +24,7 @@ from wayword.metrics.table import TOTAL_COST, cell, labels
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, run
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.differences import compare, comparisons, differing_fields
+from wayword.runs.differences import compare, compared, comparisons, differing_fields
 from wayword.runs.lengths import by_length
 from wayword.runs.opening import open_dataset
 from wayword.runs.predicted import name_of
@@ -415,6 +415,18 @@ def test_metres_are_rounded_to_lengths(tmp_path: Path) -> None:
         "length 3": 2,
         "length 4": 2,
     }
+
+
+def test_runs_of_other_targets_name_the_setting_that_differs(tmp_path: Path) -> None:
+    for target in ("sofa", "mug"):
+        settings = {"target": target, "settle": 1.0}
+        identity = {"dataset": "robot:live", "dataset_settings": settings}
+        config = {"identity": identity, "family": "objectnav"}
+        with RunFolder.open(tmp_path / target, config) as folder:
+            folder.append(EpisodeRecord(target, {"found": 1.0}, Trajectory(target, {})))
+    problem = "in common: dataset.target is 'sofa' and 'mug'; give both runs the same"
+    with pytest.raises(UsageError, match=problem):
+        compared(tmp_path / "sofa", tmp_path / "mug")
 
 
 @pytest.mark.parametrize(

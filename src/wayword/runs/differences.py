@@ -63,6 +63,8 @@ def _compared(
     for name, scores in zip(names, (first_scores, second_scores), strict=True):
         if not scores:
             raise UsageError(f"{name} has no finished episodes to compare")
+    if first_scores.keys().isdisjoint(second_scores):
+        _check_settings(first_config, second_config, names)
     metrics = configs.metrics_of(first_config)
     columns = (*metrics, *accounting.METRICS)
     comparison = comparing.compare(
@@ -77,6 +79,23 @@ def _compared(
         primary=configs.success_of(first_config),
     )
     return Compared(comparison, differing_fields(first_config, second_config))
+
+
+def _check_settings(one: JsonObject, two: JsonObject, names: tuple[str, str]) -> None:
+    """Raise ``UsageError`` for two runs without a shared episode whose splits are the same: their
+    settings of the dataset, such as a robot's target, make other episodes."""
+    old = one["identity"]
+    new = two["identity"]
+    if old.get("dataset") != new.get("dataset"):
+        return
+    first = old.get("dataset_settings") or {}
+    second = new.get("dataset_settings") or {}
+    for key in dict.fromkeys((*first, *second)):
+        if first.get(key) != second.get(key):
+            raise UsageError(
+                f"{names[0]} and {names[1]} have no finished episode in common: dataset.{key} is "
+                f"{first.get(key)!r:.60} and {second.get(key)!r:.60}; give both runs the same"
+            )
 
 
 def differing_fields(

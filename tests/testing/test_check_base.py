@@ -241,6 +241,52 @@ def test_a_robot_that_reports_ok_without_moving_is_noticed() -> None:
         world.step("agent", rotate(30.0))
 
 
+class DrivesAway(Here):
+    def go_to(self, x: float, y: float) -> MotionResult:
+        here = self.pose()
+        return super().go_to(here["x"] + 0.6, here["y"])
+
+
+class PoseTurnsLeft(Here):
+    def pose(self) -> dict[str, Any]:
+        pose = dict(super().pose())
+        return {**pose, "heading": -pose["heading"] % 360}
+
+
+WRONG_WAYS = {
+    TurnsLeft: (rotate(30.0), "rotate.*changed the heading by -30 degrees, the wrong"),
+    TakesRadians: (rotate(60.0), "rotate.*changed the heading by"),
+    PoseTurnsLeft: (rotate(30.0), "changed the heading by -30 degrees, the wrong way"),
+    DrivesAway: (goto(0.5, 0.5), "go_to.*x is metres east, y north"),
+}
+
+
+@pytest.mark.parametrize("broken", WRONG_WAYS)
+def test_a_run_ends_at_the_second_motion_that_contradicts_the_pose(
+    broken: type[Here],
+) -> None:
+    action, problem = WRONG_WAYS[broken]
+    base = broken()
+    world = SharedRobotWorld(GuardedBase(base, 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    world.step("agent", action)
+    with pytest.raises(RobotError, match=rf"\.py:\d+: .*{problem}"):
+        world.step("agent", action)
+
+
+def test_a_robot_that_was_pushed_once_or_is_imprecise_goes_on() -> None:
+    world = SharedRobotWorld(ImpreciseBase(Here(), 0.2, 6.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    for degrees in (30.0, -150.0, 90.0, 175.0, -30.0):
+        assert world.step("agent", rotate(degrees)).ok
+    pushed = TurnsLeft()
+    world = SharedRobotWorld(pushed, [])
+    world.reset(Episode("1", "", "robot", {}))
+    for _ in range(3):
+        world.step("agent", rotate(30.0))
+        world.step("agent", rotate(180.0))
+
+
 class Hangs(Here):
     is_stopped = False
 

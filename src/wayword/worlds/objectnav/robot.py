@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -771,6 +771,10 @@ class RosBase:
 MOST_IDLE = 5
 LARGE_METRES, LARGE_DEGREES = 0.5, 20.0
 STILL_METRES, STILL_DEGREES = 0.02, 1.0
+# So is one that moves otherwise than it reports, as with a sign or two axes confused. A single
+# motion may be that of someone who pushed it.
+MOST_WRONG = 2
+WRONG_METRES, WRONG_DEGREES = 0.25, 30.0
 
 
 def _is_large(action: Action, pose: JsonObject) -> bool:
@@ -780,6 +784,29 @@ def _is_large(action: Action, pose: JsonObject) -> bool:
         return abs(relative(numbers[0], 0.0)) >= LARGE_DEGREES
     return action.name == "goto" and (
         math.dist(numbers, (pose["x"], pose["y"])) >= LARGE_METRES
+    )
+
+
+def _wrong_motion(action: Action, before: JsonObject, after: JsonObject) -> str:
+    """Return how the pose after a motion contradicts it; empty if it does not."""
+    numbers = parse_numbers(action) or ()
+    if action.name == "rotate":
+        turned = relative(after["heading"], before["heading"])
+        if abs(relative(turned, numbers[0])) <= WRONG_DEGREES:
+            return ""
+        problem = f"rotate({numbers[0]:g}) changed the heading by {turned:.0f} degrees"
+        if abs(relative(turned, -numbers[0])) <= WRONG_DEGREES:
+            problem += ", the wrong way"
+        return (
+            f"{problem}; degrees are clockwise (to the right), also those of headings"
+        )
+    away = math.dist(numbers, (before["x"], before["y"]))
+    left = math.dist(numbers, (after["x"], after["y"]))
+    if left <= away + WRONG_METRES:
+        return ""
+    return (
+        f"go_to({numbers[0]:.2f}, {numbers[1]:.2f}) began {away:.2f} m from there and ended "
+        f"{left:.2f} m from it; x is metres east, y north"
     )
 
 
@@ -794,11 +821,13 @@ class SharedRobotWorld(ObjectNavWorld):
         super().__init__(base)
         self._drivers = drivers
         self._idle = 0  # motions in a row that changed nothing
+        self._wrong = 0  # that contradict the pose
 
     def reset(self, episode: Episode) -> None:
         """Start an episode and take over the robot."""
         self._drivers[:] = [self]
         self._idle = 0
+        self._wrong = 0
         super().reset(episode)
 
     def observe(self, actor: str) -> View:
@@ -808,7 +837,7 @@ class SharedRobotWorld(ObjectNavWorld):
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out a motion. Raises ``RobotError`` if another episode took over, or if the robot
-        reports success but never moves."""
+        reports success but never moves, or moves otherwise."""
         self._check_driver()
         before = self.base.pose()
         feedback = super().step(actor, action)
@@ -817,19 +846,30 @@ class SharedRobotWorld(ObjectNavWorld):
         after = self.base.pose()
         turned = abs(relative(after["heading"], before["heading"]))
         moved = math.dist((after["x"], after["y"]), (before["x"], before["y"]))
-        self._idle = (
-            0 if moved > STILL_METRES or turned > STILL_DEGREES else self._idle + 1
-        )
-        if self._idle == MOST_IDLE:
-            self.base.stop()
-            # A base of a user's has a line to mend; that behind rosbridge has none.
-            own = getattr(self.base, "base", None)
-            where = f"{place_of(type(own).pose)}: " if own is not None else ""
-            raise RobotError(
-                f"{where}the robot reported ok for {MOST_IDLE} motions, but its pose has not "
-                "changed; does it move, and is its pose up to date?"
-            )
+        if moved <= STILL_METRES and turned <= STILL_DEGREES:
+            self._idle += 1
+            if self._idle == MOST_IDLE:
+                self._fail(
+                    "pose",
+                    f"the robot reported ok for {MOST_IDLE} motions, but its pose has not "
+                    "changed; does it move, and is its pose up to date?",
+                )
+            return feedback
+        self._idle = 0
+        problem = _wrong_motion(action, before, after)
+        self._wrong = self._wrong + 1 if problem else 0
+        if self._wrong == MOST_WRONG:
+            self._fail("rotate" if action.name == "rotate" else "go_to", problem)
         return feedback
+
+    def _fail(self, method: str, problem: str) -> NoReturn:
+        """Stop the robot. Raises ``RobotError`` with the line of a method of a user's base; one
+        behind rosbridge has none."""
+        self.base.stop()
+        own = getattr(self.base, "base", None)
+        if own is not None:
+            problem = f"{place_of(getattr(type(own), method))}: {problem}"
+        raise RobotError(problem)
 
     def _check_driver(self) -> None:
         """Raise ``RobotError`` if another episode took over the robot."""

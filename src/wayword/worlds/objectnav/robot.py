@@ -774,7 +774,8 @@ STILL_METRES, STILL_DEGREES = 0.02, 1.0
 # So is one that moves otherwise than it reports, as with a sign or two axes confused. A single
 # motion may be that of someone who pushed it.
 MOST_WRONG = 2
-WRONG_METRES, WRONG_DEGREES = 0.25, 30.0
+WRONG_METRES = 0.25
+WRONG_DEGREES = 30.0
 
 
 def _is_large(action: Action, pose: JsonObject) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
@@ -45,6 +46,14 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)
     for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL"))]:
         monkeypatch.delenv(name)
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests live to the end: Python's search for garbage may skip them, and be rarer
+    than for a program of little memory."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, asdict
 from dataclasses import fields as fields_of
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -303,6 +304,7 @@ def omitted(dataset: Dataset) -> Mapping[str, int]:
 _REPORTED_PACKAGES = ("wayword", "numpy", "scipy", "openai", "xllamacpp")
 
 
+@cache  # read once a process: a sweep begins many runs
 def versions() -> Mapping[str, str]:
     """Versions of Python, Wayword and the packages that results may depend on."""
     installed = {"python": platform.python_version()}

@@ -12,8 +12,9 @@ from wayword.agents.discussnav.directions import side_text
 from wayword.bench.card_text import percents
 from wayword.bench.outcomes import dollars_text
 from wayword.core.metric import Kind, Metric
+from wayword.core.visible import count
 from wayword.metrics import table
-from wayword.metrics.progress import count, length_in
+from wayword.metrics.progress import length_in
 from wayword.runs import forecast, probe
 from wayword.runs.running import counted
 from wayword.verbalize import household, indoor, objectnav

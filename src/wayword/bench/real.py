@@ -22,8 +22,8 @@ from wayword.core import registry
 from wayword.core.dataset import INDEPENDENT, Clusters
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError
+from wayword.core.visible import plural
 from wayword.metrics.intervals import RATE, mean_intervals, rate_interval
-from wayword.metrics.summary import plural
 from wayword.runs.machine import data_folder
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan

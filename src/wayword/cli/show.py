@@ -201,6 +201,8 @@ class RunningMeans:
 
     def text(self) -> str:
         """Return the means as text, then repeated requests and steps."""
+        from wayword.core.visible import count
+
         # Rates in percent, without decimals: they change with every episode.
         parts = [
             f"{label} {100 * self._sums[key] / self._counts[key]:.0f}%"
@@ -208,9 +210,7 @@ class RunningMeans:
             if key in self._sums
         ]
         if self._retries:
-            parts.append(
-                "1 retry" if self._retries == 1 else f"{self._retries:,} retries"
-            )
+            parts.append(count(self._retries, "retry"))
         if self._steps:
             parts.append(f"{self._steps:,} steps")
         return "  ".join(parts)

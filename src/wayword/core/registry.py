@@ -30,7 +30,7 @@ from wayword.core.blame import check_class, user_frame
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import text_checksum
 from wayword.core.other_files import but_is
-from wayword.core.visible import single_line
+from wayword.core.visible import plural, single_line
 
 Kind = Literal[
     "agent",
@@ -109,7 +109,7 @@ def names(kind: Kind) -> list[str]:
 
 def listing(kind: str = "") -> str:
     """Return names and first lines of the docstrings of all parts, grouped by kind."""
-    plurals = {each: _plural(each) for each in KINDS}
+    plurals = {each: plural(each) for each in KINDS}
     # Singular and plural are both accepted, as people type either.
     kinds = [each for each in KINDS if kind in ("", each, plurals[each])]
     if not kinds:
@@ -279,12 +279,7 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
 
 def _entry_points_of(kind: Kind) -> Mapping[str, str]:
     """Name -> ``module:attribute`` of the parts in other distributions."""
-    return entry_points(f"wayword.{_plural(kind)}")
-
-
-def _plural(kind: Kind) -> str:
-    """Return the plural of a kind of part."""
-    return "families" if kind == "family" else f"{kind}s"
+    return entry_points(f"wayword.{plural(kind)}")
 
 
 def entry_points(group: str) -> Mapping[str, str]:

@@ -49,6 +49,28 @@ def in_dollars(amount: float) -> str:
     return f"${amount:,.2f}"
 
 
+_PLURALS = (
+    (r"(?:s|x|ch|sh|ato)\Z", r"\g<0>es"),
+    (r"fe\Z|(?<=l)f\Z", "ves"),
+    (r"(?<=[^aeiou])y\Z", "ies"),
+    (r"\Z", "s"),
+)
+"""End of a noun -> that of its plural; the first that fits."""
+
+
+def plural(noun: str) -> str:
+    """Return a noun in the plural: ``watches``, ``knives``, ``trajectories``."""
+    singular, many = next(ends for ends in _PLURALS if re.search(ends[0], noun))
+    return re.sub(singular, many, noun)
+
+
+def count(number: int, noun: str) -> str:
+    """``3 steps``, ``1 step``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {plural(noun)}"
+
+
 def with_article(words: str) -> str:
     """Return the words with ``a`` or ``an``: ``an oak bench``."""
     article = "an" if words[0].lower() in "aeiou" else "a"

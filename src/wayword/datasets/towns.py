@@ -22,6 +22,7 @@ from wayword.core.dataset import (
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
+from wayword.core.visible import plural
 from wayword.datasets.procedural.tables import Table, Wording, choose_sentence
 from wayword.datasets.procedural.towns import town as plans
 from wayword.datasets.procedural.towns.routes import (
@@ -120,7 +121,8 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
         if kind == "intersection":
             go_texts.append("Go to the end of the block")
     else:
-        through = f"{NUMBERS[count - 1]} {_plural(kind, count - 1)}"
+        others = count - 1
+        through = f"{NUMBERS[others]} {kind if others == 1 else plural(kind)}"
         ats = [
             f"At the {ORDINALS[count]} {kind}",
             f"Go through {through}, and at the next one",
@@ -186,13 +188,9 @@ def _crossing_text(rng: Random, text: TownInstruction, ending: Ending) -> str:
     span = "the next"
     if ending.junctions > 1:
         span = f"the next {NUMBERS[ending.junctions]}"
+        kind = plural(kind)
     verb = rng.choice(("Go", "Continue", "Walk"))
-    return f"{verb} straight through {span} {_plural(kind, ending.junctions)}."
-
-
-def _plural(noun: str, count: int) -> str:
-    """Return a noun in the singular or plural."""
-    return noun if count == 1 else f"{noun}s"
+    return f"{verb} straight through {span} {kind}."
 
 
 # The dataset itself.

@@ -30,6 +30,7 @@ from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
+from wayword.core.visible import plural
 from wayword.metrics import scoring, summary
 from wayword.metrics.intervals import (
     ALPHA,
@@ -39,7 +40,7 @@ from wayword.metrics.intervals import (
     estimates,
     holm,
 )
-from wayword.metrics.summary import Row, plural
+from wayword.metrics.summary import Row
 from wayword.metrics.table import (
     console_text,
     csv_text,

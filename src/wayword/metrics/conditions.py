@@ -9,7 +9,7 @@ from itertools import chain, product, zip_longest
 from typing import Any
 
 from wayword.core.episode import JsonObject
-from wayword.core.visible import spaced
+from wayword.core.visible import plural, spaced
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.recorded import as_mapping
 from wayword.worlds.household.goals import (
@@ -79,18 +79,7 @@ def counted(words: str, met: int, parts: int) -> str:
     head, moved, target = words.partition(" in or on ")
     if "," in head or " with " in head:  # no single object is counted
         return f"{words} ({met} of {parts} parts)"
-    return f"{met} of {parts} {plural_noun(head)}{moved}{target}"
-
-
-def plural_noun(words: str) -> str:
-    """Return a noun in the plural: ``watches``, ``knives``, ``shelves``."""
-    if words.endswith(("s", "x", "ch", "sh", "ato")):
-        return f"{words}es"
-    if words.endswith("fe"):
-        return f"{words.removesuffix('fe')}ves"
-    if words.endswith("lf"):
-        return f"{words.removesuffix('f')}ves"
-    return f"{words}s"
+    return f"{met} of {parts} {plural(head)}{moved}{target}"
 
 
 def answer_given(state: JsonObject) -> str:
@@ -278,15 +267,13 @@ class Sought:
         holder = str(record.get("in") or "")
         now = []
         should = []
-        if record.get("held"):
-            now.append("held")
+        if record.get("held") or holder != goal.receptacle:
             should.append(self._at(goal.receptacle))
-        elif holder != goal.receptacle:
-            now.append(self._at(holder))
-            should.append(self._at(goal.receptacle))
+            place = "held" if record.get("held") else self._at(holder)
             # Two of a kind that no actor has told apart.
-            if now == should:
-                now[0] = now[0].replace(" the ", " another ", 1)
+            if place == should[0]:
+                place = place.replace(" the ", " another ", 1)
+            now.append(place)
         if bool(record.get("open")) != goal.open:
             now.append("closed" if goal.open else "open")
             should.append("open" if goal.open else "closed")

@@ -17,12 +17,12 @@ from itertools import chain
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
+from wayword.core.visible import plural
 from wayword.metrics.intervals import FEWEST
 from wayword.metrics.summary import (
     Row,
     caveats,
     has_interval,
-    plural,
     published_variants,
     split_label,
     splits_of,

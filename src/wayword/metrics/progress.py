@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from wayword.core.visible import count
+
 # Metres that a path must grow by to count as worse: less is rounding of poses
 _ROUNDING = 0.05
-
-
-def count(number: int, noun: str) -> str:
-    """``3 steps``, ``1 step``."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}s"
 
 
 def length_in(unit: str, length: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
-from wayword.core.visible import in_dollars, join_words
+from wayword.core.visible import in_dollars, join_words, plural
 from wayword.metrics import scoring
 from wayword.metrics.intervals import (
     FEWEST,
@@ -354,13 +354,6 @@ def _judged(row: Row, alone: bool) -> str:
     return f"{_whose(row, alone)}{scored}; {judged}."
 
 
-def plural(unit: str) -> str:
-    """Return the plural of a unit: ``"trajectories"``."""
-    if unit.endswith("y"):
-        return f"{unit[:-1]}ies"
-    return f"{unit}s"
-
-
 def _without_interval(rows: Sequence[Row]) -> str:
     """Return the label of the first metric without an interval because clusters are too few."""
     for row in rows:
@@ -376,7 +369,10 @@ def _without_interval(rows: Sequence[Row]) -> str:
 
 
 def caveats(rows: Sequence[Row]) -> list[str]:
-    """Return the rows' caveats, one per line, with the rows' names unless all share it."""
+    """Return the rows' caveats, one per line, with the rows' names unless all share it.
+
+    Then the notes on rows of other decodings, published numbers and other episodes.
+    """
     lines = []
     for caveat in dict.fromkeys(chain.from_iterable(row.caveats for row in rows)):
         names = [row.name for row in rows if caveat in row.caveats]

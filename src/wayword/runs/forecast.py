@@ -38,8 +38,7 @@ from wayword.core.game import PlanningFailed
 from wayword.core.model import Model, Sampling, Usage, estimated_tokens
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.core.visible import in_dollars
-from wayword.metrics.progress import count
+from wayword.core.visible import count, in_dollars
 from wayword.models.middleware.prices import load_prices
 from wayword.models.servers.profile import Profile, has_profile, profile_of
 from wayword.runs import tiers

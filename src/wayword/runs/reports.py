@@ -12,6 +12,7 @@ from pathlib import Path
 from wayword.core.dataset import INDEPENDENT
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import short_path
+from wayword.core.visible import count
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
@@ -21,7 +22,6 @@ from wayword.metrics.papers import (
     paper_table,
     preset_metrics,
 )
-from wayword.metrics.progress import count
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
 from wayword.runs import config as configs

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
+from wayword.core.visible import count
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, ViewPart, sentences
 from wayword.worlds.babyai.level import BabyAIObservation
@@ -80,7 +81,7 @@ def feedback(result: Feedback) -> str:
     return text
 
 
-@lru_cache(maxsize=256)
+@cache  # a square of the view of 7 x 7
 def place(ahead: int, right: int) -> str:
     """Return the relative position of a cell in words; ``right ahead`` for the next one.
 
@@ -95,18 +96,14 @@ def place(ahead: int, right: int) -> str:
     if not right:
         return f"{ahead} steps ahead"
     if not ahead:
-        return f"{_steps(abs(right))} {side}"
-    return f"{_steps(ahead)} ahead and {abs(right)} {side}"
+        return f"{count(abs(right), 'step')} {side}"
+    return f"{count(ahead, 'step')} ahead and {abs(right)} {side}"
 
 
-def _steps(count: int) -> str:
-    """Return a number of steps in words."""
-    return "1 step" if count == 1 else f"{count} steps"
-
-
-@lru_cache(maxsize=1024)
+@cache  # 112 texts: at most 6 steps ahead and 3 to each side, or none
 def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
-    """Return the walls ahead, to the left and to the right: steps to each, None if not in view."""
+    """Return sentences on the walls ahead, to the left and to the right: ``walls`` has the steps to
+    each, None if it is not in view."""
     sides = ("straight ahead", "to the left", "to the right")
     texts = []
     unseen_sides = []
@@ -114,7 +111,7 @@ def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
         if steps is None:
             unseen_sides.append(side)
         else:
-            texts.append(f"{_steps(steps)} {side}")
+            texts.append(f"{count(steps, 'step')} {side}")
     parts = []
     if texts:
         parts.append(f"Walls: {', '.join(texts)}.")

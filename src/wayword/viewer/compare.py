@@ -17,11 +17,10 @@ from wayword.core.errors import WaywordError
 from wayword.core.geometry import Floats
 from wayword.core.metric import Metric, is_solved
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.visible import join_words
+from wayword.core.visible import count, join_words
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, MetricDifference, corrected, heading
 from wayword.metrics.intervals import ALPHA
-from wayword.metrics.progress import count
 from wayword.metrics.table import finite
 from wayword.runs import differences, lengths, reports
 from wayword.runs.record import EpisodeRecord

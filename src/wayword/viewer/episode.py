@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from wayword.core.episode import Json, JsonObject
 from wayword.core.metric import Metric
 from wayword.core.trajectory import CLAUSES, FOLLOWED, GROUNDED, STATE, Note
+from wayword.core.visible import count
 from wayword.metrics import accounting
 from wayword.metrics.detector_reports import DetectorReport
-from wayword.metrics.progress import count
 from wayword.metrics.recorded import (
     SPOKEN,
     as_mapping,

@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike
 from wayword.core.episode import JsonObject
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
-from wayword.core.visible import spaced
+from wayword.core.visible import count, spaced
 from wayword.metrics import accounting
 from wayword.metrics import table as tables
 from wayword.metrics.mistakes.causes import label_of
-from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, wind
 from wayword.viewer.markup import Html, Letters, macro, template_function
 

@@ -30,9 +30,8 @@ from wayword.core.geometry import Floats
 from wayword.core.metric import Metric
 from wayword.core.other_files import but_is
 from wayword.core.shapes import parse_untrusted
-from wayword.core.visible import in_dollars
+from wayword.core.visible import count, in_dollars
 from wayword.metrics import scoring
-from wayword.metrics.progress import count
 from wayword.runs import reports
 from wayword.runs.active import PROGRESS
 from wayword.runs.config import metrics_of, step_limit, success_of

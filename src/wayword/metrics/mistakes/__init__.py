@@ -22,7 +22,7 @@ from typing import Any
 
 from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
-from wayword.core.visible import spaced
+from wayword.core.visible import count, spaced
 from wayword.metrics.conditions import answer_given, counted
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.behavior import failures, find_course
@@ -30,7 +30,6 @@ from wayword.metrics.mistakes.causes import meaning_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
 from wayword.metrics.mistakes.wording import IT, Fact, sentences
 from wayword.metrics.objectnav import RELEASED
-from wayword.metrics.progress import count
 from wayword.metrics.recorded import place_of
 from wayword.metrics.scoring import reached
 from wayword.worlds.household.goals import AnswerReference

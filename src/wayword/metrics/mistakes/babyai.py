@@ -6,10 +6,10 @@ from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import Any
 
+from wayword.core.visible import count
 from wayword.metrics.mistakes.behavior import failures, walk_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.progress import count
 from wayword.metrics.recorded import as_mapping, listed, point_of
 from wayword.worlds.babyai.level import door_state
 

@@ -284,27 +284,30 @@ def _turns(trajectory: Trajectory, actor: str) -> int:
 
 
 def failures(trajectory: Trajectory, least: float) -> list[Fact]:
-    """Count the steps that failed, if at least ``least`` did: ``3 of 6 steps were blocked``.
+    """Return a fact on the steps that failed, if at least ``least`` did: ``3 of 6 steps were
+    blocked``.
 
-    Empty if they were the course of the episode, which says so.
+    Empty if the episode's course is a row of failures, as it says the same.
     """
-    steps = trajectory.steps
     course = find_course(trajectory)
     if course is not None and course["did"]["kind"] in _FAILING:
         return []
-    failed = [n for n, step in enumerate(steps) if step.feedback.status != "ok"]
+    # Steps count from 1.
+    steps = enumerate(trajectory.steps, 1)
+    failed = [(number, step) for number, step in steps if not step.feedback.ok]
     if not failed or len(failed) < least:
         return []
-    blocked = {steps[n].feedback.status for n in failed} == {"blocked"}
+    blocked = all(step.feedback.status == "blocked" for _, step in failed)
     if len(failed) == 1:
-        decision = steps[failed[0]].decision
-        words = "the action"
-        if isinstance(decision, Decision):
-            words = action_words(decision.action)
+        ((number, step),) = failed
+        words = "the action"  # of an answer without one
+        if isinstance(step.decision, Decision):
+            words = action_words(step.decision.action)
         what = "was blocked" if blocked else "failed"
-        return [Fact("step_failed", action=words, step=failed[0] + 1, what=what)]
+        return [Fact("step_failed", action=words, step=number, what=what)]
     what = "were blocked" if blocked else "failed"
-    return [Fact("steps_failed", failed=len(failed), count=len(steps), what=what)]
+    count = len(trajectory.steps)
+    return [Fact("steps_failed", failed=len(failed), count=count, what=what)]
 
 
 def has_spoken(trajectory: Trajectory) -> bool:

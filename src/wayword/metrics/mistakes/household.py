@@ -12,8 +12,8 @@ from itertools import chain
 from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
-from wayword.core.visible import join_words, single_line, spaced
-from wayword.metrics.conditions import Sought, answer_given, plural_noun, shown
+from wayword.core.visible import join_words, plural, single_line, spaced
+from wayword.metrics.conditions import Sought, answer_given, shown
 from wayword.metrics.mistakes.behavior import behavior, failing, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_words
 from wayword.metrics.mistakes.wording import Fact
@@ -375,7 +375,7 @@ def _holders(about: Sought, room: str, state: JsonObject) -> list[Fact]:
         return []
     names = []
     for kind, number in sorted(counts.items()):
-        names.append(f"the {kind}" if number == 1 else plural_noun(kind))
+        names.append(f"the {kind}" if number == 1 else plural(kind))
     return [Fact("held_by", were=_named_were(about), names=names, room=room)]
 
 
@@ -385,7 +385,7 @@ def _named_were(about: Sought) -> str:
     if number < 2:
         return f"the {about.kind} was"
     # Of several kinds no plural is formed.
-    objects = "objects" if " or " in about.kind else plural_noun(about.kind)
+    objects = "objects" if " or " in about.kind else plural(about.kind)
     return f"both {objects} were" if number == 2 else f"all {number} {objects} were"
 
 

@@ -19,8 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from wayword.core.episode import JsonObject
-from wayword.core.visible import join_words
-from wayword.metrics.progress import count
+from wayword.core.visible import count, join_words
 from wayword.metrics.recorded import wind
 
 

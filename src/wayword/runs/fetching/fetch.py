@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wayword.core.errors import UsageError, WaywordError, remedy_of
 from wayword.core.files import find_any, folder_of, make_parent, reading, sha256
+from wayword.core.visible import count
 from wayword.runs.catalog import data_check
 from wayword.runs.fetching.download import (
     Expected,
@@ -223,8 +224,7 @@ def _proof(each: Download, put: Put) -> str:
 
 def _amount(entry: Published) -> str:
     """Number of downloads and their size as far as it is known."""
-    count = len(entry.downloads)
-    files = "1 file" if count == 1 else f"{count} files"
+    files = count(len(entry.downloads), "file")
     if not entry.size:
         return f"{files} of unknown size"
     unknown = sum(1 for each in entry.downloads if not each.size)

@@ -11,11 +11,12 @@ import numpy as np
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric, is_solved
+from wayword.core.visible import plural
 from wayword.metrics import table as tables
 from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.intervals import Interval, rate_interval
 from wayword.metrics.mistakes.causes import CAUSES, label_of
-from wayword.metrics.summary import Row, other_episodes, plural, split_label
+from wayword.metrics.summary import Row, other_episodes, split_label
 from wayword.runs import differences, lengths, reports, scored_runs
 from wayword.runs.record import RunFolder
 from wayword.runs.scored_runs import ScoredRun

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from wayword.core.errors import UsageError
-from wayword.metrics.summary import Row, plural
+from wayword.core.visible import plural
+from wayword.metrics.summary import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -43,28 +43,36 @@ _HOMES = {
     **dict.fromkeys(("Agent", "Dataset", "Model", "World"), "wayword.core"),
     **dict.fromkeys(("Plan", "RunResult", "run", "run_async"), "wayword.runs"),
 }
-"""Public names by the package that defines them."""
+"""Public name -> the package to load it from."""
+_GYMNASIUM_MODULE = "wayword.envs.gymnasium"
+_GYMNASIUM_ID = "Wayword-v0"
 _OF_RESULTS = ("compare", "plot", "table", "to_dataframe", "to_latex", "view")
-"""Methods of results that people look for here."""
+"""Methods of results."""
+_HINTS = {
+    **dict.fromkeys(("load", "read"), "wayword.RunResult.read(FOLDER)"),
+    **dict.fromkeys(
+        ("make", "make_vec"),
+        'wayword.envs.make("houses"), or '
+        f'gymnasium.{{name}}("{_GYMNASIUM_MODULE}:{_GYMNASIUM_ID}")',
+    ),
+    **dict.fromkeys(_OF_RESULTS, "wayword.RunResult.read(FOLDER).{name}(…)"),
+}
+"""Name that people look for here -> what to write instead."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the public names at their first use, which keeps ``import wayword`` fast."""
+    """Load a public name when it is used, which keeps ``import wayword`` fast.
+
+    Raises ``AttributeError`` for any other name, with a hint if people look for it here.
+    """
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in __all__:  # a package
+    if name in __all__:  # the rest are packages: Python finds ``__version__`` itself
         return import_module(f"wayword.{name}")
-    hint = ""
-    if name in ("load", "read"):
-        hint = "; write wayword.RunResult.read(FOLDER)"
-    elif name in ("make", "make_vec"):
-        hint = (
-            f'; write wayword.envs.make("houses"), or gymnasium.{name}("{_GYMNASIUM}")'
-        )
-    elif name in _OF_RESULTS:
-        hint = f"; write wayword.RunResult.read(FOLDER).{name}(…)"
-    elif name in import_module("wayword.core").__all__:
-        hint = f"; write wayword.core.{name}"
+    instead = _HINTS.get(name, "")
+    if not instead and name in import_module("wayword.core").__all__:
+        instead = "wayword.core.{name}"
+    hint = f"; write {instead.format(name=name)}" if instead else ""
     raise AttributeError(f"module 'wayword' has no attribute {name!r}{hint}")
 
 
@@ -72,19 +80,13 @@ def __dir__() -> list[str]:
     return sorted(__all__)  # includes names that are not loaded yet
 
 
-_GYMNASIUM = "wayword.envs.gymnasium:Wayword-v0"
-"""Name by which Gymnasium makes environments, in any order of imports."""
-
-
 def _register_gymnasium(gymnasium: Any) -> None:
     """Register the environment, unless this was done."""
-    name = "Wayword-v0"
-    module = "wayword.envs.gymnasium"
-    if name not in gymnasium.registry:
+    if _GYMNASIUM_ID not in gymnasium.registry:
         gymnasium.register(
-            id=name,
-            entry_point=f"{module}:WaywordEnv",
-            vector_entry_point=f"{module}:vector",
+            id=_GYMNASIUM_ID,
+            entry_point=f"{_GYMNASIUM_MODULE}:WaywordEnv",
+            vector_entry_point=f"{_GYMNASIUM_MODULE}:vector",
         )
 
 

@@ -90,11 +90,20 @@ class Checked:
         check(self)
 
 
+_PLAIN: Mapping[str, tuple[type, str]] = {
+    "int": (Integral, "a whole number"),  # also one of NumPy
+    "str": (str, "a string"),
+    "bool": (bool, "true or false"),
+}
+"""Annotations that :func:`checked_call` checks: type and description."""
+
+
 def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     """Return a public function whose wrong arguments raise a ``UsageError`` of one line.
 
-    Checked are names, numbers of arguments, and the types of arguments that are annotated as a
-    string, a whole number, or true or false. Decorate functions that people call in notebooks.
+    Checked are names, numbers of arguments, and the types of arguments with an annotation of
+    ``_PLAIN``; the module needs ``from __future__ import annotations``, by which these are texts.
+    Decorate functions that people call in notebooks.
     """
     signature = inspect.signature(function)
     title = function.__name__
@@ -114,11 +123,10 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
                     ) from None
             raise UsageError(f"{title}: {error}") from None
         for name, value in given.items():
-            # Python stores annotations as text in modules with postponed evaluation.
-            written = str(signature.parameters[name].annotation)
-            if written not in _PLAIN:
+            annotation = signature.parameters[name].annotation
+            if annotation not in _PLAIN:
                 continue
-            kind, expected = _PLAIN[written]
+            kind, expected = _PLAIN[annotation]
             # To Python, True is a whole number.
             is_switch = kind is Integral and isinstance(value, bool)
             if is_switch or not isinstance(value, kind):
@@ -198,14 +206,6 @@ def errors_in_python() -> Iterator[None]:
     except UsageError as error:
         error.args = (in_python(str(error)), *error.args[1:])
         raise
-
-
-_PLAIN: Mapping[str, tuple[type, str]] = {
-    "int": (Integral, "a whole number"),  # also one of NumPy
-    "str": (str, "a string"),
-    "bool": (bool, "true or false"),
-}
-"""Annotations that :func:`checked_call` checks: type and description."""
 
 
 @cache
@@ -373,6 +373,7 @@ def _loader() -> Any:
     )
     for tag, pattern in zip(numbers, patterns, strict=True):
         regex = re.compile(pattern, re.IGNORECASE)
+        # The signs that a number may begin with: PyYAML looks patterns up by them.
         Loader.add_implicit_resolver(tag, regex, list("-+.0123456789"))
     Loader.add_constructor(numbers[0], lambda _, node: int(node.value.replace("_", "")))
     return Loader

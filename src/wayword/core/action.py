@@ -123,7 +123,8 @@ class Decision:
 
 
 LONGEST_SAID = 2_000
-"""Characters of a rejected answer that are recorded."""
+"""Characters of a rejected answer that are recorded with its step, by choice: the record of the
+model's call has all of it."""
 
 
 def decision_problem(answer: object) -> str:
@@ -184,11 +185,14 @@ def plan_problem(action: object) -> str:
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
-    """Return the decision, or a rejection if its action is not in the action space."""
+    """Return the decision, or a rejection if its action is not in the action space.
+
+    ``said`` of a rejection is cut to ``LONGEST_SAID``. Raises ``TypeError`` for an answer that is
+    neither.
+    """
     if problem := decision_problem(decision):
         raise TypeError(problem)
     if isinstance(decision, Rejection):
-        # The call has the full answer.
         if len(decision.said) > LONGEST_SAID:
             return replace(decision, said=decision.said[:LONGEST_SAID])
         return decision
@@ -196,4 +200,4 @@ def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Reje
         return decision
     said = str(decision.action)[:LONGEST_SAID]
     reason = f"{said} is not a legal action here"
-    return Rejection("illegal", reason, said, decision.thought)
+    return Rejection("illegal", reason, said, thought=decision.thought)

@@ -187,6 +187,15 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
 
 
 @contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Begin the message of a ``UsageError`` with the name of the part or file that it is about."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+@contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
     """Turn a failed import of an optional library, missing or unloadable, into a one-line
     ``UsageError``. ``extra`` may be a full command.

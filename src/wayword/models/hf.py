@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wayword.core.episode import JsonObject
-from wayword.core.errors import ModelError, UsageError, install_command, needing
+from wayword.core.errors import (
+    ModelError,
+    UsageError,
+    errors_of,
+    install_command,
+    needing,
+)
 from wayword.core.model import (
     Choice,
     Completion,
@@ -268,10 +274,8 @@ class HfModel(Model):
         """Load a part of the weights. Raises ``ModelError`` if it cannot be loaded."""
         transformers = importlib.import_module("transformers")
         revision = self._settings.revision
-        try:
+        with errors_of(self.name):
             source, where = find_weights(self._weights, revision)
-        except UsageError as error:
-            raise UsageError(f"{self.name}: {error}") from None
         try:
             cls = getattr(transformers, class_name)  # imported only now
             return cls.from_pretrained(source, revision=revision, **where, **options)

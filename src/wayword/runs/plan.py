@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le, Lt
 
 from wayword.core.episode import JsonObject
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, errors_of, suggest
 from wayword.core.files import read_text
 from wayword.core.sight import EyesSettings
 from wayword.datasets.perturbed import Perturbations
@@ -344,10 +344,8 @@ def read_recipe(path: Path) -> RunRecipe:
     for key in values:
         if key not in options:
             raise UsageError(f"{path}: unknown option {key!r}; {suggest(key, options)}")
-    try:
+    with errors_of(str(path)):
         return RunRecipe(**values)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
 
 
 def expand_keys(settings: JsonObject) -> JsonObject:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayword.core.episode import JsonObject
-from wayword.core.errors import UsageError, needing
+from wayword.core.errors import UsageError, errors_of, needing
 from wayword.core.geometry import Floats
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.core.visible import single_line
@@ -26,7 +26,7 @@ class Network(Perceiver):
     """A model of transformers with its processor, on the GPU if available.
 
     ``eye`` is the name on the command line; ``model_class`` and ``processor_class`` are classes of
-    transformers. Raises ``UsageError`` if packages or weights are missing.
+    transformers. Raises ``UsageError`` if packages or weights are missing, or weights are damaged.
     """
 
     eye: ClassVar[str]
@@ -39,27 +39,22 @@ class Network(Perceiver):
                 f"{self.eye}: add a folder of weights or a name: {self.eye}:NAME"
             )
         self.name = f"{self.eye}:{weights}"
-        try:
+        # A missing folder needs no import: torch takes seconds and is optional.
+        with errors_of(self.name):
             folder_of(weights)
-        except UsageError as error:
-            raise UsageError(f"{self.name}: {error}") from None
-        # Imported here, since torch takes seconds and is optional.
         with needing(f"{self.eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
-        try:
+        with errors_of(self.name):
             source, options = find_weights(weights)
-        except UsageError as error:
-            raise UsageError(f"{self.name}: {error}") from None
         try:
             processor_class = getattr(hub, self.processor_class)
             self.processor: Any = processor_class.from_pretrained(source, **options)
             model_class = getattr(hub, self.model_class)
             loaded = model_class.from_pretrained(source, **options)
         except Exception as error:  # noqa: BLE001 - damaged weights: safetensors' and torch's errors
-            # The first 200 characters: the libraries' errors run to pages.
-            problem = single_line(error, 200)
+            problem = single_line(error, 200)  # characters: these errors run to pages
             raise UsageError(f"{self.name}: cannot be loaded: {problem}") from None
         self.model: Any = loaded.to(self.device).eval()
 

@@ -41,7 +41,7 @@ BANDS = ((-1.0, -0.7), (-0.7, 0.0), (0.0, 0.7), (0.7, 1.0))
 CEILING = 2.6
 """Height of the rooms of all generated buildings in metres."""
 CORNERS = SIDES
-"""Most corners of a face: the end of a tube."""
+"""Most corners of a face: the end of a tube. Arrays of faces have K = ``CORNERS`` corners each."""
 TONES = {"light": (0.72, 71.0), "dark": (0.72, 0.0)}
 """Tone -> factor and summand of each color value."""
 
@@ -467,17 +467,30 @@ class MeshBuilder:
         start: Point,
         end: Point,
         bottom: float,
+        top: float = CEILING,
+        paint: Paint | None = None,
     ) -> None:
-        """Add both sides of a thin wall from ``bottom`` to the ceiling (metres)."""
+        """Add both sides of a thin wall from ``bottom`` to ``top`` (metres)."""
         corners = [
             (*start, bottom),
             (*end, bottom),
-            (*end, CEILING),
-            (*start, CEILING),
+            (*end, top),
+            (*start, top),
         ]
-        paint = paint_of("wall", "building")
+        paint = paint or paint_of("wall", "building")
         self.add_face(corners, paint)
         self.add_face(corners[::-1], paint)
+
+    def add_box(
+        self,
+        low: Sequence[float],
+        high: Sequence[float],
+        paint: Paint,
+        number: int,
+    ) -> None:
+        """Add a box from its least to its greatest x, y, z (metres) to an object."""
+        for face in _prism(_square(), np.array(low), np.array(high), taper=1.0):
+            self._add(face, paint, number)
 
     def add_name(self, name: str) -> int:
         """Return the number of a new object, without faces."""
@@ -525,10 +538,10 @@ class MeshBuilder:
         extents: tuple[float, float, float],
         underside: float,
     ) -> None:
-        """Add parts to an object, in fractions of its ``extents`` across, off its back
-        and up (metres).
+        """Add parts to an object, whose corners are fractions of its ``extents`` (metres): across,
+        off its back, and up from its ``underside``.
 
-        From its ``underside`` on. ``back`` and ``front`` are as in :meth:`add_object`.
+        ``back`` and ``front`` are as in :meth:`add_object`.
         """
         across = extents[0]
         # Seen from its front, the object's left is at the viewer's left.
@@ -601,9 +614,10 @@ def joined(meshes: Sequence[Mesh]) -> Mesh:
     Ids are not renumbered: all meshes must number the objects of one scene. The sky is
     the first mesh's.
     """
-    width = max(mesh.colors.shape[1] for mesh in meshes)
+    # Patterns of fewer colors are filled up with black, which ``color_counts`` leaves out.
+    most = max(mesh.colors.shape[1] for mesh in meshes)
     count = sum(len(mesh.ids) for mesh in meshes)
-    colors = np.zeros((count, width, 3), np.uint8)
+    colors = np.zeros((count, most, 3), np.uint8)
     start = 0
     for mesh in meshes:
         end = start + len(mesh.ids)
@@ -630,9 +644,10 @@ def _padded(face: Floats) -> Floats:
 
 
 def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
-    """Return the outward unit normals (F, 3) of faces, by Newell's method.
+    """Return the unit normals (F, 3) of faces, by Newell's method, which allows equal corners.
 
-    Also for faces with two corners at one point. ``corners`` (F, K, 3), ``counts`` (F,).
+    A normal points to where the corners run counterclockwise. Of ``corners`` (F, K, 3), the first
+    ``counts`` (F,) count.
     """
     face_numbers = np.arange(len(corners))
     total = np.zeros((len(corners), 3))
@@ -642,7 +657,7 @@ def _normals(corners: Floats, counts: NDArray[np.int32]) -> Floats:
         after = np.where(corner + 1 < counts, corner + 1, 0)
         end = corners[face_numbers, after]
         change = start - end
-        doubled = start + end
+        doubled = start + end  # twice their middle: only the direction matters
         cross = [
             change[:, 1] * doubled[:, 2],
             change[:, 2] * doubled[:, 0],

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import Floats
-from wayword.core.sight import Frame
+from wayword.core.sight import Frame, PictureView
 
 NEAR = 0.05
 """Distance in metres within which nothing is drawn, so that no division is by 0."""
@@ -89,6 +89,17 @@ class _Projection:
     v: Floats
     planes: Floats
     nearest: Floats
+
+
+def draw_view(
+    mesh: Mesh,
+    eye: tuple[float, float, float],
+    view: PictureView,
+    size: tuple[int, int],
+) -> Frame:
+    """Draw an actor's view of a mesh from its ``eye`` (x, y, z); see :func:`draw`."""
+    camera = PinholeCamera(eye, view.heading, view.elevation, view.width)
+    return draw(mesh, camera, size)
 
 
 def draw(

@@ -269,11 +269,15 @@ class FakeRobot:
         ``message`` is the client's goal, ``fault`` one of ``FAULTS`` or empty.
         """
         about = {"id": message["id"], "action": message["action"]}
-        result = {"op": "action_result", **about, "result": True}
+
+        def answer(values: Any, status: int, accepted: bool = True) -> None:
+            """Send the result of the goal, which the bridge may have refused itself."""
+            result = {"op": "action_result", **about, "result": accepted}
+            send(connection, {**result, "values": values, "status": status})
+
         if message["action"] not in self._actions():
             self.on_goal(f"goal {self.goals}: refused, no action {message['action']}")
-            absent = {"values": "No action server available", "status": 0}
-            send(connection, {**result, **absent, "result": False})
+            answer("No action server available", 0, accepted=False)
             return
         line = f"goal {self.goals}: {self._described(message)}"
         if fault:
@@ -286,8 +290,7 @@ class FakeRobot:
         if fault == "ignore":
             return
         if fault == "refuse":
-            refusal = {"values": "Action goal was rejected", "status": 0}
-            send(connection, {**result, **refusal, "result": False})
+            answer("Action goal was rejected", 0, accepted=False)
             return
         send(connection, {"op": "action_feedback", **about, "values": {}})
         if fault == "stall":
@@ -295,8 +298,9 @@ class FakeRobot:
         # Planned results need no motion: they test how a client reads a status.
         if self.goals in self.results:
             status, values = self.results[self.goals]
-            send(connection, {**result, "values": values, "status": status})
+            answer(values, status)
             return
+        # Half of the way, as the client hears no more of it or has it cancelled.
         share = 0.5 if fault in ("drop", "cancel") else 1.0
         with self._lock:
             has_arrived = self._move(message["action"], message["args"], share)
@@ -306,14 +310,7 @@ class FakeRobot:
         status = SUCCEEDED if has_arrived else ABORTED
         if fault == "cancel":
             status = CANCELLED
-        send(
-            connection,
-            {
-                **result,
-                "values": {"error_msg": ""},
-                "status": status,
-            },
-        )
+        answer({"error_msg": ""}, status)
 
     def _described(self, message: Message) -> str:
         """Return a goal in words."""
@@ -450,38 +447,14 @@ def mesh_of(scene: Scene) -> tuple[Mesh, list[str]]:
     """
     builder = MeshBuilder()
     for wall in scene.walls:
-        front = [
-            (*wall.a, 0.0),
-            (*wall.b, 0.0),
-            (*wall.b, WALL_HEIGHT),
-            (*wall.a, WALL_HEIGHT),
-        ]
-        builder.add_face(front, WALL_PAINT)
-        # Faces are visible from one side, walls from both.
-        builder.add_face(front[::-1], WALL_PAINT)
+        builder.add_wall(wall.a, wall.b, 0.0, WALL_HEIGHT, WALL_PAINT)
     for item in surfaces_of(scene).objects:
         number = builder.add_name(spaced(item.type))
         west, south, east, north = item.box
         low = (west, south, item.bottom)
         high = (east, north, item.bottom + item.height)
-        for face in box_faces(low, high):
-            builder.add_face(face, WALL_PAINT, number)
+        builder.add_box(low, high, WALL_PAINT, number)
     return builder.mesh(), builder.names
-
-
-def box_faces(
-    low: tuple[float, float, float],
-    high: tuple[float, float, float],
-) -> Iterator[list[tuple[float, float, float]]]:
-    """Yield the six faces of a box, counterclockwise from outside."""
-    x0, y0, z0 = low
-    x1, y1, z1 = high
-    yield [(x0, y0, z0), (x0, y1, z0), (x1, y1, z0), (x1, y0, z0)]  # bottom
-    yield [(x0, y0, z1), (x1, y0, z1), (x1, y1, z1), (x0, y1, z1)]  # top
-    yield [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)]  # south
-    yield [(x1, y1, z0), (x0, y1, z0), (x0, y1, z1), (x1, y1, z1)]  # north
-    yield [(x0, y1, z0), (x0, y0, z0), (x0, y0, z1), (x0, y1, z1)]  # west
-    yield [(x1, y0, z0), (x1, y1, z0), (x1, y1, z1), (x1, y0, z1)]  # east
 
 
 def odometry(x: float, y: float, heading: float) -> Message:

@@ -39,7 +39,7 @@ from wayword.render.parts import (
     home_look,
     joined,
 )
-from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.render.raster import Mesh, draw_view
 from wayword.worlds.household.builder import FLAT_HEIGHT
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.house import Actor, House
@@ -188,12 +188,7 @@ class HouseholdPainter(Painter):
         """Draw a view from the actor's eye; ``size`` is rows and columns in pixels."""
         house = _house(world)
         me = house.actors[actor]
-        camera = PinholeCamera(
-            (me.x, me.y, me.body.eye),
-            view.heading,
-            view.elevation,
-            view.width,
-        )
+        eye = (me.x, me.y, me.body.eye)
         scene = house.layout.scene
         walls = self._walls(
             scene.rooms,
@@ -202,7 +197,7 @@ class HouseholdPainter(Painter):
         )
         looks = tuple(self._placements(house, me))
         objects = [self._object(look) for look in looks]
-        return draw(self._mesh((walls, *objects)), camera, size)
+        return draw_view(self._mesh((walls, *objects)), eye, view, size)
 
     def _placements(self, house: House, me: Actor) -> list[Placement]:
         """Return everything that can be seen, other actors and what is in the hands included."""

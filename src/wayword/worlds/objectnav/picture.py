@@ -16,7 +16,7 @@ from wayword.core.sight import Frame, Painter, PictureView
 from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.render.parts import HOMES, LOOKS, PARTS, checksum, joined, look_paint
-from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.render.raster import Mesh, PinholeCamera, draw, draw_view
 from wayword.worlds.household.entities import Entities
 from wayword.worlds.household.picture import (
     find_fronts,
@@ -107,13 +107,8 @@ class SearchPainter(Painter):
         """Draw a view from the base's camera; ``size`` is rows and columns in pixels."""
         base = _base(world)
         pose = base.pose()
-        camera = PinholeCamera(
-            (pose["x"], pose["y"], base.camera.eye),
-            view.heading,
-            view.elevation,
-            view.width,
-        )
-        return draw(scene_mesh(base.place), camera, size)
+        eye = (pose["x"], pose["y"], base.camera.eye)
+        return draw_view(scene_mesh(base.place), eye, view, size)
 
 
 def seen_pixels(

@@ -17,7 +17,7 @@ from wayword.core.world import World
 from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
 from wayword.datasets.procedural.houses.house import GeneratedHouse, PlacedFurniture
 from wayword.render.parts import MeshBuilder, checksum, paint_of
-from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.render.raster import Mesh, draw_view
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 DOOR_HEIGHT = 2.1
@@ -216,10 +216,4 @@ class HousePainter(Painter):
         graph: ViewpointGraph = vars(world)["graph"]
         viewpoint = str(world.pose(actor)["viewpoint"])
         x, y, z = graph.positions[graph.index[viewpoint]].tolist()
-        camera = PinholeCamera(
-            (x, y, z),
-            view.heading,
-            view.elevation,
-            view.width,
-        )
-        return draw(self._meshes(graph.scan).mesh, camera, size)
+        return draw_view(self._meshes(graph.scan).mesh, (x, y, z), view, size)

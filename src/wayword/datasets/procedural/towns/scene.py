@@ -33,7 +33,7 @@ from wayword.render.parts import (
     town_look,
     town_space,
 )
-from wayword.render.raster import Mesh, PinholeCamera, draw
+from wayword.render.raster import Mesh, draw_view
 
 EYE = 2.0
 """Height of the eye in metres: that of a camera on a car, as in Street View."""
@@ -519,13 +519,7 @@ class TownPainter(Painter):
         """Draw a view from the actor's panorama; ``size`` is rows and columns in pixels."""
         graph = vars(world)["graph"]
         x, y = self._point(graph.name, str(world.pose(actor)["panorama"]))
-        camera = PinholeCamera(
-            (x, y, EYE),
-            view.heading,
-            view.elevation,
-            view.width,
-        )
-        return draw(self._around(graph.name, x, y), camera, size)
+        return draw_view(self._around(graph.name, x, y), (x, y, EYE), view, size)
 
     def _point(self, scene: str, panorama: str) -> Point:
         """Return where a panorama is (metres), rounded to find its surroundings in the cache."""

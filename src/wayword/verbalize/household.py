@@ -308,20 +308,21 @@ def feedback(result: Feedback) -> str:
 def _sentence_key(result: Feedback) -> str:
     """Return the key of a result's sentence under its status.
 
-    The verb, or a variant of it that the details decide.
+    The verb, or a variant of it that the details decide: a sentence needs the details of its slots.
+    Results of actors that see pictures lack ``SIGHT_DETAILS``.
     """
     details = result.details
     verb = str(details.get("action", ""))
     if result.status == "ok":
-        # The verbs have two meanings: bodies that pan turn, others step aside.
+        # Bodies that pan turn by these verbs; others step aside, by a distance.
         if verb in ("pan_left", "pan_right") and "distance" in details:
             verb = verb.replace("pan", "sidestep")
-        elif verb == "open" and details.get("kind") == "receptacle":
-            # In pictures, the contents are seen.
+        elif (verb, details.get("kind")) == ("open", "receptacle"):
             if "contents" in details:
                 verb = "open_receptacle"
         elif verb == "stop" and details.get("answer"):
             verb = "stop_answer"
+        # In pictures, ``closed`` is missing too, so this is first.
         elif verb == "go_explore" and "seen" not in details:
             verb = "go_explore_pictures"
         elif verb == "go_explore" and not details.get("closed"):

@@ -358,7 +358,6 @@ def _described(
     facing = view.heading
     for label, part, exits in _directions(view, sectors):
         parts = []
-        line = ""
         if part.caption.strip():
             parts.append(part.caption.strip().rstrip("."))
         if part.sightings:
@@ -367,6 +366,7 @@ def _described(
         if exits:
             options = [_exit_text(exit_, facing) for exit_ in exits]
             parts.append(f"Ways: {', '.join(options)}")
+        line = ""
         if parts:
             line = f"{label}: {'. '.join(parts)}."
         yield part, exits, line

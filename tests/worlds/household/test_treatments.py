@@ -6,8 +6,7 @@ import pytest
 
 from helpers.rooms_scenes import act, flat, start
 from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.household.entities import Entities
-from wayword.worlds.household.house import FLAGS
+from wayword.worlds.household.entities import FLAGS, Entities
 from wayword.worlds.household.motions import run_appliance
 
 LIQUIDS = {"none": (), "water": ("filled",), "coffee": ("filled", "coffee")}

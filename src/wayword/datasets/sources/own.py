@@ -44,8 +44,8 @@ from wayword.datasets.sources.own_home import (
 from wayword.datasets.sources.rules import read_rules
 from wayword.settings import load_yaml
 from wayword.worlds.household import goals
+from wayword.worlds.household.entities import FLAGS
 from wayword.worlds.household.expert import SolvableHousehold
-from wayword.worlds.household.house import FLAGS
 from wayword.worlds.household.layout import can_stand
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -13,7 +13,7 @@ from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.homes import furniture
 from wayword.datasets.procedural.homes import home as plans
 from wayword.datasets.procedural.homes.objects import OBJECTS
-from wayword.worlds.household.house import FLAGS
+from wayword.worlds.household.entities import FLAGS
 from wayword.worlds.household.scene import TEMPERATURES
 
 

@@ -157,10 +157,8 @@ def _shared_door(
     for vertical, line, low, high in floorplans.shared_walls(rooms[one], rooms[other]):
         if high - low < DOOR_WALL:
             continue
-        x = line
-        y = round((low + high) / 2, 4)
-        if not vertical:
-            x, y = y, x
+        middle = round((low + high) / 2, 4)
+        x, y = (line, middle) if vertical else (middle, line)
         return floorplans.PlanDoor(
             (one, other),
             x,

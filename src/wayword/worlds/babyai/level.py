@@ -259,7 +259,7 @@ def observe_level(
     """Return the actor's observation; objects seen for the first time get names."""
     objects = []
     held = level.carried
-    # The actor's own square holds nothing but the actor.
+    # In its own square, the package shows what the actor holds.
     for ahead, right in VIEW_SQUARES[1:]:
         obj = level.view(ahead, right)
         if obj is not None and obj.type not in ("wall", "floor"):
@@ -286,17 +286,19 @@ def observe_level(
             ),
         )
 
-    def wall(ahead: int, right: int) -> int | None:
-        """Return the steps to the first wall in a direction; None if none is in view."""
-        # The view reaches further ahead than to the sides.
-        farthest = VIEW_SIZE - 1 if ahead else MIDDLE
-        for steps in range(1, farthest + 1):
-            obj = level.view(steps * ahead, steps * right)
+    def wall(step_ahead: int, step_right: int, reach: int) -> int | None:
+        """Return the steps to the first wall in a direction, of ``reach`` in view; None without."""
+        for steps in range(1, reach + 1):
+            obj = level.view(steps * step_ahead, steps * step_right)
             if obj is not None and obj.type == "wall":
                 return steps
         return None
 
-    walls = (wall(1, 0), wall(0, -1), wall(0, 1))
+    walls = (
+        wall(1, 0, VIEW_SIZE - 1),
+        wall(0, -1, MIDDLE),
+        wall(0, 1, MIDDLE),
+    )
     return BabyAIObservation(
         actor,
         HEADINGS[level.facing],
@@ -328,30 +330,21 @@ def route(
     is_goal: IsGoal,
     explored: set[Square] | None = None,
 ) -> list[int] | None:
-    """Return the shortest sequence of turns and steps to the goal.
+    """Return the codes of the shortest sequence of turns and steps to the goal.
 
     Over free squares and open doors, only ``explored`` ones if given. None without a
     path; empty if the actor is there already.
     """
-    # Breadth-first over states (x, y, direction). ``previous`` maps a state to the one before it
-    # and the code that led to it.
+    # Breadth-first over states (x, y, direction), each with the codes that lead to it.
     start = (*level.place, level.facing)
-    previous: dict[tuple[int, int, int], tuple[tuple[int, int, int], int]] = {}
-    queue = deque([start])
+    queue: deque[tuple[tuple[int, int, int], list[int]]] = deque([(start, [])])
     reached = {start}
     while queue:
-        # A goal may be reached without a step, by turning.
-        x, y, facing = state = queue.popleft()
+        (x, y, facing), codes = queue.popleft()
         dx, dy = STEPS[facing]
         front = x + dx, y + dy
-        # Checked when a state is taken, not when it is found: the first one is the
-        # nearest.
         if is_goal((x, y), front):
-            codes = []
-            while state != start:
-                state, action = previous[state]
-                codes.append(action)
-            return codes[::-1]
+            return codes
         # A step before the turns: of equally short paths, the one that walks first.
         moves = [(LEFT, (x, y, (facing + 3) % 4)), (RIGHT, (x, y, (facing + 1) % 4))]
         if explored is None or front in explored:
@@ -362,6 +355,5 @@ def route(
         for code, after in moves:
             if after not in reached:
                 reached.add(after)
-                previous[after] = state, code
-                queue.append(after)
+                queue.append((after, [*codes, code]))
     return None

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 from wayword.core.geometry import Point
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
+START_FLAGS = ("open", "on", "dirty", "sliced", "filled", "cooked")
+"""Boolean states that an object of a scene may have at the start."""
+FLAGS = (*START_FLAGS, "heated", "cooled", "cleaned", "coffee", "boiled")
+"""The boolean states. Heated, cooled and cleaned stay true once this has happened, until the object
+is sliced: ALFRED treats slices as new objects."""
 INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
 # Negative, so that it can never be the index of an entity.
 FLOOR = -1  # value of ``inside`` for objects on the floor
@@ -96,8 +101,8 @@ class Entities:
         ) = boxes
 
         # States.
-        # One byte a flag and entity; a snapshot of a house copies all of them.
-        states = np.zeros((11, size), dtype=np.bool_)
+        # One byte a flag and entity, in the order of ``FLAGS``; a snapshot of a house copies all.
+        states = np.zeros((len(FLAGS), size), dtype=np.bool_)
         (
             self.open,
             self.on,
@@ -111,16 +116,8 @@ class Entities:
             self.coffee,
             self.boiled,
         ) = states
-        # The others have not happened to any object at the start.
-        for flag in (
-            "open",
-            "on",
-            "dirty",
-            "sliced",
-            "filled",
-            "cooked",
-        ):
-            getattr(self, flag)[listed] = [getattr(o, flag) for o in objects]
+        for flag, row in zip(START_FLAGS, states, strict=False):
+            row[listed] = [getattr(o, flag) for o in objects]
         for i, door in enumerate(doors, self.object_count):
             self.open[i] = door.open
         self.temperature = np.zeros(size, dtype=np.int8)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.geometry import Bools, Floats, Point, box_distance, relative
-from wayword.worlds.household.entities import FLOOR, INSET, Entities
+from wayword.worlds.household.entities import FLAGS, FLOOR, INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
     Answerer,
@@ -461,22 +461,6 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
 
 
 # The true state of a house as JSON values, for judges and recordings.
-
-FLAGS = (
-    "open",
-    "on",
-    "dirty",
-    "sliced",
-    "filled",
-    "cooked",
-    "heated",
-    "cooled",
-    "cleaned",
-    "coffee",
-    "boiled",
-)
-"""The boolean states. Heated, cooled and cleaned stay true once this has happened, until the object
-is sliced: ALFRED treats slices as new objects."""
 
 
 def report(house: House) -> dict[str, Json]:

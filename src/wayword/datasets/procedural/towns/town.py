@@ -58,7 +58,7 @@ BLOCK = (58, 92)
 
 JITTER = 7  # maximum jitter of a corner along each axis, in metres
 MISSING_SHARE = 0.15
-"""Share of the streets of the grid that are left out, if the town stays connected."""
+"""Greatest share of the grid's streets that are left out: those that a corner needs stay."""
 DIAGONAL_SHARE = 0.2
 """Share of blocks with a diagonal street."""
 BENT_SHARE = 0.25
@@ -133,8 +133,10 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
         y = round(grid_y + rng.uniform(-JITTER, JITTER), 2)
         corners.append((x, y))
 
-    # Streets along the grid, then diagonals, which alternate in direction, so no two cross.
-    streets = [Street(a, b, (corners[a], corners[b])) for a, b in _grid(rng, size)]
+    # Streets along the grid, then at most one diagonal per block. Directions alternate, so that
+    # diagonals meet at every second corner, and the corners between have none.
+    pairs = _draw_grid(rng, size)
+    streets = [Street(a, b, (corners[a], corners[b])) for a, b in pairs]
     for row, column in product(range(size - 1), repeat=2):
         corner = row * size + column
         if (row + column) % 2:
@@ -170,10 +172,10 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
     return Streets(tuple(corners), tuple(streets))
 
 
-def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
-    """Return pairs of neighboring corners, with some left out while the town stays connected.
+def _draw_grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
+    """Draw the streets of a grid of ``size`` x ``size`` corners: pairs (lower, higher number).
 
-    No corner becomes a dead end.
+    Some are left out, but no corner becomes a dead end, and each can be reached.
     """
     corner_count = size * size
     pairs = []
@@ -182,7 +184,9 @@ def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
             pairs.append((corner, corner + 1))
         if corner + size < corner_count:
             pairs.append((corner, corner + size))
-    for pair in rng.sample(pairs, len(pairs))[: int(MISSING_SHARE * len(pairs))]:
+    # All are shuffled, so that the share changes no later draw.
+    shuffled = rng.sample(pairs, len(pairs))
+    for pair in shuffled[: int(MISSING_SHARE * len(pairs))]:
         rest = [other for other in pairs if other != pair]
         degrees = Counter[int]()
         for ends in rest:

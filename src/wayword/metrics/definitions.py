@@ -271,6 +271,23 @@ STREET = (
     ),
 )
 
+PSR = (
+    Metric(
+        "psr",
+        "PSR",
+        "rate",
+        "higher",
+        "answers that name a listed option, per question; absent without questions",
+    ),
+    Metric(
+        "psr_released",
+        "PSR released",
+        "rate",
+        "higher",
+        "answers whose first word is part of a listed name (LGX's released code)",
+    ),
+)
+
 OBJECTNAV = (
     Metric(
         "success_grounded",
@@ -342,20 +359,7 @@ OBJECTNAV = (
         "higher",
         "the grounding detector recognized a target in view at some point",
     ),
-    Metric(
-        "psr",
-        "PSR",
-        "rate",
-        "higher",
-        "answers that name a listed option, per question; absent without questions",
-    ),
-    Metric(
-        "psr_released",
-        "PSR released",
-        "rate",
-        "higher",
-        "answers whose first word is part of a listed name (LGX's released code)",
-    ),
+    *PSR,
     Metric("tl", "TL", "metres", None, "length of the path"),
     Metric("turns", "Turns", "count", None, "full rotations in place"),
     Metric(
@@ -547,20 +551,7 @@ TWO_PHASE = (
         "higher",
         "the agent reaches the target's room, in episodes that reach the hallway",
     ),
-    Metric(
-        "psr",
-        "PSR",
-        "rate",
-        "higher",
-        "answers that name a listed option, per question; absent without questions",
-    ),
-    Metric(
-        "psr_released",
-        "PSR released",
-        "rate",
-        "higher",
-        "answers whose first word is part of a listed name (LGX's released code)",
-    ),
+    *PSR,
 )
 
 ALFWORLD = (

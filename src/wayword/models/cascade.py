@@ -195,21 +195,25 @@ class Cascade(ModelPair):
 
 
 def _joined(small: Answer | None, large: Answer) -> Answer:
-    """Return the large model's answer, with the tokens, cost and seconds of both.
+    """Return the large model's answer, with the tokens, cost and seconds of both models that were
+    asked.
 
-    The cost is unknown (None) if one of both is.
+    The cost is unknown (None) if one of both is. ``small`` is None if that model was not asked, or
+    failed.
     """
-    # Both models were paid for this answer.
-    if small is not None:
-        seconds = small.seconds + large.seconds
-        cached = small.cached and large.cached
-        cost = None
-        # A sum with an unknown cost is unknown.
-        if small.cost is not None and large.cost is not None:
-            cost = small.cost + large.cost
-        usage = small.usage + large.usage
-        large = replace(large, usage=usage, cost=cost, seconds=seconds, cached=cached)
-    return replace(large, answered_by="large")
+    large = replace(large, answered_by="large")
+    if small is None:
+        return large
+    cost = None
+    if small.cost is not None and large.cost is not None:
+        cost = small.cost + large.cost
+    return replace(
+        large,
+        usage=small.usage + large.usage,
+        cost=cost,
+        seconds=small.seconds + large.seconds,
+        cached=small.cached and large.cached,
+    )
 
 
 def _fits(text: str, sampling: Sampling) -> bool:

@@ -93,7 +93,10 @@ class ScriptedModel(Model):
         return Completion(texts, ("stop",) * len(texts), usage)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Give the scripted option probability 0.9; the others share the rest equally."""
+        """Give one option probability 0.9, by choice; the others share the rest equally.
+
+        It is the first that the script answers but for outer white space, or else the first of all.
+        """
         if not options:
             raise ModelError(f"{self.name}: choose needs at least one option")
         answer = await self._answer(prompt, Sampling(choices=tuple(options)))
@@ -104,7 +107,9 @@ class ScriptedModel(Model):
             (i for i, option in enumerate(options) if option.strip() == text),
             0,
         )
-        logprobs = [math.log(0.1 / max(1, len(options) - 1))] * len(options)
+        # A single option has no others to share with.
+        others = max(1, len(options) - 1)
+        logprobs = [math.log(0.1 / others)] * len(options)
         logprobs[best] = math.log(0.9)
         return Choice(tuple(options), tuple(logprobs), Usage(_count_words(prompt), 1))
 

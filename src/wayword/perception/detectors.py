@@ -264,11 +264,12 @@ class SimulatedDetector(Perceiver):
         view: View,
         topic: str,
     ) -> float:
-        """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1.
+        """Draw a score around ``mean`` with deviation ``spread``, clipped to 0 … 1.
 
-        ``topic`` makes the draw of one question independent of others.
+        The mean falls with the distance of the object's center. ``topic`` makes the draw of one
+        question independent of others.
         """
-        # Two normal numbers whose variances add up to 1.
+        # Variances of independent numbers add up: ``steady`` of the object, the rest of the cell.
         steady = self.quality.steady
         by_object = math.sqrt(steady) * self._normal(topic, obj.id)
         by_place = math.sqrt(1 - steady) * self._normal(topic, obj.id, *_cell(view))

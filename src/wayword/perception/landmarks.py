@@ -56,10 +56,17 @@ class StandardizedScorer(Perceiver, ABC):
     identity: str = ""
 
     def __init__(self, folder: Path | None = None) -> None:
-        digest = text_checksum(self.identity, 20)
-        self._file = folder / f"standards-{digest}.json" if folder else None
+        self._cache_folder = folder
+        self._file = self.cache_file("standards", "json")
         self._cached_standards: dict[str, Standard] | None = None
         self._unknown: set[str] = set()
+
+    def cache_file(self, name: str, ending: str) -> Path | None:
+        """Return the file that caches something of this identity; None without a folder."""
+        if self._cache_folder is None:
+            return None
+        digest = text_checksum(self.identity, 20)
+        return self._cache_folder / f"{name}-{digest}.{ending}"
 
     @abstractmethod
     def raw_scores(

@@ -252,13 +252,14 @@ async def read_json(
 ) -> Json:
     """Return the JSON of a reply.
 
-    Raises ``ModelError``: retryable for a gateway's page in place of the reply, and with ``lost``
-    if the request may have made something.
+    Raises ``ModelError``, also for a gateway's page in place of it: retryable and ``away``, as the
+    server itself did not answer, and with ``lost`` if the request may have made something.
     """
     reply = await server.exchange(method, route, body, headers)
     try:
         return json.loads(reply)
     except ValueError:
+        # Cut last: a part of a key would not be redacted.
         text = redacted(reply.decode(errors="replace"))[:120]
         problem = f"the server's reply about a batch is not JSON: {text!r}"
         lost: Lost = "cut off" if method == "POST" else ""

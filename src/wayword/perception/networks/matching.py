@@ -131,7 +131,6 @@ class ClipScores(StandardizedScorer):
     ) -> None:
         self._encoder = encoder
         self._pictures = pictures
-        self._cache = cache
         self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embed_view)
@@ -196,8 +195,7 @@ class ClipScores(StandardizedScorer):
     @cached_property
     def _training(self) -> NDArray[np.float32]:
         """Embeddings (N, D) of the training area's views, cached on disk."""
-        digest = text_checksum(self.identity, 20)
-        stored = self._cache / f"views-{digest}.npy" if self._cache else None
+        stored = self.cache_file("views", "npy")
         if stored and stored.is_file():
             try:
                 return read_array(stored, mapped=True)

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, dropwhile, islice, takewhile
+from random import Random
 from typing import Any, Literal, TypeAlias
 
 from wayword.agents.legal import (
@@ -856,15 +857,17 @@ async def ask(
     decoding: Decoding,
     limit: int,
     temperature: float = 0.0,
-    seed: int | None = None,
+    rng: Random | None = None,
 ) -> Reply:
     """Ask a question whose answer is one of the names (see ``read_pick``).
 
     ``constrained`` restricts the model to the names; ``free`` accepts any text of up to ``limit``
-    tokens. Both are parsed alike, because a model may ignore a constraint.
+    tokens. Both are parsed alike, because a model may ignore a constraint. ``rng`` draws the seed.
     """
-    sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed)
-    # Free answers are parsed in the same way.
+    sampling = Sampling(max_tokens=limit, temperature=temperature)
+    # No draw at temperature 0: each draw would shift the agent's random choices.
+    if rng is not None and temperature:
+        sampling = replace(sampling, seed=rng.getrandbits(31))
     if decoding == "constrained":
         sampling = replace(sampling, choices=tuple(names))
     return replies(await model.complete(messages, sampling), sampling)[0]

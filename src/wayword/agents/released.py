@@ -269,19 +269,23 @@ class Strings:
         return None if text is None else Template(text, self._path, node.lineno)
 
     def _format(self, node: ast.AST) -> str | None:
-        """Return the text of an expression with its slots; None if it has other parts."""
+        """Return the text of an expression with its slots; None if it has other parts.
+
+        A slot is named as its value is written, or as the keyword of ``format``. Names of texts of
+        the same function are inserted; an f-string inserts those of the file.
+        """
         match node:
             case ast.Constant(value=str() as text):
                 return text if self._templates else _literal(text)
-            case ast.Name(id=name) if f"{self._scope}{name}" in self._named:
-                return self._named[f"{self._scope}{name}"].text
+            case ast.Name(id=name) if known := self._named.get(f"{self._scope}{name}"):
+                return known.text
             case ast.JoinedStr():
                 parts = list[str]()
                 for value in node.values:
                     if isinstance(value, ast.FormattedValue):
                         name = _FORMAT_SIGN.sub("_", ast.unparse(value.value))
-                        known = self._named.get(name)
-                        parts.append(known.text if known else f"{{{name}}}")
+                        constant = self._named.get(name)
+                        parts.append(constant.text if constant else f"{{{name}}}")
                     else:
                         parts.append(_literal(str(getattr(value, "value", ""))))
                 return "".join(parts)
@@ -298,7 +302,6 @@ class Strings:
                 names = {
                     str(n): ast.unparse(value) for n, value in enumerate(node.args)
                 }
-                names |= {each.arg: each.arg for each in node.keywords if each.arg}
                 pairs = Template(text, self._path, node.lineno).fields()
                 return "".join(
                     _literal(literal) + (f"{{{names.get(name, name)}}}" if name else "")

@@ -108,8 +108,12 @@ def tool_text(value: Any) -> str:
 
 
 def _object_text(value: JsonObject) -> str:
-    """The text of an object with an action, or with a single value."""
-    # The only value of an object is the argument, whatever its key.
+    """The text of an object: its only value, or a verb with its arguments, or else its JSON.
+
+    Remarks and nulls are left out; arguments are in the order of the known keys, as objects have
+    none.
+    """
+    # The only value of an object is the argument, whatever its key: a remark's, too.
     if len(value) <= 1:
         return tool_text(next(iter(value.values()), ""))
     value = _plain_keys(value)
@@ -118,15 +122,14 @@ def _object_text(value: JsonObject) -> str:
         own = {key: part for key, part in own.items() if key not in ("type", "id")}
     if len(own) == 1:
         return _object_text(own)
-    value = own
     # The first key that holds a verb, in the order in which clients use them.
-    verb = next((value[key] for key in VERB_KEYS if value.get(key)), None)
-    if verb == "act":  # the tool itself, next to its arguments
-        return _object_text({k: part for k, part in value.items() if part != verb})
+    verb = next((own[key] for key in VERB_KEYS if own.get(key)), None)
+    # The name of the tool itself, next to its arguments, under one key or several.
+    if verb == "act":
+        return _object_text({key: part for key, part in own.items() if part != "act"})
     if not isinstance(verb, str):
-        return json.dumps(value)
-    # Arguments in the order of the known keys, as objects have none.
-    given = [value[key] for key in ARGUMENT_KEYS if key in value]
+        return json.dumps(own)
+    given = [own[key] for key in ARGUMENT_KEYS if key in own]
     parts = [each for part in given for each in _listed(part)]
     arguments = [tool_text(each) for each in parts if each not in (None, "null")]
     if not arguments:

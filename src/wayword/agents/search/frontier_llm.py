@@ -190,22 +190,10 @@ class FrontierLLM(FrontierAgent):
         prompts.
         """
         listed = self._merged(options)[:MOST_FRONTIERS]
-        near = list[str]()
-        lines = list[str]()
-        for number, frontier in enumerate(listed, 1):
-            names = self._near(frontier.point)
-            near.append(", ".join(names[:MOST_OBJECTS]) or "nothing yet")
-            objects = [likely_room(names), f"near: {near[-1]}"]
-            if self._sight == "pictures":
-                objects = []
-            position = (self.view.x, self.view.y)
-            to = COMPASS[sector(bearing(position, frontier.middle))]
-            parts = [
-                f"{frontier.metres:.1f} m to the {to}",
-                f"{frontier.width:.1f} m wide",
-                *objects,
-            ]
-            lines.append(f"{number}. {', '.join(filter(None, parts))}")
+        lines = [
+            f"{number}. {self._frontier_text(frontier)}"
+            for number, frontier in enumerate(listed, 1)
+        ]
         numbers = [str(number) for number in range(1, len(listed) + 1)]
         labels, images = self._pictures()
         visits = list(self._visits)[-MOST_VISITS:]
@@ -222,28 +210,37 @@ class FrontierLLM(FrontierAgent):
             left=self.actions_left(),
         )
         rejection = None
-        answer = numbers[0]
+        picked = numbers[0]
         if len(listed) > 1:
             metres = [frontier.metres for frontier in listed]
-            picked = await self._ask(Message("user", text, images), numbers, metres)
-            if isinstance(picked, Rejection):
-                rejection = picked
-                answer = picked.said[:200]
+            answer = await self._ask(Message("user", text, images), numbers, metres)
+            if isinstance(answer, Rejection):
+                rejection = answer
+                answer = rejection.said[:200]  # characters: a note, the call has all
             else:
-                answer = picked
-            self.toolkit.note(
-                ASKED,
-                valid=rejection is None,
-                answer=answer,
-                listed=lines,
-            )
-        index = 0 if rejection else numbers.index(answer)
+                picked = answer
+            valid = rejection is None
+            self.toolkit.note(ASKED, valid=valid, answer=answer, listed=lines)
+        point = listed[numbers.index(picked)].point
+        near = self._objects_text(point)
         # A place that is visited again is one of the latest.
-        visited = f"- {near[index]}"
-        self._visits.pop(visited, None)
-        self._visits[visited] = None
-        thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
-        return NextPoint(listed[index].point, thought, rejection)
+        self._visits.pop(f"- {near}", None)
+        self._visits[f"- {near}"] = None
+        thought = f"Frontier {picked} of {len(listed)}, near: {near}"
+        return NextPoint(point, thought, rejection)
+
+    def _frontier_text(self, frontier: Frontier) -> str:
+        """Return a frontier in words: distance, direction on the map, width, and what is near."""
+        to = COMPASS[sector(bearing((self.view.x, self.view.y), frontier.middle))]
+        parts = [f"{frontier.metres:.1f} m to the {to}", f"{frontier.width:.1f} m wide"]
+        if self._sight != "pictures":
+            parts.append(likely_room(self._near(frontier.point)))
+            parts.append(f"near: {self._objects_text(frontier.point)}")
+        return ", ".join(filter(None, parts))
+
+    def _objects_text(self, point: Point) -> str:
+        """Return the objects seen near a point, the nearest ones."""
+        return ", ".join(self._near(point)[:MOST_OBJECTS]) or "nothing yet"
 
     def _pictures(self) -> tuple[str, tuple[Image, ...]]:
         """Return the labels of the pictures around, each with its direction on the map,
@@ -282,10 +279,7 @@ class FrontierLLM(FrontierAgent):
             cost = settings.distance_cost * np.array(metres)
             scores = np.array(ranked.logprobs) - cost
             return numbers[int(np.argmax(scores))]
-        seed = None
-        if settings.temperature:
-            seed = self.toolkit.rng.getrandbits(31)
-        limits = settings.max_tokens, settings.temperature, seed
+        limits = settings.max_tokens, settings.temperature, self.toolkit.rng
         reply = await ask(model, [question], numbers, settings.decoding, *limits)
         return read_pick(reply, numbers)
 

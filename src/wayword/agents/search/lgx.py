@@ -258,7 +258,6 @@ class LGX(ListingSearcher):
         Raises ``UsageError`` for a prompt without its views.
         """
         settings = self.settings
-        rng = self.toolkit.rng
         if settings.prompt == "captions" and not self.captions:
             raise UsageError(
                 "lgx: prompt=captions needs views; choose another prompt for two_phase"
@@ -288,12 +287,8 @@ class LGX(ListingSearcher):
             text = f"{self._prompts.fill('steps_left', left=left)}\n{text}"
         question = Message("user", text, images)
         model = self.toolkit.model()
-        limits = settings.max_tokens, settings.temperature
-        # No draw at temperature 0: each draw would shift the agent's random choices.
-        seed = None
-        if settings.temperature:
-            seed = rng.getrandbits(31)
-        reply = await ask(model, [question], names, settings.decoding, *limits, seed)
+        limits = settings.max_tokens, settings.temperature, self.toolkit.rng
+        reply = await ask(model, [question], names, settings.decoding, *limits)
         self.answer_text = reply.text
         return read_pick(reply, names)
 

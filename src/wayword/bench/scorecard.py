@@ -1,7 +1,12 @@
 """Card of one player: the results of its runs, level by level and track by track.
 
 It is computed from the runs and kept in ``FOLDER/card.json``. A card of someone else is data: its
-shape is checked before it is read.
+shape is checked before it is read. The runs are in folders of their own:
+
+    TRACK/LENGTH               a level of a track, such as ``follow/008``
+    real/DATASET-SPLIT         a sample of published data
+    robust/PERTURBATION/TRACK  a middle level with perturbed perception
+    eyes/CONDITION/TRACK       a first level in pictures
 """
 
 from __future__ import annotations
@@ -121,7 +126,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
 def make_card(folder: Path, header: JsonObject) -> JsonObject:
     """Return the card of the runs in a folder, whose ``header`` says what they are of.
 
-    Published data count in no number but their own.
+    Samples of published data (``real``) count neither in success nor in costs.
     """
     bench = open_bench(header["bench"])
     tracks = {}
@@ -139,6 +144,7 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
         attempts = [
             Attempt(level, place(name), name, won) for level, name, won, _ in played
         ]
+        # Places weigh alike, so that a track with more of them weighs more.
         means += place_means(attempts, len(track.lengths)).values()
         tracks[track.name] = {
             "lengths": list(track.lengths),
@@ -155,6 +161,7 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
             "wayword bench again to continue"
         )
     robust = robustness(folder, bench, header["quick"])
+    # The first level, of all tracks: it is the same in quick runs.
     sight = sight_rows(folder, bench.tracks)
     # Perturbed runs cost money too.
     billed = [*robust, *sight]
@@ -167,9 +174,9 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
     overall = None
     if len(tracks) == len(bench.tracks):
         overall = triple(rate_interval(np.array(means)))
-    # Runs of the robust block and of sight are one folder deeper than levels.
-    deeper = [path.parent for path in folder.glob("*/*/*/run.json")]
-    sums["unpriced"] = sum(map(unpriced, [*level_runs(folder), *deeper]))
+    # Of all runs but samples of published data.
+    others = [path.parent for path in folder.glob("*/*/*/run.json")]
+    sums["unpriced"] = sum(map(unpriced, [*level_runs(folder), *others]))
     sums |= {"date": _date(folder), "robust": robust}
     # Cards of runs in words alone have no such field.
     if sight:
@@ -187,14 +194,12 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
 
 def level_runs(folder: Path) -> list[Path]:
     """Return the runs of levels in a folder."""
-    # Two folders deep are levels; perturbed runs are three deep.
     runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
     return [run for run in runs if run.parent.name != REAL]
 
 
 def _date(folder: Path) -> str:
-    """Return the day on which the last run of a level began."""
-    # The day of the last run, since a card grows over days.
+    """Return the day on which the last run of a level began, as a card grows over days."""
     started = [RunFolder.read(run).config["started"] for run in level_runs(folder)]
     return max((each[:10] for each in started), default="")
 
@@ -240,7 +245,6 @@ def _horizon(fitted: Horizon, track: Track) -> JsonObject:
             return f"> {track.lengths[-1]}"
         return round(length, 2)
 
-    # An end beyond the ladder is no number.
     h50 = fitted.h50
     return {
         "h50": [bounded(value) for value in (h50.mean, h50.low, h50.high)],

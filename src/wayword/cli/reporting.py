@@ -300,10 +300,10 @@ def tours(
     data: Data = None,
     trusted: Trusted = None,
 ) -> None:
-    """Compare the halves of a run's tours: a scene's episodes in the order of the run.
+    """Compare the halves of a run's tours, each of which plays the paths of a scene once.
 
-    Given a run that forgets, also compare both runs in each half. Indoor runs have t-nDTW, the
-    nDTW of whole tours (Krantz et al. 2023).
+    With OTHER, the same run without --remember, also compare both runs in each half. Runs on
+    viewpoint graphs have t-nDTW, the nDTW of whole tours (Krantz et al. 2023).
 
     \b
     Examples:

@@ -568,19 +568,21 @@ def difference(
     recorded: JsonObject,
     current: JsonObject,
 ) -> tuple[str, Json, Json] | None:
-    """Return dotted name and both values of the first field in which the identities differ.
+    """Return dotted name and both values of the first field in which the identities of two configs
+    differ.
 
-    None if they are those of one run. An empty text, list or mapping is the same as none,
-    so that new settings keep old runs, and versions of one :func:`series` are the same.
+    None if both are of one run, which can be resumed: an empty text, list or mapping is the same as
+    none, so that new settings keep old runs, and versions of one :func:`series` are the same.
     """
     old = dict(_stated(recorded["identity"]))
     new = dict(_stated(current["identity"]))
-    for field in [*new, *old]:
-        values = old.get(field, ABSENT), new.get(field, ABSENT)
-        # Versions of a series play the same, so the run can be resumed.
-        is_same_series = field == "wayword" and series(values[0]) == series(values[1])
-        if values[0] != values[1] and not is_same_series:
-            return field, *values
+    # Fields of both in the order of the current one, then those that it lacks.
+    for field in new | old:
+        before = old.get(field, ABSENT)
+        now = new.get(field, ABSENT)
+        is_same_series = field == "wayword" and series(before) == series(now)
+        if before != now and not is_same_series:
+            return field, before, now
     return None
 
 

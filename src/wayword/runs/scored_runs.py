@@ -295,24 +295,16 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
         names = list(chain.from_iterable(each.scored.ids for each in runs))
         failed = list(chain.from_iterable(each.failed for each in runs))
         scored = first.scored
-        if len(runs) > 1:
+        pooled = len(runs) > 1
+        if pooled:
             pairs = chain.from_iterable(each.scored.pairs() for each in runs)
             scored = Scores.of([scores for _, scores in pairs], names)
         owner_of = merged_owners(runs)
         owners = [owner_of.get(name, name) for name in (*names, *failed)]
 
-        # A killed session is not logged: without it, the wall time is unknown.
-        logged = list(chain.from_iterable(each.run.sessions for each in runs))
-        name = f"{agent} ({len(runs)} seeds)"
-        if first.part:
-            name = f"{name}, {first.part}"
-        wall_seconds = None
-        if len(runs) == 1:
-            name = first.name
-            # The sessions of a part are those of the whole run.
-            is_logged = logged and not first.part
-            if is_logged and sum(each.finished for each in logged) >= len(scored):
-                wall_seconds = sum(each.seconds for each in logged)
+        name = first.name
+        if pooled:
+            name = ", ".join(filter(None, (f"{agent} ({len(runs)} seeds)", first.part)))
         played = frozenset(chain(names, failed))
         sample = _sample(first, len(played))
         if first.part:
@@ -326,8 +318,8 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             of=first.of,
             failed=len(failed),
             clusters=owners,
-            episodes=(*names, *failed) if len(runs) > 1 else (),
-            wall_seconds=wall_seconds,
+            episodes=(*names, *failed) if pooled else (),
+            wall_seconds=None if pooled else _wall_seconds(first),
             agent=agent,
             model=identity["models"].get("main", ""),
             dataset=config.get("split") or identity["dataset"],
@@ -339,18 +331,31 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             distinct=len(set(names)),
             played=played,
             sample=sample,
-            settings=_settings(identity, pooled=len(runs) > 1),
+            settings=_settings(identity, pooled=pooled),
             stated=frozenset(config["stated"]),
         )
-        # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
+        if first.part:
+            return row
+        # Bills are of full runs. Shown are one that exceeds the cost of finished episodes by more
+        # than rounding (0.0001), and what of it is assumed, where answers were lost.
+        totals = dict(row.totals)
         dollars = sum(each.run.dollars for each in runs)
-        if not first.part and dollars > (row.totals.get("cost") or 0.0) + 0.0001:
-            row = replace(row, totals={**row.totals, "billed": dollars})
-        # Part of a bill is assumed where answers were lost.
+        if dollars > (totals.get("cost") or 0.0) + 0.0001:
+            totals["billed"] = dollars
         assumed = sum(each.run.assumed_dollars for each in runs)
-        if not first.part and assumed > 0.0:
-            row = replace(row, totals={**row.totals, "assumed": assumed})
-        return row
+        if assumed > 0.0:
+            totals["assumed"] = assumed
+        return replace(row, totals=totals)
+
+
+def _wall_seconds(scored: ScoredRun) -> float | None:
+    """Return the seconds of a run's sessions; None for a part of a run, and if one is missing."""
+    logged = scored.run.sessions
+    # A killed session is not logged: the others finished fewer episodes than there are.
+    finished = sum(each.finished for each in logged)
+    if not logged or scored.part or finished < len(scored.scored):
+        return None
+    return sum(each.seconds for each in logged)
 
 
 def merged_owners(runs: Sequence[ScoredRun]) -> dict[str, Hashable]:

@@ -1,9 +1,9 @@
 """Iterative navigation: agents that keep what they learned from one episode to the next.
 
-A tour is the episodes of a scene in the order in which they are finished. Tours run concurrently,
-the episodes of one in sequence; each new agent receives the agent of the last finished episode. A
-failed episode leaves no memory. A resumed run rebuilds memory from the record: new agents replay
-the finished episodes with the recorded answers, without a model call.
+A tour is the episodes of a scene in the order in which they are finished, each path once. Tours
+run concurrently, the episodes of one in sequence; each new agent receives the agent of the last
+finished episode. A failed episode leaves no memory. A resumed run rebuilds memory from the record:
+new agents replay the finished episodes with the recorded answers, without a model call.
 
 Source: Krantz et al. 2023, "Iterative Vision-and-Language Navigation". Unlike in the paper, agents
 start each episode at its start and do not watch an oracle walk between episodes.

@@ -13,6 +13,7 @@ values of its attribute ``answers`` (action -> option). An agent that cuts the i
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -33,6 +34,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.world import Feedback, Observation, World
+from wayword.metrics.recorded import place_of
 from wayword.models.parts.decoding import continued
 from wayword.settings import make
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -47,16 +49,18 @@ where that is one panorama short of the goal; any other has the oracle's."""
 
 
 def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
-    """Return the places that count as the goal: linked with it in streets, within 3 m of it
-    indoors, and in view of the object where one is sought.
+    """Return the places where a stop succeeds, by the rules of the families' scorers.
 
-    Raises ``UsageError`` for other worlds, and for a task without a goal.
+    Those that see the object where one is sought, else those nearer to the goal than the family's
+    ``goal_radius`` (metres on foot), and in streets the goal and all linked with it. Raises
+    ``UsageError`` for a task without a goal, and where success does not depend on places.
     """
     reference = task.reference
     if not isinstance(reference, PathReference):
         raise UsageError(f"episode {task.episode.id} has no goal to learn from")
     if isinstance(reference, ObjectReference):
         return reference.visible_from
+    # Datasets with paths have graphs.
     graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
     goal = reference.goal
     if isinstance(graph, ViewpointGraph):
@@ -66,7 +70,7 @@ def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
     if isinstance(graph, StreetGraph):
         number = graph.index[goal]
         numbers = [number, *(target for _, target in graph.exits(number))]
-        # Links into the goal: their row in the offsets is the panorama that they leave.
+        # Links into the goal. Those that leave panorama i are from ``offsets[i]`` on.
         links = np.flatnonzero(graph.targets == number)
         numbers += (np.searchsorted(graph.offsets, links, side="right") - 1).tolist()
         return frozenset(graph.ids[number] for number in numbers)
@@ -131,8 +135,8 @@ class ClauseEnds:
         return min(1 + sum(end <= place for end in self.ends), len(self.ends))
 
 
-Narrated = Callable[[Sequence[Clause], int], ClauseEnds]
-"""The agent's clauses and the number of the gold path's places -> the clauses laid along it."""
+Align = Callable[[Dataset, Task, Sequence[Clause], int], ClauseEnds]
+"""Align an agent's clauses with a task's gold path of so many places."""
 
 
 def align_clauses(
@@ -160,20 +164,20 @@ def _align_by_stretches(
     clauses: Sequence[Clause],
     stretches: Sequence[tuple[int, int]],
 ) -> ClauseEnds:
-    """Align clauses by stretches of the path: the character where each begins, and the place where
-    it ends. Clauses that share a stretch divide its places evenly."""
+    """Align clauses by stretches of the path, each with the character where its words begin and the
+    index of the place where it ends. Clauses that share a stretch divide its places evenly."""
     # Clause -> the number of its last stretch: the last one that begins before the next clause.
-    last: list[int] = []
-    for next_clause in clauses[1:]:
-        earlier = [
-            i for i, (begin, _) in enumerate(stretches) if begin < next_clause.begin
-        ]
-        last.append(earlier[-1] if earlier else 0)
+    begins = [begin for begin, _ in stretches]
+    last = [
+        max(0, bisect_left(begins, next_clause.begin) - 1)
+        for next_clause in clauses[1:]
+    ]
     last.append(len(stretches) - 1)
 
     ends: list[int] = []
     for clause, stretch in enumerate(last):
         sharing = [other for other, ended in enumerate(last) if ended == stretch]
+        # The place where the part that they divide begins.
         begin = 0
         if stretch:
             begin = stretches[stretch - 1][1]
@@ -320,14 +324,14 @@ class _LabeledAgent(Agent):
         settings: Any,
         toolkit: Toolkit,
         student: Model | None,
-        narrated: Narrated,
+        align: Callable[[Sequence[Clause], int], ClauseEnds],
         near: frozenset[str] = frozenset(),
     ):
         models = {**toolkit.models, "main": _Chooser(student, self._note_question)}
         self.agent: Any = cls(settings, replace(toolkit, models=models))
         self.stopped_at = ""
         self.questions: list[LabeledQuestion] = []
-        self._narrated = narrated
+        self._align = align
         self._near = near
         self._best = STOP
         self._world: World | None = None
@@ -349,7 +353,7 @@ class _LabeledAgent(Agent):
         """Begin the agent's episode, and align its clauses with the gold path."""
         await self.agent.begin(episode)
         clauses = getattr(self.agent, "clauses", ())
-        self._clauses = self._narrated(clauses, len(self._gold)) if clauses else None
+        self._clauses = self._align(clauses, len(self._gold)) if clauses else None
 
     async def act(
         self,
@@ -360,7 +364,7 @@ class _LabeledAgent(Agent):
         ``UsageError`` if it rejects an answer."""
         if self._world is None or self._guide is None:
             raise UsageError("the oracle has no world: call reveal() first")
-        place = _place(self._world)
+        place = place_of(self._world.pose("agent"))
         self._best = self._guide.best(place)
         before = len(self.questions)
         decision: Decision | Rejection = await self.agent.act(observation, space)
@@ -411,18 +415,13 @@ class _LabeledAgent(Agent):
         label = oracle
         if off_path:
             label = ""
-        if self._world is not None and _place(self._world) in self._near:
+        world = self._world
+        if world is not None and place_of(world.pose("agent")) in self._near:
             label = answers.get(STOP, label)
         if label not in options:
             label = ""
         self.questions.append(LabeledQuestion(prompt, taken or oracle, label))
         return oracle
-
-
-def _place(world: World) -> str:
-    """Return the agent's viewpoint or panorama."""
-    pose = world.pose("agent")
-    return str(pose.get("viewpoint", pose.get("panorama", "")))
 
 
 class ExampleMaker:
@@ -433,8 +432,7 @@ class ExampleMaker:
         example = asyncio.run(maker.example(dataset.tasks[0], None, "ft"))
 
     ``source`` is the dataset as a user names it. ``near``: wherever a stop counts as success, the
-    label is to stop. ``align`` aligns an agent's clauses with the gold path of a task, whose last
-    place has the number that it is given.
+    label is to stop.
     """
 
     def __init__(
@@ -445,9 +443,7 @@ class ExampleMaker:
         dataset: Dataset,
         *,
         near: bool = False,
-        align: Callable[
-            [Dataset, Task, Sequence[Clause], int], ClauseEnds
-        ] = align_clauses,
+        align: Align = align_clauses,
     ):
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
@@ -465,30 +461,29 @@ class ExampleMaker:
         method: Method,
     ) -> Example:
         """Play one episode: the gold walk without a student, else the student's own, labeled."""
-        guides: list[_LabeledAgent] = []
+        agents: list[_LabeledAgent] = []
         near: frozenset[str] = frozenset()
         if self._near:
             near = near_goal(self._dataset, task)
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             """Build the agent in training, and keep it, since the rollout does not return it."""
-            laid = partial(self._align, self._dataset, task)
-            guides.append(
-                _LabeledAgent(
-                    self._cls,
-                    self._settings,
-                    toolkit,
-                    student,
-                    laid,
-                    near,
-                )
+            agent = _LabeledAgent(
+                self._cls,
+                self._settings,
+                toolkit,
+                student,
+                partial(self._align, self._dataset, task),
+                near,
             )
-            return guides[-1]
+            agents.append(agent)
+            return agent
 
         name = task.episode.id
         max_steps = self._dataset.max_steps
         if student is None:
-            max_steps *= 10  # a gold walk must not be cut short
+            # A gold walk must not be cut short: ten times a player's limit, by choice.
+            max_steps *= 10
         setup = Setup(
             self._dataset,
             build,
@@ -498,17 +493,17 @@ class ExampleMaker:
         trajectory = await rollout(task, setup)
         if trajectory.error:
             raise UsageError(f"episode {name}: {trajectory.error}")
-        if len(guides) != 1:
+        if len(agents) != 1:
             raise UsageError(
-                f"episode {name} has {len(guides)} actors; training needs a single one"
+                f"episode {name} has {len(agents)} actors; training needs a single one"
             )
-        guided = guides[0]
-        success = guided.stopped_at in near_goal(self._dataset, task)
+        agent = agents[0]
+        success = agent.stopped_at in near_goal(self._dataset, task)
         keep = method == "rbl" and student is not None and success
         return write_example(
             name,
             self._source,
-            guided.questions,
+            agent.questions,
             success,
             keep_answers=keep,
         )

@@ -152,6 +152,7 @@ _SIGHTING = re.compile(
 )
 _MARK = 3.4  # radius of a place or an object, in units of the drawing
 _DOOR = 6.0  # and of a door, which a player looks for first
+_ACTOR = 14  # and of the actor without a heading, by taste
 _DOORWAY = 0.5  # metres between a doorway and the place that is in it
 _ROOM = 4.0  # metres around the name of a room in which it is not repeated
 _SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
@@ -198,6 +199,12 @@ def arrows(observation: Any) -> dict[str, str]:
         unit = "squares" if field_name == "squares" else "m"
         relative_positions[name] = f"{_arrow(turn)} {distance:.1f} {unit}"
     return relative_positions
+
+
+def _label(text: str, at: Point, style: str = "", side: float = 0.0) -> Shape:
+    """Return a label on a square of that side, or at a point."""
+    corners = Extent.around(at, side, side).corners
+    return Shape("label", corners, style, label=text)
 
 
 def _arrow(turn: float) -> str:
@@ -610,37 +617,29 @@ class _MapBuilder:
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         if self.view:
             shapes.append(Shape("cells", self.view, "inview", size=1))
-        labels: list[tuple[str, Point, float, str]] = []
-        for item in self.grid.values():
-            shape = item_shape(item)
-            shapes.append(shape)
-            # A label as wide as 0.8 of a square does not reach into the next one.
-            labels.append((shape.title, item.point, 0.8, ""))
+        items = [(item.point, item_shape(item)) for item in self.grid.values()]
+        shapes += [shape for _, shape in items]
         shapes += [room_label(name, corners) for name, corners in self.outlines.items()]
-        for at, room in self.rooms.items():
-            if room:
-                labels.append((room, at, 0.0, "inroom"))
-        labels += [(_arrow(turn), end, 0.0, "") for turn, end in self.exits]
-        for text, at, side, kind in labels:
-            corners = Extent.around(at, side, side).corners
-            shapes.append(Shape("label", corners, kind, label=text))
+        # A label as wide as 0.8 of a square does not reach into the next one.
+        shapes += [_label(shape.title, point, side=0.8) for point, shape in items]
+        shapes += [
+            _label(room, at, "inroom") for at, room in self.rooms.items() if room
+        ]
+        # Relative to the actor, as in lists of its options, while the map's top is north.
+        shapes += [_label(_arrow(turn), end) for turn, end in self.exits]
         shapes += [Shape("line", ends, "stub") for ends in self.stubs]
         # Places and objects are dots, whose class tells what they are.
-        marks = []
         for name, point in self.points.items():
-            title = f"{self.letters.of(name)} {self.names.get(name, '')}"
-            marks.append((title.strip(), point, "place"))
+            title = f"{self.letters.of(name)} {self.names.get(name, '')}".strip()
+            shapes.append(Shape("dot", [point], "mark-place", title, title, _MARK))
         for name, (point, kind) in self.objects.items():
-            style = f"seen-{kind} {self.doors.get(name, '')}"
-            marks.append((name, point, style.strip()))
-        for name, point, style in marks:
-            size = _DOOR if style.startswith("seen-doors") else _MARK
-            mark = Shape("dot", [point], f"mark-{style}", name, name, size)
-            shapes.append(mark)
+            style = f"mark-seen-{kind} {self.doors.get(name, '')}".strip()
+            size = _DOOR if kind == "doors" else _MARK
+            shapes.append(Shape("dot", [point], style, name, name, size))
         # The actor is on top; without a heading, it is a dot.
         now = self.waypoints[-1]
         if now.heading is None:
-            me = Shape("dot", [now.point], "me", size=14)
+            me = Shape("dot", [now.point], "me", size=_ACTOR)
         else:
             me = Shape("cone", [now.point], "me", size=now.heading)
         return [*shapes, me]

@@ -859,26 +859,20 @@ def _rings(drawn: Map) -> list[Waypoint]:
 
 def _draw_mistake(axes: Axes, drawn: Map, whose: str, color: str) -> None:
     """Draw the ring of a mistake; ``whose`` is the run in the legend."""
+    ring: dict[str, Any] = {
+        "marker": "o",
+        "markerfacecolor": "none",
+        "markeredgecolor": color,
+        "markeredgewidth": 0.9,
+        "linestyle": "none",
+    }
     for stop in _rings(drawn):
-        axes.plot(
-            *stop.point,
-            marker="o",
-            markersize=12,
-            markerfacecolor="none",
-            markeredgecolor=color,
-            markeredgewidth=0.9,
-            linestyle="none",
-            zorder=3.6,
-        )
+        axes.plot(*stop.point, markersize=12, zorder=3.6, **ring)
         # For the legend alone: rings of the map's size would overlap in it.
         axes.plot(
             [],
             [],
-            marker="o",
             markersize=_LEGEND_RING,
-            markerfacecolor="none",
-            markeredgecolor=color,
-            markeredgewidth=0.9,
-            linestyle="none",
+            **ring,
             label=f"{whose}{drawn.mistake_words} (step {drawn.mistake})",
         )

@@ -388,6 +388,9 @@ def read_json(path: Path, kind: type = object) -> Any:
         lines = filter(bytes.strip, content.splitlines())
         return [parse_at(path, f"record {n}", line) for n, line in enumerate(lines)]
     value = parse_at(path, "", content, is_list=kind is list)
+    # JSON lines of one record
+    if kind is list and isinstance(value, dict) and ".jsonl" in path.suffixes:
+        return [value]
     if not isinstance(value, kind):
         raise DataError(
             path,
@@ -399,20 +402,24 @@ def read_json(path: Path, kind: type = object) -> Any:
 
 
 _JSON_LINES = re.compile(rb"\s*\{[^\r\n]*\}[ \t]*\r?\n\s*\{")
+_IN_SEVERAL_LINES = re.compile(rb"\s*(?:\[|\{\s*[\r\n])")
+"""The beginning of a list, or of a record that goes on in the next line."""
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield line number (from 1) and value of each JSON line, or number and entry of a JSON list;
-    blank lines are skipped."""
+    blank lines are skipped. A record in several lines is the only one of its file."""
     return _json_lines(path, read_bytes(path))
 
 
 def _json_lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
     """Yield line number and value of each line."""
-    if content.lstrip().startswith(b"["):
+    if _IN_SEVERAL_LINES.match(content):
         entries = None
         with suppress(ValueError, RecursionError):
             entries = parsed(content)
+        if isinstance(entries, dict):
+            entries = [entries]
         if isinstance(entries, list):
             yield from enumerate(entries, 1)
             return

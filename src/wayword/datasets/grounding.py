@@ -76,6 +76,10 @@ MISSING_LEVELS = frozenset(
 )
 """Levels that ``minigrid`` lacks: hand-made tests in the original repository."""
 
+UNSOLVABLE_LEVELS = frozenset(("OpenDoorsOrderN2Debug", "OpenDoorsOrderN4Debug"))
+"""Levels of ``minigrid`` in which the right first door of two already counts as a wrong second
+one."""
+
 LEVELS = tuple(
     NEW_NAMES.get(name, name) for name in LEVEL_NUMBERS if name not in MISSING_LEVELS
 )
@@ -139,6 +143,10 @@ class GroundingSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.level_names():
+            if name in UNSOLVABLE_LEVELS:
+                level = name.removesuffix("Debug")
+                problem = f"level {name} of minigrid fails right answers, too"
+                raise UsageError(f"{problem}; use {level}")
             # Minigrid checks the other names
             if name in MISSING_LEVELS or not name.isalnum():
                 raise UsageError(

@@ -172,7 +172,8 @@ dataset = Procthor
 # A house (``procthor-10k``, schema 1.0.0) has ``rooms`` (``id``, ``roomType``, ``floorPolygon``
 # of ``x`` and ``z`` in metres), ``walls`` (``id``, ``polygon`` of four points, ``empty`` if the
 # rooms are not separated), ``doors`` (``wall0`` and a ``holePolygon`` of two points measured
-# along that wall) and ``objects`` (``id`` such as ``Bed|2|0``, ``position`` of the center,
+# along that wall, before schema 1.0.0 a ``boundingBox``) and ``objects`` (``id`` such as
+# ``Bed|2|0``, ``position`` of the center,
 # ``rotation`` about ``y``, ``children``). THOR's x is our x, its z is our y.
 #
 # The size of an object depends on its asset, which the file only names. We use typical sizes by
@@ -217,6 +218,9 @@ def scene_of(path: Path, name: str, house: JsonObject) -> Scene:
     for door in read(house, "doors", list):
         where = f"{name}, door {read(door, 'id', str)}"
         wall = read_field(path, where, door, "wall0", str)
+        # Before schema 1.0.0, the corners are those of a box.
+        if isinstance(box := door.get("boundingBox"), dict):
+            door = {"holePolygon": [box["min"], box["max"]], **door}
         hole = read_field(path, where, door, "holePolygon", list)
         if wall not in wall_ends:
             raise DataError(path, where, f"refers to an unknown wall {wall!r}")
@@ -230,7 +234,12 @@ def scene_of(path: Path, name: str, house: JsonObject) -> Scene:
     for item in _flatten_objects(read(house, "objects", list)):
         key = read(item, "id", str)
         position = read_field(path, f"{name}, object {key}", item, "position", dict)
-        kind = type_name(key.partition("|")[0])
+        label, bar, _ = key.partition("|")
+        # Other generators of houses number their objects: no search would know them.
+        if not (bar and label[:1].isupper()):
+            problem = f"must begin with a type of AI2-THOR, as Mug|2|0, got {key!r}"
+            raise DataError(path, f"{name}, field 'id'", problem)
+        kind = type_name(label)
         width, depth, height = typical_size(kind)
         # Turned by a quarter, to either side.
         if 45 <= float((item.get("rotation") or {}).get("y", 0.0)) % 180 < 135:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, Extra, JsonObject
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, suggest
 from wayword.core.files import (
     NUMBER,
     SOURCES,
@@ -230,6 +230,11 @@ class Robothor(SolvableSearches):
         path = self._scenes[scene]
         read = partial(read_field, path, where, record)
         name = str(read("id", (str, int)))
+        # It would be played among the objects of another apartment.
+        if (stated := record.get("scene", scene)) != scene:
+            problem = f"is {stated!r}, but the file is named after {scene}"
+            remedy = f"move the record to {stated}.json"
+            raise DataError(path, f"{where}, field 'scene'", problem, remedy)
         label = read("object_type", str)
         x, y = robothor.point_of(
             path,
@@ -264,8 +269,13 @@ class Robothor(SolvableSearches):
                 problem = f"is {shortest:g} m, but shortest_path is {length:.2f} m long"
                 raise DataError(path, f"{where}, field 'shortest_path_length'", problem)
 
-        # A type without an object in the scene's metadata has no targets: no search succeeds.
-        targets = _target_points(self.folder, scene).get(type_name(label), {})
+        # Test splits publish neither paths nor objects: without targets, no search succeeds.
+        in_scene = _target_points(self.folder, scene)
+        targets = in_scene.get(type_name(label), {})
+        if corners and not targets:
+            problem = f"is {label!r}, of which {scene} has none"
+            remedy = suggest(type_name(label), [*in_scene])
+            raise DataError(path, f"{where}, field 'object_type'", problem, remedy)
         reference = ObjectNavReference(
             name,
             frozenset(targets),

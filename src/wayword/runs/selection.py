@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -183,9 +184,16 @@ def unfinished(
 ) -> list[int]:
     """The chosen episodes that are not finished, in the order to play them.
 
-    If not all scenes stay in memory, the episodes of a scene are played consecutively.
+    If not all scenes stay in memory, the episodes of a scene are played consecutively. Raises
+    ``UsageError`` for two with one id: the second could not be recorded.
     """
-    left = [number for number in chosen if task_id(tasks, number) not in finished]
+    ids = [task_id(tasks, number) for number in chosen]
+    if len(set(ids)) < len(ids):
+        [(name, count)] = Counter(ids).most_common(1)
+        problem = f"{count} episodes have the id {name!r}; each needs one of its own"
+        raise UsageError(problem)
+    numbered = zip(chosen, ids, strict=True)
+    left = [number for number, name in numbered if name not in finished]
     if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
         # Each scene is loaded once, however many episodes are in it.
         scenes = {number: tasks.scenes(number) for number in left}

@@ -7,6 +7,7 @@ import copy
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
@@ -204,7 +205,8 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task_id(tasks, number) for number in range(len(tasks))]
-    assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
+    repeated = [name for name, count in Counter(ids).items() if count > 1]
+    assert not repeated, f"episode IDs are unique within a split: {repeated[:1]}"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps is above 0"

@@ -110,6 +110,22 @@ def test_lines_and_lists_are_the_same_records(tmp_path: Path) -> None:
     assert list(read_json_lines(listed)) == [(1, {"id": 1}), (2, {"id": 2})]
 
 
+def test_a_file_of_json_lines_may_have_one_line(tmp_path: Path) -> None:
+    for name in ("one.jsonl", "one.jsonl.gz"):
+        path = tmp_path / name
+        path.write_text('{"id": 1}\n')
+        assert read_json(path, list) == [{"id": 1}]
+
+
+def test_a_record_in_several_lines_is_the_only_one(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({"id": 1}, indent=2))
+    assert list(read_json_lines(path)) == [(1, {"id": 1})]
+    path.write_text('{"id": 1}\n{\n"id": 2}\n')
+    with pytest.raises(DataError, match="line 2: is not valid JSON"):
+        list(read_json_lines(path))
+
+
 def test_one_object_is_no_list(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps({"episodes": []}, indent=1))

@@ -169,6 +169,17 @@ def test_a_depth_image_in_centimetres_is_refused_with_its_unit(
     assert near.metres()[0].min() < REACH
 
 
+def test_metres_that_are_read_as_millimetres_are_refused() -> None:
+    metres = picture(np.full((60, 80), 2.0, "<f4"), "32FC1")
+    with pytest.raises(DataError, match=r"^/depth: .*median of 0\.002 m.*depth_unit"):
+        image_depth(metres, "/depth", 69.0, REACH, unit=0.001)
+    whole = picture(np.full((60, 80), 3, "<u2"), "16UC1")
+    with pytest.raises(DataError, match=r"^/depth: .*its unit is not the metre"):
+        image_depth(whole, "/depth", 69.0, REACH)
+    near = picture(np.full((60, 80), 0.03, "<f4"), "32FC1")
+    assert image_depth(near, "/depth", 69.0, REACH).metres()[0].max() < 0.1
+
+
 NO_FRAMES = {
     "no rows": {"height": 0, "width": 0, "step": 0, "data": ""},
     "no data": {"data": ""},

@@ -116,7 +116,13 @@ _FORMS = (
     ),
     # gpt-oss, without the marks of its channels
     ("to=functions.", rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
-    # Kimi
+    # Kimi, also with underscores in place of the signs in its IDs
+    (
+        "tool_call_argument_begin",
+        r"(?:<\|tool_call_begin\|>\s*)?functions_(?P<name>[\w.-]{1,80})_\d+\s*"
+        r"<\|tool_call_argument_begin\|>",
+        _JSON,
+    ),
     (
         "tool_call_argument_begin",
         rf"(?:<\|tool_call_begin\|>\s*)?{_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>",
@@ -126,6 +132,12 @@ _FORMS = (
     (
         "｜tool",
         rf"<｜tool[▁_]call[▁_]begin｜>(?:function<｜tool[▁_]sep｜>)?{_NAME}(?:<｜tool[▁_]sep｜>|\s*```json)",
+        _JSON,
+    ),
+    # Solar
+    (
+        "tool_call:args",
+        rf"(?:<\|tool_call:begin\|>\w*)?<\|tool_call:name\|>\s*{_NAME}\s*<\|tool_call:args\|>",
         _JSON,
     ),
     # Apertus
@@ -141,7 +153,7 @@ arguments follow as a JSON object."""
 _FRAME = re.compile(
     rf"</?{_PREFIX}(?:tool_?calls?|calls|invoke|function_calls|tool_use|tool)>|</(?:arguments|function|parameter)>"
     r"|<\|tool_call>|<tool_call\|>|<(?:start|end)_function_call>|function call<\|role_sep\|>"
-    r"|<\|(?:/?tool_call|tool_calls?_(?:section_)?(?:begin|end)|plugin|python_tag|action_start"
+    r"|<\|(?:/?tool_calls?|tool_call:end|tool_calls?_(?:section_)?(?:begin|end)|plugin|python_tag|action_start"
     r"|START_ACTION|tool_call_start)\|>|(?:function)?<｜tool[\w▁]+｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""

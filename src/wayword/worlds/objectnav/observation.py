@@ -335,6 +335,9 @@ FARTHEST_MEDIANS = {"camera": 50.0, "laser": 100.0}
 """Metres: no depth camera or laser of a robot sees so far with half of its rays. Centimetres reach
 a camera's from a view of half a metre on."""
 
+NEAREST_MEDIAN = 0.02
+"""Metres: half of the rays of a camera or laser that stands anywhere are longer."""
+
 METRES = "give metres, infinite where nothing was in range"
 
 
@@ -344,9 +347,9 @@ def unit_problem(distances: Floats, sensor: str) -> str:
     if not len(measured):
         return ""
     median = float(np.median(measured))
-    if median < FARTHEST_MEDIANS[sensor]:
+    if NEAREST_MEDIAN < median < FARTHEST_MEDIANS[sensor]:
         return ""
-    return f"has a median of {median:.0f} m: its unit is not the metre"
+    return f"has a median of {round(median, 3):g} m: its unit is not the metre"
 
 
 ROW_ELEVATIONS = Camera().rows

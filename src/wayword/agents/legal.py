@@ -70,12 +70,18 @@ _WORD = re.compile(r"(?:(?<!\w)-(?=\d))?[^\W_]+")
 """A word, or a number with its sign: ``-1`` is not ``1``."""
 _ARTICLE_WORDS = row("the a an my your to toward towards")
 _ARTICLES = re.compile(rf"^(?:(?:{'|'.join(_ARTICLE_WORDS)})\s+)+")
+_LABELS = (
+    r"动作|行动|行動|操作|действие|acción|ação|acao|aktion|handlung|azione|アクション|행동"
+    r"|hành động|eylem|الإجراء|कार्य|कार्रवाई|क्रिया|actie|akcja|działanie|akce|дія|tindakan|aksi"
+    r"|åtgärd|acțiune|ενέργεια|פעולה|การกระทำ|művelet|toiminto"
+    r"|antwort|réponse|respuesta|resposta|risposta|odpowiedź|ответ|відповідь|cevap|trả lời"
+    r"|回答|答え|정답|답변|उत्तर|الإجابة|الجواب|คำตอบ"
+)
+"""Words for "action" and "answer" in the languages that models answer in."""
 _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
     r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
-    r"|动作|行动|行動|操作|действие|acción|ação|acao|aktion|handlung|azione|アクション|행동"
-    r"|hành động|eylem|الإجراء|कार्य|क्रिया|actie|akcja|akce|дія|tindakan|aksi|åtgärd|acțiune"
-    r"|ενέργεια|פעולה|การกระทำ|művelet|toiminto)"
+    rf"|{_LABELS})"
     r"(?: is\b\s*[:：]?|\s*[:：】])|(?:(?:the|my|best|final) ){1,2}"
     r"(?:answer|move|choice)(?: is\b\s*[:：]?|\s*[:：])|(?:name|verb|tool|function)\s*:"
     r"|我的选择是|我选择|最终答案\s*[:：])*",
@@ -87,7 +93,8 @@ _IN_BRACKETS = re.compile(r"^([\w .-]+)[\]>}](?=\W*$)")
 _NAME_LEAD = re.compile(
     r"^(?:(?:\\(?:boxed|text\w*|math\w*)|nr|final|my|the|answer|choice|option|direction|prediction|object|place|action"
     r"|maker(?=\s*:)|viewpoint(?:_?id)?|id|is|go|goto|take|move|turn|head|face|facing|walk|to|towards?|frontier|view|exit|candidate|number)"
-    r"(?![^\W_])|[\s:=#*\"'`_{$：]|\\[\[(]|n[°º]|方向|选项|选择|答案是?|我选)+",
+    rf"(?![^\W_])|(?:{_LABELS})\s*[:：]"
+    r"|[\s:=#*\"'`_{$：]|\\[\[(]|n[°º]|方向|选项|选择|答案是?|我选)+",
     re.I,
 )
 _NAME_CALL = re.compile(r"\W*(?:action )?[A-Za-z]\w*[\[(]([^\[\]()]*)[\])]", re.I)
@@ -142,7 +149,7 @@ _NUMBER_WORDS = {
     for word in words.split()
 }
 _NUMBER = re.compile(
-    r"(?:no\.?\s*|第\s*)?0*(\d+)(?:\.0+|st|nd|rd|th|\s*[号个個番])?", re.I
+    r"(?:no\.\s*|第\s*)?0*(\d+)(?:\.0+|st|nd|rd|th|\s*[号个個番])?", re.I
 )
 """A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``."""
 _COUNTED = re.compile(

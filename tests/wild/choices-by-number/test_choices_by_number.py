@@ -49,6 +49,11 @@ PICKS = {
     "3番ではなく1番": "several_actions",
     "3号出口": "3",
     "距离3米，选1": "1",
+    # "No" is a number's sign with a full stop alone: in Spanish and Italian it negates
+    "No. 3": "3",
+    "no 3": "no_action",
+    "Respuesta: no 3": "no_action",
+    "Risposta: 3": "3",
     # What is counted or measured is no option
     "有3个出口": "unknown",
     "去3楼": "unknown",

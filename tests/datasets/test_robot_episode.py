@@ -160,6 +160,18 @@ def test_episodes_are_typed_and_no_one_judges_them(target: str) -> None:
     assert scored == [{"blocked": 0.0, "lost": 0.0, "metres": 3.0, "found": 0.0}]
 
 
+def test_two_settings_of_one_topic_are_refused() -> None:
+    for other in ("scan", "/scan", "/robot1/scan"):
+        with pytest.raises(UsageError, match=r"odometry and depth are both '/.*scan'"):
+            RobotSettings(
+                target="mug",
+                odometry=other,
+                namespace="robot1" if "robot1" in other else "",
+            )
+    # Poses come from transforms, so this topic is not read.
+    assert RobotSettings(target="mug", odometry="scan", pose_from="tf")
+
+
 def test_episodes_of_one_target_have_one_name_in_every_list() -> None:
     def names(target: str) -> list[str]:
         tasks = RobotTasks(settings=RobotSettings(target=target)).tasks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -302,7 +303,9 @@ def run(
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
             try:
-                show.echo(table([result.path]))
+                # Without a finished episode, a table has no numbers.
+                if result.resumed or result.outcome.finished:
+                    show.echo(table([result.path]))
             except RecordingError as error:
                 # An incomplete run may have too little for a table, which is no second
                 # error.
@@ -504,13 +507,30 @@ def print_notices(result: RunResult) -> None:
     show.notice(*result.notices)
     if result.outcome.failed:
         failed = counted(result.outcome.failed, "episode", "episodes")
-        show.notice(f"{failed} failed; run the same command to retry")
+        remedy = "run the same command to retry"
+        # A mistake in code fails again.
+        if places := _own_mistakes(result.notices):
+            remedy = f"mend {' and '.join(places)}, then run the same command"
+            if result.resumed or result.outcome.finished:
+                remedy += " with another --out: changed code is another run"
+        show.notice(f"{failed} failed; {remedy}")
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; run the same command to resume")
     if result.outcome.unusable:
         show.notice(
             f"stopped: {result.outcome.unusable}; run the same command to resume"
         )
+
+
+def _own_mistakes(notices: Sequence[str]) -> list[str]:
+    """Return the lines of a user's code that failed episodes, if all failures are of such lines."""
+    from wayword.core.blame import place_named
+
+    failures = [each for each in notices if re.match(r"episode .* failed: ", each)]
+    places = [place_named(each) for each in failures]
+    if not all(places):
+        return []
+    return list(dict.fromkeys(places))
 
 
 # ``wayword reproduce``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
 
@@ -182,6 +183,22 @@ def plan_problem(action: object) -> str:
         if action == STOP.name:
             remedy = "; write yield STOP"
     return f"a plan must yield Action(…), got {action!r:.80}{remedy}"
+
+
+def nearest_legal(action: Action, space: ActionSpace) -> str:
+    """Return the listed actions that the author of an illegal one may have meant.
+
+    >>> nearest_legal(Action("rigth"), ActionSpace((Action("left"), Action("right"), STOP)))
+    'did you mean right?'
+    """
+    listed = [str(each) for each in space.listed]
+    near = get_close_matches(str(action), listed, 3, 0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    shown = ", ".join(listed[:5]) or "none"
+    if len(listed) > 5:
+        shown += f" and {len(listed) - 5} more"
+    return f"legal here: {shown}"
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:

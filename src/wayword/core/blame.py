@@ -10,14 +10,16 @@ checks a dataset. What only shows while an episode is played raises :class:`Code
 from __future__ import annotations
 
 import inspect
+import logging
 import math
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
@@ -191,6 +193,18 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
     return own
 
 
+def place_named(text: str) -> str:
+    """Return the ``file:line`` of a user's code that the text of an error names; else empty.
+
+    >>> place_named("IndexError: tuple index out of range (agents/mine.py:6)")
+    'agents/mine.py:6'
+    """
+    for place in re.findall(r"([^\s(]+\.py:\d+)\b", text):
+        if _is_users(place):
+            return str(place)
+    return ""
+
+
 def users_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that raises exceptions from a user's code as a ``CodeError`` of one line,
     with the file and line.
@@ -294,3 +308,60 @@ def check_class(cls: type, base: type) -> None:
                     "meant"
                 )
             raise UsageError(f"{place_of(own)}: {problem}") from None
+    _warn_of_similar(cls, base)
+
+
+@cache
+def _warn_of_similar(cls: type, base: type) -> None:
+    """Log a warning for each name of a user's class that nothing reads, and that is nearly that of
+    an optional attribute or method of its base class.
+
+    A method is meant only if it takes the same arguments, and nothing is while the class has the
+    optional name as well. Datasets without ``succeeded`` say so themselves.
+    """
+    optional = {name for name in dir(base) if not name.startswith("_")}
+    optional -= {"succeeded", *getattr(base, "__abstractmethods__", ())}
+    users = [each for each in cls.__mro__ if each.__module__ == cls.__module__]
+    given: dict[str, Any] = {}
+    for each in reversed(users):
+        given |= vars(each)
+    for name, value in given.items():
+        if name.startswith("_") or hasattr(base, name):
+            continue
+        near = get_close_matches(name, optional - given.keys(), 1, _NEAR)
+        if near and _is_alike(value, inspect.getattr_static(base, near[0])):
+            where = _line_of(name, value, users)
+            logging.getLogger("wayword").warning(
+                "wayword: %s: nothing reads %s.%s; did you mean %r?",
+                where,
+                cls.__name__,
+                name,
+                near[0],
+            )
+
+
+_NEAR = 0.85  # finds max_step, beginn and famlies, but not plans or stop
+
+
+def _is_alike(value: Any, meant: Any) -> bool:
+    """True for two methods with the same arguments, or two attributes that are no methods."""
+    if not inspect.isfunction(meant) or not inspect.isfunction(value):
+        return not callable(meant) and not callable(value)
+    try:
+        inspect.signature(value).bind(*inspect.signature(meant).parameters)
+    except TypeError:
+        return False
+    return True
+
+
+def _line_of(name: str, value: Any, classes: Sequence[type]) -> str:
+    """Return ``file:line`` of a name in the body of one of some classes."""
+    if inspect.isfunction(value):
+        return place_of(value)
+    for cls in classes:
+        with suppress(OSError, TypeError):
+            lines, first = inspect.getsourcelines(cls)
+            for number, line in enumerate(lines, first):
+                if re.match(rf"\s.*\b{name}\b[^=]*=", line):
+                    return f"{inspect.getsourcefile(cls)}:{number}"
+    return place_of(classes[0])

@@ -10,16 +10,24 @@ import inspect
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 from wayword.core import interrupts
-from wayword.core.action import ActionSpace, Decision, Rejection, decision_problem
+from wayword.core.action import (
+    ActionSpace,
+    Decision,
+    Rejection,
+    decision_problem,
+    legal,
+    nearest_legal,
+)
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.blame import (
     CodeError,
     describe,
+    is_shipped,
     of_users_data,
     place_of,
     returned,
@@ -167,6 +175,16 @@ async def decide(
     return accepted
 
 
+def _with_nearest(decision: Decision, space: ActionSpace) -> Decision | Rejection:
+    """Return a decision of a user's code; if it is illegal, a rejection with the nearest legal
+    actions."""
+    checked = legal(decision, space)
+    if not isinstance(checked, Rejection):
+        return checked
+    hint = nearest_legal(decision.action, space)
+    return replace(checked, reason=f"{checked.reason}; {hint}")
+
+
 class _EpisodeRun:
     """A running episode: a world, its actors' agents, and the trials so far.
 
@@ -271,7 +289,10 @@ class _EpisodeRun:
         """Play one turn; the step holds its model calls, notes, percept and duration."""
         began = time.perf_counter()
         agent = self._agents[actor]
-        decision = await decide(agent, game.observation(actor), game.space(actor))
+        space = game.space(actor)
+        decision = await decide(agent, game.observation(actor), space)
+        if isinstance(decision, Decision) and self._is_users(agent):
+            decision = _with_nearest(decision, space)
         # The game decides what is legal; the step holds the decision as carried out.
         step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
@@ -280,6 +301,11 @@ class _EpisodeRun:
         step.percept = self._log.drain_percept()
         step.seconds = time.perf_counter() - began
         return step
+
+    def _is_users(self, agent: Agent) -> bool:
+        """True if a user's code chooses the actions of an agent, or the plan that it follows."""
+        is_plan = bool(agent.follows) and not is_shipped(type(self._setup.dataset))
+        return is_plan or not is_shipped(type(agent))
 
     def _report_step(self, step: Step) -> None:
         """Report a step to the run, if it listens."""

@@ -379,6 +379,11 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
                 f"{name} is a network: only simulated detectors have a quality"
             )
         return EyeDetector(name)
+    if name.endswith(".py"):
+        raise UsageError(
+            f"{name}: a detector of your own is part of a robot's base, which fills View.shown: "
+            "--set dataset.base=FILE --set grounding=perfect"
+        )
     if name not in PRESETS:
         raise UsageError(
             f"no detector is called {name!r}; simulated: {', '.join(sorted(PRESETS))}; for "

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 from wayword.agents.person import Person
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
-from wayword.core.blame import describe, is_own, place_of
+from wayword.core.blame import describe, is_own, is_shipped, place_of
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
@@ -492,7 +492,7 @@ class ActiveRun:
             (reason, count), *_ = self.rejected.most_common(1)
             notices.append(
                 f"{rejections:,} of {self.steps:,} answers were rejected and changed nothing; "
-                f"{count:,} as {reason}"
+                f"{count:,} as {reason}{self._author(reason)}"
             )
 
         # Notes of problems, by their kind.
@@ -504,6 +504,19 @@ class ActiveRun:
         if noted:
             noted[-1] += "; `wayword view` shows the steps and reasons"
         return [*notices, *noted, *self.notices]
+
+    def _author(self, reason: str) -> str:
+        """Return the line of a user's code that chose illegal actions; empty for other reasons of a
+        rejection, and without such code."""
+        places: list[str] = []
+        if not reason.startswith("illegal"):
+            return ""
+        for parts in self.agent.playing():
+            if not is_shipped(parts.cls):
+                places.append(place_of(parts.cls.act))
+            elif parts.cls.follows and not is_shipped(type(self.dataset)):
+                places.append(place_of(type(self.dataset).make_plan))
+        return f" ({', '.join(dict.fromkeys(places))})" if places else ""
 
 
 NO_REFERENCE = "no success metric: the episodes have no reference to judge by"

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core import registry
-from wayword.core.action import STOP, Action, Decision, Rejection
+from wayword.core.action import STOP, Action, Decision, Rejection, nearest_legal
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.blame import CodeError, describe, is_shipped, place_of, user_frame
 from wayword.core.blocking import blocking
@@ -266,7 +266,7 @@ def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
             step = game.act(actor, Decision(action))
             assert isinstance(step.decision, Decision), (
                 f"{where} is rejected at step {len(game.trajectory.steps)}: "
-                f"{step.decision.reason}"
+                f"{step.decision.reason}{_nearest(step.decision, game, actor)}"
             )
             # A slipped action changed nothing: the plan still stands at it.
             if step.feedback.status != SLIPPED:
@@ -545,7 +545,7 @@ def _check_played(dataset: Dataset, task: Task, steps: int) -> None:
                 after = f"after {', '.join(taken)}" if taken else "at the start"
                 assert isinstance(decision, Decision), (
                     f"{place_of(type(dataset).make_plan)}: the expert's action is rejected "
-                    f"{after}: {decision.reason}"
+                    f"{after}: {decision.reason}{_nearest(decision, game, actor)}"
                 )
                 taken.append(str(decision.action))
                 _check_words(dataset, game, actor, feedback)
@@ -574,6 +574,13 @@ def _start(dataset: Dataset, episode: Episode) -> dict[str, object]:
     actions = [str(each) for each in world.action_space(actor).listed]
     views = {"the observation": world.observe(actor), "the listed actions": actions}
     return copy.deepcopy({**world.state(), **views})
+
+
+def _nearest(rejection: Rejection, game: Game, actor: str) -> str:
+    """Return the legal actions that are most like an illegal one; it changed nothing."""
+    if rejection.kind != "illegal":
+        return ""
+    return f"; {nearest_legal(Action(rejection.said), game.space(actor))}"
 
 
 def _check_words(

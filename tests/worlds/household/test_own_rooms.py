@@ -54,6 +54,36 @@ def test_a_mistake_in_a_plan_is_named_with_its_line(problem: str) -> None:
     assert house.build(is_published=True)
 
 
+@pytest.mark.parametrize(
+    ("add", "problem"),
+    [
+        (
+            lambda house: house.room("den", [("0", "9")]),
+            "room 'den': a point must be two",
+        ),
+        (lambda house: house.room("den", "abc"), "room 'den': a point must be two"),
+        (
+            lambda house: house.room("den", [(1, 2, 3)]),
+            "room 'den': a point must be two",
+        ),
+        (
+            lambda house: house.door("in", ("4", 1), (4, 2)),
+            "door 'in': a point must be",
+        ),
+        (lambda house: house.opening(4, (4, 2)), "a point must be two numbers"),
+        (
+            lambda house: house.furniture("table", "1", 1, 1, 1, 1),
+            "object 'table|1': x must be a number of metres, got '1'",
+        ),
+    ],
+)
+def test_texts_in_place_of_numbers_are_named_with_their_line(
+    add: Callable[[SceneBuilder], object], problem: str
+) -> None:
+    with pytest.raises(DataError, match=rf"{FILE}:\d+: .*{re.escape(problem)}"):
+        add(two_rooms())
+
+
 def test_rooms_that_share_an_edge_and_a_door_in_a_gap_are_accepted() -> None:
     house = two_rooms()
     house.opening((4, 1), (4, 2))

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, count, product
-from typing import Any
+from numbers import Real
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +40,7 @@ HEADROOM = 1.5  # metres: bodies walk under objects that hang higher (wall cabin
 OUTSIDE = 0.05  # metres beyond a room's edge at which an object is still in it
 WALL_SLACK = 0.15  # metres from a wall's line at which a door is in it
 SAMPLES = 20  # points a side of the box in which two rooms may overlap
+_METRES = ("x", "y", "width", "depth", "bottom", "height")
 BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of its rooms
 
 
@@ -88,9 +90,9 @@ class SceneBuilder:
     ) -> None:
         """Add a room, with a wall along each edge of its polygon unless ``walls`` is false."""
         # As floats, so that hand-made and imported scenes give equal points.
-        corners = tuple((float(x), float(y)) for x, y in polygon)
-        self._rooms.append(Room(name, corners))
         self._keep_line(f"room {name!r}")
+        corners = self._points(f"room {name!r}", polygon)
+        self._rooms.append(Room(name, corners))
         if walls:
             for a, b in sides(corners):
                 self.wall(a, b)
@@ -102,8 +104,10 @@ class SceneBuilder:
 
     def opening(self, a: Point, b: Point) -> None:
         """Cut a gap into every wall along ``a``–``b`` (within 0.15 m): a doorway without a door."""
+        part = f"the opening from {a} to {b}"
+        self._keep_line(part)
+        self._points(part, (a, b))
         self._wall_cuts.append((a, b))
-        self._keep_line(f"the opening from {a} to {b}")
 
     def door(
         self,
@@ -115,8 +119,9 @@ class SceneBuilder:
     ) -> str:
         """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         # Walls are cut when the scene is built, since rooms may be added later.
-        self._wall_cuts.append((a, b))
         self._keep_line(f"door {name!r}")
+        self._points(f"door {name!r}", (a, b))
+        self._wall_cuts.append((a, b))
         self._doors.append(Door(name, a, b, open=not closed))
         return name
 
@@ -197,6 +202,11 @@ class SceneBuilder:
         """Add a complete object, as importers do. Returns its id."""
         self._objects[obj.id] = obj
         self._keep_line(f"object {obj.id!r}")
+        for field in _METRES:
+            value = getattr(obj, field)
+            if not isinstance(value, Real):
+                problem = f"{field} must be a number of metres, got {value!r:.60}"
+                self._refuse(f"object {obj.id!r}", problem)
         return obj.id
 
     def _keep_line(self, part: str) -> None:
@@ -296,7 +306,21 @@ class SceneBuilder:
                     f"object {obj.id!r}", problem, "correct its x and y (metres)"
                 )
 
-    def _refuse(self, part: str, problem: str, remedy: str) -> None:
+    def _points(self, part: str, points: Any) -> tuple[Point, ...]:
+        """Return the points of a part as floats. Raises ``DataError`` for one that is no pair of
+        numbers, such as texts of a file."""
+        pairs: list[Point] = []
+        for point in points:
+            is_pair = isinstance(point, Iterable) and not isinstance(point, str)
+            pair = tuple(point) if is_pair else ()
+            if len(pair) != 2 or not all(isinstance(each, Real) for each in pair):
+                self._refuse(
+                    part, f"a point must be two numbers (x, y), got {point!r:.60}"
+                )
+            pairs.append((float(pair[0]), float(pair[1])))
+        return tuple(pairs)
+
+    def _refuse(self, part: str, problem: str, remedy: str = "") -> NoReturn:
         """Raise ``DataError`` for a part of the plan."""
         where = self._lines.get(part, f"scene {self.name}")
         raise DataError(where, part, problem, remedy)

@@ -227,6 +227,7 @@ class RosSettings(Checked):
                 raise UsageError(
                     f"robot: {setting} must not be empty; leave it out for its default"
                 )
+        self._check_distinct(pose_topic)
         for field in fields(self):
             needed, value = USED_WITH.get(field.name, ("", ""))
             is_given = getattr(self, field.name) != field.default
@@ -235,6 +236,23 @@ class RosSettings(Checked):
                     f"robot: {field.name} has no effect with {needed}={getattr(self, needed)}; "
                     f"add --set dataset.{needed}={value}, or remove it"
                 )
+
+    def _check_distinct(self, pose_topic: str) -> None:
+        """Raise ``UsageError`` for two topics or actions of one name: each has its own type."""
+        unused = {"odometry", "tf"} - {pose_topic}
+        settings: dict[str, str] = {}
+        for setting in NAMES:
+            name = getattr(self, setting)
+            if not name or setting in unused:
+                continue
+            if not name.startswith("/"):
+                name = f"/{self.namespace.strip('/')}/{name}".replace("//", "/")
+            if name in settings:
+                raise UsageError(
+                    f"robot: {settings[name]} and {setting} are both {name!r}, which has one type; "
+                    "correct one of them"
+                )
+            settings[name] = setting
 
     @property
     def tf_topics(self) -> tuple[str, str]:

@@ -99,7 +99,7 @@ def test_the_printed_command_finds_its_target_in_the_cameras_pictures(
     (grounded,) = [n for n in trajectory.notes() if n.kind == "grounded"][-1:]
     assert grounded.details["score"] == 1.0
     assert search.target in search.robot.names
-    outcome = f"1_{search.target}: stopped after {len(trajectory.steps)} steps"
+    outcome = f"{search.target}: stopped after {len(trajectory.steps)} steps"
     found = f"{outcome}; the detector found the target (score 1.00) at step "
     assert any(line.startswith(found) for line in search.result.notices)
 
@@ -109,7 +109,7 @@ def test_the_page_of_a_search_shows_the_pictures_and_where_the_target_was_report
 ) -> None:
     """A robot's search has no score: the page's head says what the terminal says."""
     content = Content(Library([search.folder.parent]))
-    text = content.episode(search.folder.name, f"1_{search.target}")
+    text = content.episode(search.folder.name, search.target)
     report = last_report(search.trajectory)
     assert report is not None
     assert report.distance is not None
@@ -149,7 +149,7 @@ def rehearsed(folder: Path, fault: str, **further: Any) -> tuple[RunResult, str]
         )
     target = given["dataset.target"]
     content = Content(Library([folder.parent]))
-    return result, content.episode(folder.name, f"1_{target}")
+    return result, content.episode(folder.name, target)
 
 
 def test_a_search_that_was_cut_off_says_what_its_detector_found(tmp_path: Path) -> None:

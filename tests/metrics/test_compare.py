@@ -221,7 +221,7 @@ def test_latex_sets_every_number_in_math_mode() -> None:
     lines = text.splitlines()
     assert lines[0] == r"\begin{tabular}{lrrrrrrr}"
     assert lines[2].startswith(r"Metric & runs/my\_a & runs/b & Difference [95\%] &")
-    assert any(line.startswith(r"SR \% & $50.0$ & $50.0$ & $0.0 [") for line in lines)
+    assert any(line.startswith(r"SR \% & $50.0$ & $50.0$ & $0.0\ [") for line in lines)
     assert any(r"Prompt & $2{,}000$ & $200$ & $-1{,}800$ &" in line for line in lines)
     notes = [line for line in lines if line.startswith("%")]
     assert notes[:3] == [

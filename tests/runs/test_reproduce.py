@@ -258,7 +258,7 @@ def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -
     shown = reproduce.render(_small(), [ours], "markdown")
     assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
     shown = reproduce.render(_small(), [ours], "latex")
-    assert r"x & $10 of 100$ & $40.00 \pm10.00 (34)$ & $\$1.50$ \\" in shown
+    assert r"x & $10\ \mathrm{of}\ 100$ & $40.00 \pm10.00\ (34)$ & $\$1.50$ \\" in shown
 
 
 def _small() -> Recipe:

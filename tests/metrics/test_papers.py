@@ -42,7 +42,7 @@ def test_columns_are_those_of_the_preset_in_its_order() -> None:
         r"Method & SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ & NE (m) $\downarrow$ & "
         r"nDTW (\%) $\uparrow$ \\"
     )
-    assert r"\begin{tabular}{@{}lcccc@{}}" in lines
+    assert r"\begin{tabular}{@{}lllll@{}}" in lines
 
 
 def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
@@ -76,13 +76,48 @@ def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
     assert "dagger" not in plain
     best = replace(row("a"), best=frozenset({"sr"}))
     text = paper_table([best, row("oracle", 40, sees_answer=True)], "r2r")
-    assert r"$\mathbf{50.0}_" in text
+    assert r"$\phantom{0}\mathbf{50.0}_" in text
     assert "Bold: better than every other method" in text
     assert "Holm's correction over methods and shown metrics" in text
     assert r"oracle$^\dagger$" in text
     # A metric that the preset does not print is not bold anywhere.
     hidden = replace(row("a"), best=frozenset({"sdtw", "cost"}))
     assert "Bold" not in paper_table([hidden, row("b")], "r2r")
+
+
+def test_means_of_a_column_stand_above_each_other_by_their_points() -> None:
+    text = paper_table([row("few", 2), row("half"), row("all", 40)], "r2r")
+    cells = [line.split(" & ")[1] for line in text.splitlines() if " & " in line][1:]
+    phantoms = [r"$\phantom{00}5.0_", r"$\phantom{0}50.0_", "$100.0_"]
+    for cell, start in zip(cells, phantoms, strict=True):
+        assert cell.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("preset", "environment"), [("r2r", "table*"), ("babyai", "table")]
+)
+def test_a_table_that_is_wider_than_a_column_is_of_a_page(
+    preset: str, environment: str
+) -> None:
+    values = {**row("a").values, "plw_sr": row("a").values["sr"]}
+    metrics = (*row("a").metrics, *scorer("babyai").metrics)
+    wide = replace(row("a"), values=values, metrics=metrics, model="m" * 20)
+    lines = paper_table([wide], preset).splitlines()
+    assert lines[0] == f"\\begin{{{environment}}}[t]"
+    assert lines[-1] == f"\\end{{{environment}}}"
+
+
+def test_the_footnote_names_a_metric_without_interval_only_if_it_is_shown() -> None:
+    shown = paper_table([row("a")], "r2r")
+    assert "such as NE: fewer than 60 paths (10)." in shown
+    hidden = paper_table([row("a")], "r2r", metrics=[by_key(row("a").metrics)["sr"]])
+    assert "fewer than" not in hidden
+
+
+def test_a_caveat_begins_with_a_capital_and_an_identifier_does_not() -> None:
+    caveats = ("floors are inferred", "simulated:glip is a simulation")
+    last = paper_table([row("a", caveats=caveats)], "r2r").splitlines()[-2]
+    assert "Floors are inferred. simulated:glip is a simulation." in last
 
 
 @pytest.mark.parametrize(

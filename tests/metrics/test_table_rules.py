@@ -18,7 +18,7 @@ from wayword.metrics.intervals import ALPHA, FEWEST, Interval, estimates, holm
 from wayword.metrics.objectnav import stopped_at
 from wayword.metrics.papers import PRESETS, paper_table
 from wayword.metrics.summary import Row, footnote, summarize
-from wayword.metrics.table import LONG_HEAD, fit, terminal
+from wayword.metrics.table import LONG_HEAD, fit, number, terminal
 
 OWN = (
     Metric("lamps", "Lamps", "rate", "higher", "lamps lit"),
@@ -54,7 +54,8 @@ def test_a_metric_without_bounds_needs_some_units_for_an_interval(
     row = summarized(*scores, clusters=clusters)
     has_interval = math.isfinite(row.values["dark"].half)
     assert has_interval == (units >= FEWEST)
-    assert ("Too few" in footnote([row])) == (not has_interval)
+    note = f"such as Dark: fewer than {FEWEST} episodes ({units})"
+    assert (note in footnote([row])) == (not has_interval)
 
 
 @pytest.mark.parametrize("length", [LONG_HEAD - 1, LONG_HEAD, LONG_HEAD + 1])
@@ -154,3 +155,9 @@ def test_a_search_succeeds_with_a_target_in_view_within_the_distance(
     state = {"stopped": stopped, "in_view": [{"id": name, "distance": away}]}
     expected = stopped and name == "mug_1" and away < 1.005
     assert stopped_at(state, frozenset({"mug_1"}), 1.0) == expected
+
+
+def test_what_rounds_to_zero_has_no_sign() -> None:
+    seconds = Metric("seconds", "Seconds", "seconds", "lower", "duration")
+    assert number(seconds, -0.01) == "0.0"
+    assert number(seconds, -0.06) == "-0.1"

@@ -5,23 +5,24 @@
     >>> print(paper_table([row], "babyai").splitlines()[6])
     Method & SR (\\%) $\\uparrow$ \\\\
 
-A ``table`` environment of a column's width, which needs the package ``booktabs``: an arrow for the
-better direction of each metric, 95% intervals as subscripts, and a footnote on what they are.
+A ``table`` environment, which needs the package ``booktabs``: an arrow for the better direction of
+each metric, 95% intervals as subscripts, and a footnote on what they are. It is a column wide, or,
+where that is too narrow for its numbers, a page (``table*``).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.core.visible import plural
-from wayword.metrics.intervals import FEWEST
 from wayword.metrics.summary import (
     Row,
     caveats,
+    few_notes,
     has_interval,
     published_variants,
     split_label,
@@ -49,6 +50,11 @@ PRESETS: Mapping[str, Sequence[str]] = {
 }
 """Columns of the tables of each benchmark's papers, in their usual order: REVERIE's as in DUET's,
 streets' as in VELMA's. R2R's are four, which with their intervals fit a column of two."""
+_COLUMN = 237.0
+"""Points of a column of two, as in CVPR's style."""
+_GAP = 3.0  # points on both sides of a table's column
+_SIGN = 4.6  # points of a sign in small type, about
+_SMALL_SIGN = 3.5  # points of a sign of a subscript
 _ARROWS = {"higher": r"$\uparrow$", "lower": r"$\downarrow$", None: ""}
 
 
@@ -109,13 +115,10 @@ def paper_table(
     )
     texts = [*extra_labels(rows), *("" for _ in published)]
     head = ["Method", *["Model"] * has_models, *["Split"] * has_splits]
-    left = len(head)
     heads = [latex_text(name) for name in head]
     heads += [f"{latex_text(_head(m))} {_ARROWS[m.better]}".strip() for m in metrics]
     lines = []
     for row, text in zip((*rows, *published), texts, strict=True):
-        if published and row is published[0]:
-            lines.append(r"\midrule")
         name = latex_text(row.name if not text else f"{row.name} ({text})")
         if row.sees_answer:
             name += r"$^\dagger$"
@@ -124,23 +127,56 @@ def paper_table(
             cells.append(latex_text(row.model or "–"))
         if has_splits:
             cells.append(latex_text(split_label(row.dataset) or "–"))
-        cells += [_subscripted(row, metric, published) for metric in metrics]
-        lines.append(f"{' & '.join(cells)} \\\\")
+        lines.append(cells)
+    # Means stand above each other by their points.
+    for metric in metrics:
+        column = [_subscripted(row, metric, published) for row in (*rows, *published)]
+        for cells, number in zip(lines, _aligned(column), strict=True):
+            cells.append(number)
+    widths = [max(map(_points, column)) for column in zip(heads, *lines, strict=True)]
+    is_wide = sum(widths) + 2 * _GAP * (len(heads) - 1) > _COLUMN
+    environment = "table*" if is_wide else "table"
+    body = [f"{' & '.join(cells)} \\\\" for cells in lines]
+    if published:
+        body.insert(len(rows), r"\midrule")
     return "\n".join([
-        r"\begin{table}[t]",
-        r"\centering\small",
+        rf"\begin{{{environment}}}[t]",
+        rf"\centering\small\setlength{{\tabcolsep}}{{{_GAP:g}pt}}",
         rf"\caption{{{latex_text(_caption(rows, published))}}}",
         rf"\label{{tab:{preset}}}",
-        rf"\begin{{tabular}}{{@{{}}{'l' * left}{'c' * len(metrics)}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{'l' * len(heads)}@{{}}}}",
         r"\toprule",
         f"{' & '.join(heads)} \\\\",
         r"\midrule",
-        *lines,
+        *body,
         r"\bottomrule",
         r"\end{tabular}",
         *_below(_footnote(rows, metrics, published)),
-        r"\end{table}",
+        rf"\end{{{environment}}}",
     ]) + "\n"  # fmt: skip
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """Return a column's cells with room for the digits that another one has before its point."""
+    counts = []
+    for text in column:
+        whole = re.match(r"\$(?:\\mathbf\{)?([\d{},]*)", text)
+        counts.append(len(re.findall(r"\d", whole[1])) if whole else 0)
+    aligned = []
+    for text, count in zip(column, counts, strict=True):
+        missing = "0" * (max(counts) - count)
+        if count and missing:
+            text = rf"$\phantom{{{missing}}}{text[1:]}"
+        aligned.append(text)
+    return aligned
+
+
+def _points(text: str) -> float:
+    """Return the width of a cell on paper, about."""
+    main, _, small = text.partition("_{")
+    code = r"\\[a-zA-Z]+|[\\{}$]"
+    width = _SIGN * len(re.sub(code, "", main))
+    return width + _SMALL_SIGN * len(re.sub(code, "", small))
 
 
 def _below(notes: Sequence[str]) -> list[str]:
@@ -172,7 +208,7 @@ def _is_bold(row: Row, metric: Metric, published: Sequence[Row]) -> bool:
 
 def _subscripted(row: Row, metric: Metric, published: Sequence[Row]) -> str:
     """Return a mean with its interval as a subscript: ``$46.7_{\\pm 17.9}$``."""
-    mean, spread = cell(row, metric)
+    mean, spread = cell(row, metric, 1)
     number = latex_number(f"**{mean}**" if _is_bold(row, metric, published) else mean)
     if not spread or not number.endswith("$"):
         return number
@@ -221,12 +257,7 @@ def _footnote(
         notes.append(
             f"Subscripts: half the 95\\% confidence interval{asymmetric}, {what}."
         )
-        # A mean of 0 is no estimate: an agent without a model.
-        values = chain.from_iterable(row.values.values() for row in rows)
-        if any(value.mean and math.isnan(value.half) for value in values):
-            notes.append(
-                f"Metrics without bounds have intervals from {FEWEST} units on."
-            )
+        notes += map(latex_text, few_notes(rows, metrics))
     if any(_is_bold(row, metric, published) for row in rows for metric in metrics):
         others = "every other method"
         if published:
@@ -240,7 +271,8 @@ def _footnote(
     if failed := [row for row in rows if row.failed]:
         counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
         notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
-    notes += [
-        latex_text(line[:1].upper() + line[1:]) for line in caveats([*rows, *published])
-    ]
+    for line in caveats([*rows, *published]):
+        # A sentence has a capital, an identifier and the name of a run as they are.
+        is_words = re.match(r"[a-z]+ ", line)
+        notes.append(latex_text(line[:1].upper() + line[1:] if is_words else line))
     return notes

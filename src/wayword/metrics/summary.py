@@ -310,12 +310,7 @@ def interval_notes(rows: Sequence[Row]) -> list[str]:
         lines.append(
             f"No intervals: they need at least two {next(iter(units), 'episodes')}."
         )
-    if few := _without_interval(played):
-        most = next(iter(units), "episodes")
-        lines.append(
-            f"Too few {most} (below {FEWEST}) for intervals of metrics without bounds, such as "
-            f"{few}."
-        )
+    lines += few_notes(played)
     return lines
 
 
@@ -354,18 +349,23 @@ def _judged(row: Row, alone: bool) -> str:
     return f"{_whose(row, alone)}{scored}; {judged}."
 
 
-def _without_interval(rows: Sequence[Row]) -> str:
-    """Return the label of the first metric without an interval because clusters are too few."""
+def few_notes(rows: Sequence[Row], metrics: Sequence[Metric] = ()) -> list[str]:
+    """Return a note on the first metric without an interval because a row has too few units; none
+    if all have one. ``metrics`` are those to look at, by default all of a row."""
     for row in rows:
-        for metric in scoring.by_key(row.metrics).values():
+        for metric in metrics or scoring.by_key(row.metrics).values():
             value = row.values.get(metric.key)
             # the mean of values that are all 0 is no estimate: an agent without a model
             if value is None or not value.mean or not math.isfinite(value.mean):
                 continue
             units = min(row.clusters, row.counts.get(metric.key, row.clusters))
             if units < FEWEST and metric.kind != "rate":
-                return metric.label
-    return ""
+                most = plural(row.clustered or "episode")
+                return [
+                    f"No interval for metrics without an upper bound, such as {metric.label}: "
+                    f"fewer than {FEWEST} {most} ({units})."
+                ]
+    return []
 
 
 def caveats(rows: Sequence[Row]) -> list[str]:

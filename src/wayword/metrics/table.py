@@ -347,12 +347,13 @@ def markdown(
         lines.append(f"| {' | '.join(cells)} |")
     if notes:
         lines.append("")
-    lines += [f"> {line}" for line in notes]
+    lines += [f"> {markdown_text(line)}" for line in notes]
     return "\n".join(lines) + "\n"
 
 
-# Signs of emphasis and of HTML; an underscore within a word is none.
-_MARKDOWN = re.compile(r"[\\*<>]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# Signs of emphasis and of HTML; an underscore within a word is none, and neither is the sign of
+# ``p < 0.05``.
+_MARKDOWN = re.compile(r"[\\*>]|<(?=[A-Za-z/!?])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def markdown_text(text: str) -> str:
@@ -540,25 +541,38 @@ _LATEX = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "|": "\\textbar{}",
+    "`": "\\textasciigrave{}",
 }
 
 
 def latex_text(text: str) -> str:
-    """Return text in which no sign has a meaning in LaTeX."""
-    escaped = "".join(_LATEX.get(sign, sign) for sign in text)
+    """Return text in which no sign has a meaning in LaTeX, with code in a font of its own."""
+    parts = []
+    for part in re.split(r"(`[^`]+`)", text):
+        escaped = "".join(_LATEX.get(sign, sign) for sign in part.strip("`"))
+        # Names of options stand between backticks.
+        parts.append(rf"\texttt{{{escaped}}}" if part[:1] == "`" else escaped)
+    escaped = "".join(parts)
     # After the end of a row, these would be its options.
     return re.sub(r"^[\[*]", r"{\g<0>}", escaped)
 
 
 def latex_number(text: str) -> str:
-    """Return a number in math mode; braces prevent a gap after its commas."""
-    if text in ("–", ""):
+    """Return a number in math mode, with the gaps of the text; a text without digits as text.
+
+    >>> latex_number("13.3 [5.9, 24.9]")
+    '$13.3\\\\ [5.9, 24.9]$'
+    >>> latex_number("1,021 of 2,349")
+    '$1{,}021\\\\ \\\\mathrm{of}\\\\ 2{,}349$'
+    """
+    if not any(sign.isdigit() for sign in text):
         return latex_text(text)
-    text = re.sub(
-        r"(?<=\d),(?=\d)",
-        "{,}",
-        text.replace("$", r"\$").replace("%", r"\%"),
-    )
+    # In math mode, words are products of letters, only ± has gaps, and a comma has one after it.
+    text = re.sub(r"[a-z]{2,}", r"\\mathrm{\g<0>}", text)
+    text = re.sub(r" (?=[\[(\\])|(?<=\}) ", r"\\ ", text)
+    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text)
+    for sign, code in (("$", r"\$"), ("%", r"\%"), ("–", r"\mbox{--}")):
+        text = text.replace(sign, code)
     text = re.sub(r"\*\*(.+?)\*\*", r"\\mathbf{\1}", text)
     return f"${text}$".replace("±", r"\pm")
 
@@ -650,7 +664,8 @@ def number(metric: Metric, value: float, digits: int | None = None) -> str:
     """Return a value as text; rates and ratios are percentages."""
     if digits is None:
         digits = _digits(metric, value)
-    return f"{_shown(metric, value):,.{digits}f}"
+    # z: what rounds to 0 has no sign.
+    return f"{_shown(metric, value):z,.{digits}f}"
 
 
 def digits_of(metric: Metric, value: Interval) -> int:

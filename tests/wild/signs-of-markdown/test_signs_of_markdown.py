@@ -7,7 +7,7 @@ import pytest
 from wayword.metrics.compare import compare
 from wayword.metrics.compare import render as compared
 from wayword.metrics.summary import summarize
-from wayword.metrics.table import markdown_text, render
+from wayword.metrics.table import markdown, markdown_text, render
 
 TEXTS = {
     "__ours__": r"\_\_ours\_\_",
@@ -40,3 +40,10 @@ def test_a_comparison_names_its_runs_so() -> None:
         compare("*a*", scores, "__b__", scores, family="indoor"), "markdown"
     )
     assert text.startswith(r"\_\_b\_\_ against \*a\*: ")
+
+
+def test_a_note_prints_as_it_is() -> None:
+    notes = ["*ours*: as __theirs__ | p < 0.05", "read a<b>"]
+    text = markdown(["Run"], 1, [["ours"]], notes)
+    assert r"> \*ours\*: as \_\_theirs\_\_ | p < 0.05" in text
+    assert r"> read a\<b\>" in text

@@ -30,7 +30,13 @@ from wayword.viewer.maps.content import Extent, Map, Shape, Waypoint
 from wayword.viewer.plots import charts, style
 from wayword.viewer.plots.display import KINDS, Plot, plot
 from wayword.viewer.plots.request import interval_note
-from wayword.viewer.plots.walks import _Labels, _shapes_of, _telling_episode
+from wayword.viewer.plots.walks import (
+    _draw_goal,
+    _draw_ground,
+    _Labels,
+    _shapes_of,
+    _telling_episode,
+)
 
 TREE = {"dataset": {"houses": 2, "episodes": 8}}
 
@@ -392,7 +398,8 @@ def test_a_map_without_a_plan_has_the_ground_that_any_run_saw() -> None:
     first.shapes.append(Shape("area", [(0, 0), (9, 0), (9, 9)], "floor"))
     shapes, text = _shapes_of([first, second])
     assert [shape.kind for shape in shapes] == ["knownfree", "floor"]
-    assert not text
+    assert text == " Light blue: floor that the first run saw free."
+    assert "the agent saw free" in _shapes_of([first])[1]
 
 
 def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:
@@ -438,6 +445,39 @@ def test_seeds_of_a_curve_are_thin_lines_and_their_mean(tmp_path: Path) -> None:
     heights = [float(line.get_ydata()[0]) for line in axes_of(drawn).lines]
     assert heights == pytest.approx([0.2, 0.6, 0.4])
     assert "single seeds (2)" in drawn.caption
+
+
+def test_logs_of_one_label_are_a_curve_whatever_their_names(tmp_path: Path) -> None:
+    logs = []
+    for name, height in (("monday", 0.2), ("tuesday", 0.6), ("other", 0.9)):
+        logs.append(tmp_path / f"{name}.jsonl")
+        rows = [json.dumps({"step": n, "reward": height}) for n in range(3)]
+        logs[-1].write_text("\n".join(rows))
+    drawn = plot(logs, "curve", labels=["PPO", "PPO", "DQN"])
+    heights = [float(line.get_ydata()[0]) for line in axes_of(drawn).lines]
+    assert heights == pytest.approx([0.2, 0.6, 0.4, 0.9])
+    assert "single seeds (PPO 2, DQN 1); thick lines" in drawn.caption
+    with pytest.raises(UsageError, match="2 given, and the figure has 3 series"):
+        plot(logs, "curve", labels=["PPO", "DQN"])
+
+
+def test_the_legend_of_a_map_has_the_signs_of_goals_as_they_are_drawn() -> None:
+    square = [(0.0, 0.0), (1.0, 1.0)]
+    drawn = Map(
+        WALKS,
+        shapes=[
+            Shape("rect", square, "furniture destination"),
+            Shape("line", square, "leaf open"),
+            Shape("rect", square, "furniture goal-object"),
+        ],
+    )
+    _, axes = style.new_figure(3.3, 3.3)
+    _draw_ground(axes, drawn, drawn.shapes, 1.0)
+    _draw_goal(axes, drawn, drawn.shapes)
+    handles, names = axes.get_legend_handles_labels()
+    assert names == ["where to", "door", "goal object"]
+    assert handles[0].get_linestyle() not in ("-", "solid")
+    assert handles[2].get_marker() == "s"
 
 
 def test_runs_of_checkpoints_are_a_curve(runs: Path, tmp_path: Path) -> None:

@@ -16,8 +16,10 @@ from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
+from wayword.metrics import accounting
 from wayword.metrics.mistakes import EpisodeFacts, find_mistake
 from wayword.metrics.mistakes.causes import find_causes
+from wayword.metrics.scoring import scorer
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.document import expert_advice
@@ -132,6 +134,23 @@ def test_what_was_never_in_view_is_a_sign() -> None:
     assert "never_seen" in find_causes(written, {"ever_seen": 0.0})
     assert "never_seen" not in find_causes(written, {"ever_seen": 1.0})
     assert "never_seen" not in find_causes(written, {})
+
+
+def test_a_failed_search_shows_its_zeros_next_to_what_it_reached() -> None:
+    scores = {
+        "success_grounded": 0.0,
+        "success_visible": 0.0,
+        "success_released": 1.0,
+        "calls": 0.0,
+    }
+    record = EpisodeRecord("one", scores, walk("left", "stop"))
+    metrics = [*scorer("objectnav").metrics, *accounting.METRICS]
+    page = Page.parse(episode_page(record, metrics, Sources(), "run", Links()))
+    (shown, *_) = page.all("dl", class_="scores")
+    parts = str(shown.text).split("%")
+    assert parts[0].endswith("(SR grounded)0")
+    assert parts[1].endswith("(SR visible)0")
+    assert parts[2].endswith("(SR released)100")
 
 
 @pytest.mark.parametrize("scores", [{"sr": 0.0}, {"sr": 0.0, "osr": 0.0}])

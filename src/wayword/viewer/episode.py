@@ -75,12 +75,11 @@ def episode_page(
     # Runs may have metrics that this episode has no score for.
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
-    first = [
-        *family[:_SCORES],
-        *(metric for metric in present if metric.key in _ACCOUNT),
+    # Zeros are results too: next to a failed search, "within 2 m: 100%" alone would read as one.
+    first = family[:_SCORES]
+    first += [
+        metric for metric in present if metric.key in _ACCOUNT and scores[metric.key]
     ]
-    # Zeros are omitted, but for the measure of success.
-    first = [metric for metric in first if scores[metric.key] or metric in family[:1]]
     others = [metric for metric in present if metric not in first]
     main = render(
         "episode.html",

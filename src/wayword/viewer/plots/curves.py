@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,8 +115,8 @@ class BinnedLog(NamedTuple):
 def draw_curves(request: FigureRequest) -> Drawing:
     """Draw learning curves, from training logs or from run folders of checkpoints.
 
-    Logs that differ in their seeds alone are one curve, their mean, over a thin line
-    for each seed. Raises ``UsageError`` for a path that is neither, ``DataError`` for a
+    Logs that differ in their seeds alone, or have the same label, are one curve, their mean, over
+    a thin line for each seed. Raises ``UsageError`` for a path that is neither, ``DataError`` for a
     damaged log.
     """
     paths = _expanded(request.runs)
@@ -129,15 +130,12 @@ def draw_curves(request: FigureRequest) -> Drawing:
         )
     logs = [_read(path, request.metric) for path in request.runs]
     _check_comparable(logs)
-    series: dict[str, list[TrainingLog]] = {}
-    for log in logs:
-        series.setdefault(log.series, []).append(log)
-    names = request.names(_labels(list(series)))
+    names, series = _grouped(logs, request)
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
     binned = 1
     notes = []
     unread = []
-    for number, seeds in enumerate(series.values()):
+    for number, seeds in enumerate(series):
         color, dashes, marker = look(number)
         if rows := sum(log.unread for log in seeds):
             unread.append(f"{rows:,} rows of {names[number]}")
@@ -148,12 +146,12 @@ def draw_curves(request: FigureRequest) -> Drawing:
                 axes.plot(
                     curve.steps, curve.values, color=color, linewidth=0.5, alpha=0.45
                 )
-        steps, mean, counts = _mean(curves)
+        steps, mean, present = _mean(curves)
         # A mean of fewer seeds may rise or fall by the seeds that it lacks.
-        if (is_partial := counts < len(seeds)).any():
+        if (is_partial := present < len(seeds)).any():
             partial = steps[is_partial]
             notes.append(
-                f"{names[number]}, at least {counts.min()} of {len(seeds)} between "
+                f"{names[number]}, at least {present.min()} of {len(seeds)} between "
                 f"{partial[0]:,.0f} and {partial[-1]:,.0f}"
             )
         # About eight marks tell lines apart in print without hiding them.
@@ -185,12 +183,35 @@ def draw_curves(request: FigureRequest) -> Drawing:
         caption += (
             f" Left out, as their value is no finite number: {', '.join(unread)}."
         )
-    most = max(len(seeds) for seeds in series.values())
-    if most > 1:
-        caption += f" Thin lines: single seeds ({most}); thick lines: their mean."
+    caption += _seed_note(names, [len(seeds) for seeds in series])
     if notes:
         caption += f" Means of fewer seeds: {'; '.join(notes)}."
     return Drawing(figure, caption)
+
+
+def _grouped(
+    logs: Sequence[TrainingLog], request: FigureRequest
+) -> tuple[list[str], list[list[TrainingLog]]]:
+    """Return the curves' names, and the logs of each: those of one label if each log has one, else
+    those whose paths differ in their seeds alone."""
+    keys = [log.series for log in logs]
+    if len(request.labels) == len(logs):
+        keys = list(request.labels)
+        request = replace(request, labels=list(dict.fromkeys(keys)))
+    series: dict[str, list[TrainingLog]] = {}
+    for key, log in zip(keys, logs, strict=True):
+        series.setdefault(key, []).append(log)
+    return request.names(_labels(list(series))), list(series.values())
+
+
+def _seed_note(names: Sequence[str], counts: Sequence[int]) -> str:
+    """Return how many logs each mean is of, with a blank before it; empty without means."""
+    if max(counts) == 1:
+        return ""
+    each = f"{counts[0]}"
+    if len(set(counts)) > 1:
+        each = ", ".join(f"{name} {n}" for name, n in zip(names, counts, strict=True))
+    return f" Thin lines: single seeds ({each}); thick lines: their mean."
 
 
 def _check_comparable(logs: Sequence[TrainingLog]) -> None:

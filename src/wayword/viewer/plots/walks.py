@@ -115,6 +115,8 @@ _LINES: Mapping[str, JsonObject] = {
     "wall": {"color": "#8a8a8a", "linewidth": 1.0, "solid_capstyle": "projecting"},
     "leaf": {"color": "#b98a2f", "linewidth": 1.2},
 }
+_SIGNS = {"destination": "where to", "leaf": "door"}
+"""Kinds of lines and outlines that the legend explains, with their words."""
 _PAINTS = ("red", "green", "blue", "purple", "yellow", "grey")
 
 
@@ -248,7 +250,13 @@ def _shapes_of(plans: Sequence[Map]) -> tuple[list[Shape], str]:
     """
     shapes = _final_shapes(plans[0])
     if any(_PLAN & set(shape.kind.split()) for shape in shapes):
-        return [shape for shape in shapes if shape.kind != OCCUPIED], ""
+        shapes = [shape for shape in shapes if shape.kind != OCCUPIED]
+        # Another run's floor would cover that of the first.
+        ground = ""
+        if any(shape.kind in _KNOWN for shape in shapes):
+            who = "the first run" if len(plans) > 1 else "the agent"
+            ground = f" Light blue: floor that {who} saw free."
+        return shapes, ground
     known = [
         shape for plan in plans for shape in _final_shapes(plan) if shape.kind in _KNOWN
     ]
@@ -334,15 +342,19 @@ def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -
     """
     from matplotlib.patches import Circle, Polygon
 
+    # The first shape of a kind is the sign of the legend, too.
+    unlabeled = dict(_SIGNS)
     for shape in shapes:
         words = shape.kind.split()
+        sign = next((word for word in unlabeled if word in words), "")
+        label = unlabeled.pop(sign, None)
         if shape.form == "line":
             # A shape's kind is a list of classes; the first with a style decides.
             known = [word for word in words if word in _LINES]
             if known:
                 style = _LINES[known[0]]
                 xs, ys = zip(*shape.points, strict=True)
-                axes.plot(xs, ys, zorder=1.5, **style)
+                axes.plot(xs, ys, zorder=1.5, label=label, **style)
             continue
         fill = _fill_of(words)
         if fill is None:
@@ -354,7 +366,7 @@ def _draw_ground(axes: Axes, drawn: Map, shapes: Sequence[Shape], inch: float) -
             axes.add_patch(Circle(at, radius, **{"zorder": 1.6, **fill}))
         below = {"zorder": 1.0, **fill}
         for corners in _outlines(shape):
-            axes.add_patch(Polygon(corners, closed=True, **below))
+            axes.add_patch(Polygon(corners, closed=True, label=label, **below))
     for a, b in drawn.edges:
         if a in drawn.places and b in drawn.places:
             ends = (drawn.places[a], drawn.places[b])
@@ -631,7 +643,9 @@ def _draw_names(labels: _Labels, shapes: Sequence[Shape]) -> None:
         text = spaced(shape.label)
         if shape.kind == LANDMARK or "goal-object" in shape.kind:
             if text not in written:
-                labels.write(text, shape.points[-1], 3.0, color=QUIET)
+                # A goal may stand in front of a dark wall.
+                color = QUIET if shape.kind == LANDMARK else INK
+                labels.write(text, shape.points[-1], 3.0, color=color)
             written.add(text)
     # Rooms are seen without their names, so they take what is left.
     for shape in shapes:
@@ -691,36 +705,29 @@ def _draw_goal(axes: Axes, drawn: Map, shapes: Sequence[Shape]) -> None:
             zorder=2.2,
             label="goal",
         )
-    # The shapes are drawn elsewhere: empty lines only add them to the legend.
-    words: set[str] = set()
-    for shape in shapes:
-        words.update(shape.kind.split())
-    if {"goal-object", "meant"} & words:
-        # A robot's target is only reported, as the page's legend says.
-        label = dict(drawn.legend).get("object goal-object", "")
-        if "detector" not in label:
-            label = "goal object"
-        axes.plot(
-            [],
-            [],
-            linestyle="none",
-            marker="o",
-            color=_GOAL,
-            markeredgecolor=INK,
-            markeredgewidth=0.6,
-            label=label,
-        )
-    if "destination" in words:
-        axes.plot(
-            [],
-            [],
-            linestyle="none",
-            marker="s",
-            markersize=6,
-            markerfacecolor="none",
-            markeredgecolor=_GOAL,
-            label="where to",
-        )
+    # A robot's target is only reported, as the page's legend says.
+    label = dict(drawn.legend).get("object goal-object", "")
+    if "detector" not in label:
+        label = "goal object"
+    # The shapes are drawn elsewhere: empty lines only add their signs to the legend.
+    for form, marker in (("dot", "o"), ("rect", "s")):
+        goals = [
+            shape
+            for shape in shapes
+            if shape.form == form and "goal-object" in shape.kind.split()
+        ]
+        style = _fill_of(goals[0].kind.split()) if goals else None
+        if style is not None:
+            axes.plot(
+                [],
+                [],
+                linestyle="none",
+                marker=marker,
+                markerfacecolor=style["facecolor"],
+                markeredgecolor=style["edgecolor"],
+                markeredgewidth=style["linewidth"],
+                label=label,
+            )
 
 
 def _draw_walk(

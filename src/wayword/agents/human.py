@@ -132,7 +132,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
     """
     words = single_line(words)
     if words.isdecimal():
-        number = int(words)
+        number = int(words[:9])  # Python converts no text of thousands of digits
         last = len(space.listed)
         if 1 <= number <= last:
             return space.listed[number - 1]

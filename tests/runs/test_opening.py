@@ -101,7 +101,8 @@ def test_a_trusted_file_must_have_the_recorded_checksum(
     checksum = source_checksum("agent", str(mine))
     other = tmp_path / "other.py"
     other.write_text("x = 1\n", encoding="utf-8")
-    for trusted in ([mine], [other, mine]):
+    # A text is one file: its characters "." and "/" are no folders to look through.
+    for trusted in ([mine], [other, mine], mine, str(mine), [str(mine)]):
         found = trusted_part("agent", "/theirs/agent.py", checksum, trusted)
         assert Path(found) == mine
     for trusted, recorded in (([other], checksum), ([mine], "sha256:0"), ([mine], "")):

@@ -417,6 +417,10 @@ def test_means_intervals_and_comparisons_are_numbers(tmp_path: Path) -> None:
     (metric,) = json.loads(played.compare(gold, ["sr"], form="json"))["metrics"]
     assert metric["metric"] == "sr"
     assert {"p", "low", "high"} <= metric.keys()
+    # One text is one name, not a name for each of its characters.
+    with pytest.raises(UsageError, match="1 given, and the comparison has 2 runs"):
+        played.compare(gold, labels="ab")
+    assert "Mine" in played.to_latex(labels="Mine")
 
 
 def test_failed_episodes_are_logged_and_named_where_a_table_has_no_metrics(

@@ -151,8 +151,8 @@ _NUMBER_WORDS = {
 _NUMBER = re.compile(
     r"(?:no\.\s*|第\s*)?0*(\d{1,9})(?:\.0+|st|nd|rd|th|\s*[号个個番])?", re.I
 )
-"""A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``. A model that repeats
-a digit up to its limit writes none: Python refuses to convert thousands of digits."""
+"""A whole number in the forms of a choice: ``3.0``, ``03``, ``3rd``, ``第3个``; not thousands of
+digits, which a model writes that repeats one, and which Python refuses to convert."""
 _COUNTED = re.compile(
     r"(?<=st|nd|rd|th) (?:one|exit|option|choice|candidate|direction|view|viewpoint|frontier)$",
     re.I,

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cache, cached_property, wraps
 from itertools import chain
 from pathlib import Path, PureWindowsPath
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from wayword.core import registry
 from wayword.core.agent import Agent, check_family
@@ -413,7 +413,7 @@ def _guarded(plan: Plan, cls: Any, base: Any) -> Any:
 
 # Datasets of recorded runs.
 
-Trusted = Sequence[Path]
+Trusted: TypeAlias = Path | str | Sequence[Path | str]
 """Files and folders that the user named with ``--with``."""
 # The way out of a refusal, on the command line and in Python.
 _NAME_IT = "{} with --with FILE (in Python: trusted=[FILE])"
@@ -488,6 +488,14 @@ def plan_of(
     return Plan("recorded", f"{part}{colon}{split}", settings=settings, data=data)
 
 
+def trusted_files(trusted: Trusted) -> tuple[Path, ...]:
+    """Return the files that the user names: one, as a path or as a text, or several."""
+    # The characters of a text are no files: "." and "/" would be folders to trust.
+    if isinstance(trusted, Path | str):
+        trusted = [trusted]
+    return tuple(map(Path, trusted))
+
+
 def trusted_part(
     kind: registry.Kind, name: str, checksum: str, trusted: Trusted
 ) -> str:
@@ -498,16 +506,17 @@ def trusted_part(
     if (kind, name) in registry.CLASSES or name in registry.names(kind):
         return name
     # A file is the run's if its content is.
-    for file in trusted:
+    files = trusted_files(trusted)
+    for file in files:
         path = str(file)
         if not file.suffix and not file.is_absolute():
             path = f"./{path}"  # a folder, not a name
         if checksum and source_checksum(kind, path) == checksum:
             return path
     # Nothing is opened: say what to do.
-    if trusted:
+    if files:
         raise UsageError(
-            f"{', '.join(map(str, trusted))} is not the file of the run's {kind} {name!r}, or has "
+            f"{', '.join(map(str, files))} is not the file of the run's {kind} {name!r}, or has "
             f"changed since; {_NAME_IT.format('give the original file')}"
         )
     if checksum or _is_file_name(name):
@@ -532,7 +541,8 @@ def _with_files(
         if named := values.get(key):
             # The record may be from another system: both kinds of slash separate folders.
             name = PureWindowsPath(str(named)).name
-            own = [path for path in trusted if path.absolute().name == name]
+            files = trusted_files(trusted)
+            own = [path for path in files if path.absolute().name == name]
             if not own:
                 raise UsageError(
                     f"the setting {group}.{key} is the file {str(named)!r}, and no file that "
@@ -549,7 +559,7 @@ def _is_file_name(name: str) -> bool:
 
 def check_recipe(path: Path, recipe: Plan, trusted: Trusted) -> None:
     """Raise ``UsageError`` if a recipe names code or data files that the user does not trust."""
-    own = {file.absolute() for file in trusted}
+    own = {file.absolute() for file in trusted_files(trusted)}
     for text in named_files(recipe):
         if Path(text).absolute() not in own:
             raise UsageError(

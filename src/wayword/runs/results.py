@@ -26,7 +26,7 @@ from wayword.core.rollout import Outcome
 from wayword.core.visible import comma_separated
 from wayword.runs import differences, lengths, reports
 from wayword.runs.config import step_limit, success_of
-from wayword.runs.opening import dataset_of
+from wayword.runs.opening import Trusted, dataset_of, trusted_files
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.remote import url_of
 from wayword.runs.scored_runs import only
@@ -83,7 +83,7 @@ class RunResult:
     resumed: int
     notices: Sequence[str] = ()
     data: Path | None = field(default=None, repr=False)
-    trusted: Sequence[Path] = field(default=(), repr=False)
+    trusted: Trusted = field(default=(), repr=False)
     chosen: int = field(default=0, repr=False)
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class RunResult:
         cls,
         path: Path | str,
         data: Path | str | None = None,
-        trusted: Sequence[Path | str] = (),
+        trusted: Trusted = (),
     ) -> Self:
         """Open the result of an earlier run; ``data`` is the folder of published data, and
         ``trusted`` are files that the run names and that may be opened."""
@@ -125,7 +125,7 @@ class RunResult:
         # Read from the folder: finished and failed episodes.
         outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
         folder = None if data is None else Path(data)
-        files = [Path(path) for path in trusted]
+        files = trusted_files(trusted)
         return cls(run.path, outcome, len(run.index), data=folder, trusted=files)
 
     @cached_property
@@ -206,7 +206,7 @@ class RunResult:
             keys,
             preset=preset,
             published=theirs,
-            labels=labels,
+            labels=_names(labels),
         )
         return Text(written)
 
@@ -229,7 +229,7 @@ class RunResult:
             metric_names(metrics),
             cluster,
             self.data,
-            labels,
+            _names(labels),
         )
         return Text(report.text)
 
@@ -404,6 +404,11 @@ def _path_of(other: RunResult | Path | str, method: str) -> Path:
     if not isinstance(other, Path | str):
         raise UsageError(f"{method} expects a result or run folder, got {other!r:.80}")
     return Path(other)
+
+
+def _names(labels: Sequence[str]) -> Sequence[str]:
+    """Return the names of rows; one text is one name, as of a figure's lines."""
+    return [labels] if isinstance(labels, str) else labels
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:

@@ -58,6 +58,7 @@ from wayword.runs.opening import (
     open_dataset,
     open_models,
     plan_of,
+    trusted_files,
 )
 from wayword.runs.plan import Plan
 from wayword.runs.record import (
@@ -316,7 +317,7 @@ async def run_async(
                 resumed,
                 notices,
                 plan.data,
-                trusted=(*plan.trusted, *named),
+                trusted=(*trusted_files(plan.trusted), *named),
                 chosen=len(chosen),
             )
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,17 @@ def test_integers_have_at_most_19_characters() -> None:
 def test_deep_nesting_is_an_ordinary_error() -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_untrusted("[" * 100_000)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_the_nesting_limit_is_the_same_on_every_python(
+    opening: str, closing: str
+) -> None:
+    value = parse_untrusted(opening * 99 + "1" + closing * 99)
+    assert json.loads(json.dumps(value)) == value
+    for depth in (100, 500, 3_000):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            parse_untrusted(opening * depth + "1" + closing * depth)
 
 
 def test_good_values_and_missing_ones_pass() -> None:

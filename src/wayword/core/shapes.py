@@ -34,19 +34,42 @@ _LONGEST_TEXT = 5_000
 """Characters of a text: tables and figures show labels, and would take minutes for longer ones."""
 _MOST_DIGITS = 19
 """Digits of a whole number, with its sign: more do not fit an array or a database column."""
+_DEEPEST = 100
+"""Most values inside one another: files of runs have about a dozen."""
 
 
 def parse_untrusted(text: bytes | str) -> Json:
-    """Parse JSON from another program. Raises ``ValueError``, also for whole numbers of more than
-    19 characters: arithmetic with floats would fail on those of more than 308 digits."""
+    """Parse JSON from another program. Raises ``ValueError``, also for more than 100 values
+    inside one another, and for whole numbers of more than 19 characters: arithmetic with floats
+    would fail on those of more than 308 digits."""
     if isinstance(text, bytes):
         # As json.loads does.
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        return _DECODER.decode(text)
+        value = _DECODER.decode(text)
     # Thousands of brackets are a few kilobytes; the program must not fail on them.
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+    if _is_deep(value):
+        raise ValueError("is nested too deeply")
+    return value
+
+
+def _is_deep(value: Json) -> bool:
+    """True if more than 100 values are inside one another: from Python 3.12 on, the decoder accepts
+    more than functions that call themselves can follow."""
+    inside = [value]
+    depth = 0
+    while inside and depth < _DEEPEST:
+        outside = inside
+        inside = []
+        for each in outside:
+            if isinstance(each, dict):
+                inside += each.values()
+            elif isinstance(each, list):
+                inside += each
+        depth += 1
+    return bool(inside)
 
 
 def _parse_integer(digits: str) -> int:

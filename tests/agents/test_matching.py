@@ -36,6 +36,13 @@ SPACE = ActionSpace((A, B, MUG, STOP), ("chat",))
         ("bed, or maybe elsewhere", "unknown"),
         ("not the bed", "no_action"),
         ("bed? no", "no_action"),
+        ("bed\nScratch that.", "no_action"),
+        ("My thoughts:\nbed\nScratch that.", "no_action"),
+        ("Scratch that idea.\nbed", "bed"),
+        ("bed\n\nNo.", "no_action"),
+        ("My thoughts:\nbed\nNo.", "no_action"),
+        ("bed\nNo obstacles.", "bed"),
+        ("bed\nIs it far?\nNo.", "bed"),
     ],
 )
 def test_one_of_some_names(words: str, found: str) -> None:
@@ -78,6 +85,8 @@ def test_a_clause_that_names_it_or_is_but_a_no_denies_it(
         ("stop", STOP),
         ("goto[a] because it is near", A),
         ("goto[a]\nThat is near.", A),
+        ("goto[a]\nNo.", A),
+        ("goto a\nNo obstacles.", A),
         ("goto[a]\n1. goto[a]", A),
         ("chat: hello  there", Action("chat", ("hello there",))),
         ("chat[hello\nthere]", Action("chat", ("hello there",))),
@@ -93,6 +102,7 @@ def test_one_legal_action_is_read(words: str, action: Action) -> None:
     [
         ("", "empty", "no action was named"),
         ("``", "empty", "no action was named"),
+        ("goto a\nNo.", "no_action", "write it like this: goto[a]"),
         ("goto[a] goto[b]", "several_actions", ONE),
         ("goto a, then goto b", "several_actions", ONE),
         ("goto a. Then go to b.", "several_actions", ONE),

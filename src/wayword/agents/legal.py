@@ -19,7 +19,8 @@ The grammar, the same in every world::
     call    = verb "[" arguments "]"   also ( ), 【 】; it ends at its bracket
     bare    = verb words | name        it ends at a punctuation mark or a word such as "because"
     tail    = anything, but refused if it begins with another option ("b, then c"); after a bare
-              option also with a question mark, a bare "no", or a hedge ("or", "maybe")
+              option also with a question mark, a bare "no" (there or on the next line), or a hedge
+              ("or", "maybe")
 
 Case, spaces, hyphens, quotes and articles are ignored. Anything else is refused, with a reason that
 lists legal options.
@@ -391,6 +392,17 @@ class _Option:
         return None
 
 
+_BARE_NO = re.compile(r"\W*(?:no|nope)\W*", re.I)
+
+
+def _takes_back(lines: Sequence[str], is_call: bool = False) -> bool:
+    """True if the lines after an option take it back: a sentence does, and after a bare option also
+    a bare "no" on the next line. A later "no" may answer a question."""
+    following = [line for line in lines if line.strip()]
+    is_no = not is_call and any(map(_BARE_NO.fullmatch, following[:1]))
+    return is_no or is_retracted("\n".join(following))
+
+
 def _bare_heads(line: str) -> list[tuple[str, str]]:
     """Return each beginning of a line that may be a bare option, longest first, and its tail."""
     # Cut at the longest action, as the rest is thought.
@@ -430,7 +442,7 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         kind = first.objection(listed.option)
         if on_lines - {first.value}:
             kind = "several_actions"
-        elif is_retracted("\n".join(lines[1:])):
+        elif _takes_back(lines[1:], first.is_call):
             kind = kind or "no_action"
         return str(first.value) if kind is None else _refuse_name(kind)
     # Names on lines of their own, and those within the first line.
@@ -439,7 +451,11 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         return _refuse_name("several_actions")
     for only in named:
         # "Not the kitchen" names what is not meant.
-        if any(is_negated(line, normalize(only)) for line in lines):
+        is_excluded = any(is_negated(line, normalize(only)) for line in lines)
+        after = max(
+            (n for n, line in enumerate(lines) if listed.match(line)), default=0
+        )
+        if is_excluded or _takes_back(lines[after + 1 :]):
             return _refuse_name("no_action")
         if on_lines or anywhere:
             return only
@@ -634,7 +650,7 @@ class Legal:
         first_line, *other_lines = option.tail.splitlines() or [""]
         kind = replace(option, tail=first_line).objection(self._begins_action)
         others = {self.whole(line) for line in other_lines[:MOST_LINES]}
-        if is_retracted("\n".join(other_lines)):
+        if _takes_back(other_lines, option.is_call):
             kind = kind or "no_action"
         if _REPEATED.match(first_line):
             kind = "several_actions"

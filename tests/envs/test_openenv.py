@@ -74,7 +74,7 @@ def test_each_socket_is_a_session_of_its_own(url: str) -> None:
         assert send(other, "step", text="sing")["observation"]["metadata"]["steps"] == 1
 
 
-def client_of(name: str, **options: int) -> TestClient:
+def client_of(name: str, **options: Any) -> TestClient:
     """A client that asks the way a program of this machine does."""
     return TestClient(
         OpenEnvServer(name, **options).app(), headers={"Host": "localhost:8765"}
@@ -188,6 +188,8 @@ def test_http_requests_share_one_session_that_plays_like_a_local_one() -> None:
     ("body", "status"),
     [
         ('{"action": {"text": 3.5}}', 400),
+        ('{"action": {"text": "stop", "index": 0}}', 400),
+        ('{"action": {}}', 400),
         ('{"action": "stop"}', 422),
         ('{"text": "stop"}', 422),
         *((text, 400) for text in ODD[:-1]),
@@ -239,6 +241,8 @@ def test_the_messages_are_tools_of_the_model_context_protocol() -> None:
 
     tools = call("tools/list")["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["begin", "act", "status"]
+    fields = tools[1]["inputSchema"]["properties"]
+    assert list(fields) == ["text", "index"], "a menu is also played by number"
     start = call("tools/call", name="begin", arguments={"seed": 0})["result"]
     assert "Task:" in start["content"][0]["text"]
     wrong = call("tools/call", name="act", arguments={"words": "stop"})["result"]
@@ -246,6 +250,14 @@ def test_the_messages_are_tools_of_the_model_context_protocol() -> None:
     assert call("tools/call", name="jump")["error"]["code"] == -32602
     assert call("sing")["error"]["code"] == -32601
     assert client.post("/mcp", json={}).json()["error"]["code"] == -32600
+
+
+def test_an_entry_of_a_menu_is_played_by_its_index() -> None:
+    client = client_of("two_phase", actions="menu")
+    for action in ({"index": 0}, {"text": None, "index": 0}, {"text": "0"}):
+        client.post("/reset", json={"seed": 0})
+        reply = client.post("/step", json={"action": action}).json()
+        assert reply["observation"]["metadata"]["rejected"] is False
 
 
 def test_every_page_but_health_needs_the_token() -> None:

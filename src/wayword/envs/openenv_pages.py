@@ -86,12 +86,14 @@ def reset(env: Environment, data: JsonObject) -> dict[str, Json]:
 def step(env: Environment, action: JsonObject) -> dict[str, Json]:
     """Play ``text``, or entry ``index`` of a menu."""
     _check_keys("step's action", action, ACTION_KEYS)
-    answer = _first_of(action, "text", "index")
-    if not isinstance(answer, str | int):
+    # Clients send null for a key that they leave out; of two answers, neither is chosen.
+    given = [action.get("text"), action.get("index")]
+    answers = [each for each in given if each is not None]
+    if len(answers) != 1 or not isinstance(answers[0], str | int):
         raise UsageError(
             'an action is {"text": "goto[kitchen]"}, or {"index": 3} of a menu'
         )
-    observation, reward, terminated, truncated, info = env.step(answer)
+    observation, reward, terminated, truncated, info = env.step(answers[0])
     return _result(
         env,
         observation,
@@ -159,9 +161,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "action": {
         "type": "object",
         "properties": {
-            "text": {**TEXT, "description": "the agent's answer, such as turn_left"}
+            "text": {**TEXT, "description": "the agent's answer, such as turn_left"},
+            "index": {
+                "type": "integer",
+                "description": "in place of a text, an entry of the menu, from 0",
+            },
         },
-        "required": ["text"],
     },
     "observation": {
         "type": "object",

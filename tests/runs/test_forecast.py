@@ -28,6 +28,7 @@ from wayword.runs import forecast as forecast_module
 from wayword.runs.forecast import (
     Forecast,
     _counted_turns,
+    _Stage,
     dollars_range,
     forecast,
     lines,
@@ -35,6 +36,7 @@ from wayword.runs.forecast import (
 )
 from wayword.runs.opening import open_dataset
 from wayword.runs.record import RecordedRun, RunFolder
+from wayword.runs.rehearsal import LENGTH
 
 pytestmark = pytest.mark.usefixtures("shared_data")
 
@@ -260,6 +262,21 @@ def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request(
     assert five.prompt_tokens == pytest.approx(5 * one.prompt_tokens, rel=0.01)
     assert five.completion_tokens == pytest.approx(5 * one.completion_tokens, rel=0.01)
     assert together.prompt_tokens == pytest.approx(one.prompt_tokens, rel=0.01)
+
+
+@pytest.mark.parametrize("on", ["houses", "household"])
+def test_a_thought_in_a_call_is_as_long_as_one_in_an_answer(on: str) -> None:
+    words = {}
+    for decoding in ("constrained", "tools"):
+        plan = Plan(
+            "react", on, "openai:gpt-5-mini", limit=1, settings={"decoding": decoding}
+        )
+        stage = _Stage(plan)
+        (call, *_) = stage.first_calls(stage.dataset.tasks[0])
+        assert call.answer is not None
+        answer = json.loads(call.answer.texts[0])
+        words[decoding] = len(answer.get("arguments", answer)["thought"].split())
+    assert words == dict.fromkeys(words, LENGTH)
 
 
 def test_a_look_around_is_no_step_of_the_walk() -> None:

@@ -127,11 +127,15 @@ def _filled(
         if schema.get(keyword):
             return _filled(rng.choice(schema[keyword]), rng, root, words)
     if "properties" in schema:
-        # Texts inside a section are short.
-        if schema is not root:
-            words = min(words, PART)
-        fields = schema["properties"].items()
-        value = {name: _filled(field, rng, root, words) for name, field in fields}
+        # Texts inside a section are short. A call in words has the whole answer inside, which is
+        # known by its thought.
+        is_section = schema is not root and "thought" not in schema["properties"]
+        value = {}
+        for name, field in schema["properties"].items():
+            length = words
+            if is_section and field.get("type") == "string":
+                length = min(words, PART)
+            value[name] = _filled(field, rng, root, length)
         # Only actions that speak have a text as argument.
         if ARGUMENT in value:
             value[ARGUMENT] = ""

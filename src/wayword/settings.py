@@ -115,8 +115,11 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
             given = signature.bind(*args, **options).arguments
         except TypeError as error:
             known = [name for name in signature.parameters if name != "self"]
+            kinds = {each.kind for each in signature.parameters.values()}
+            # A function with ``**options`` takes any name, so another argument is wrong.
+            takes_any = inspect.Parameter.VAR_KEYWORD in kinds
             for name in options:
-                if name not in known:
+                if name not in known and not takes_any:
                     hint = suggest(name, known)
                     raise UsageError(
                         f"{title} has no option {name!r}; {hint}"

@@ -317,3 +317,14 @@ def test_make_vec_takes_a_member_of_autoreset_mode() -> None:
     envs = gymnasium.make_vec("wayword:Wayword-v0", num_envs=2, autoreset_mode=mode)
     assert envs.metadata["autoreset_mode"] == mode
     envs.close()
+
+
+def test_a_missing_argument_is_named_next_to_options_of_the_environment() -> None:
+    with pytest.raises(
+        UsageError, match="vector: missing a required argument: 'num_envs'"
+    ):
+        wayword.envs.gymnasium.vector(include=["distance"])  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="vector: too many positional arguments"):
+        wayword.envs.gymnasium.vector(
+            3, "houses", False, "NextStep", None, 5, include=[]
+        )  # type: ignore[call-arg]

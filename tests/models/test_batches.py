@@ -176,6 +176,27 @@ def test_a_batch_of_another_run_that_works_keeps_none_from_its_own() -> None:
     assert asyncio.run(form.find(provider, "b", ["a-2"], [])) == "ended"
 
 
+def test_a_batch_without_id_or_numbers_does_not_end_the_search() -> None:
+    ended = {"processing_status": "ended"}
+    jobs = [
+        {**ended, "request_counts": {"succeeded": 1}},
+        {"id": "odd", **ended, "request_counts": {"succeeded": None, "errored": "1"}},
+        {"id": None, **ended},
+        {"id": "own", **ended, "request_counts": {"succeeded": 1, "expired": None}},
+    ]
+
+    class Provider:
+        async def exchange(self, method: str, route: str, *_: Any) -> bytes:
+            if "?" in route:
+                return json.dumps({"data": jobs}).encode()
+            assert route == "/messages/batches/own/results"
+            return json.dumps({"custom_id": "a-1", "result": {}}).encode()
+
+    provider: Any = Provider()
+    assert asyncio.run(AnthropicForm().find(provider, "b", ["a-1"], [])) == "own"
+    assert asyncio.run(AnthropicForm().find(provider, "b", ["a-2"], [])) is None
+
+
 def test_a_lost_batch_is_looked_for_among_those_that_are_not_the_run_s_others() -> None:
     queries: list[tuple[str, list[str], list[str]]] = []
 

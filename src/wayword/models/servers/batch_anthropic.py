@@ -73,10 +73,13 @@ class AnthropicForm(OpenAIForm):
         """
         may_be_working = False
         async for job in self.jobs(server):
+            # Another program's batch may lack anything, and must not end the search.
             counts = mapping(job, "request_counts").values()
-            pair = (names[0], id_of(job))
-            if id_of(job) in known or sum(counts) != len(names):
+            size = sum(each for each in counts if isinstance(each, int))
+            job_id = field(job, "id")
+            if not job_id or job_id in known or size != len(names):
                 continue
+            pair = (names[0], str(job_id))
             if pair in self._other_batches:
                 continue
             if self.state_of(job) != "ended":

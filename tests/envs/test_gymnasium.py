@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import wayword.envs.gymnasium  # noqa: F401  (registers the id if wayword was imported before)
+import wayword.envs.gymnasium  # registers the id if wayword was imported before
 from wayword.core.errors import UsageError
 from wayword.envs import make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,45 @@ def test_the_expert_s_actions_are_legal(tmp_path: Path) -> None:
         r"w.py:\d+: the expert's action is rejected after go\[tower\]: fly is not a legal action",
         str(broken.value),
     )
+
+
+STOPPING = """
+
+class Stopping(Cave):
+    def step(self, actor, action):
+        if action.name == "take":
+            next(iter(()))
+        return super().step(actor, action)
+"""
+
+
+def test_an_error_of_a_step_is_not_the_end_of_a_plan(tmp_path: Path) -> None:
+    world = "def world(self, episode): return Stopping()"
+    dataset = solved(tmp_path, GO, STOPPING, world)
+    with pytest.raises(AssertionError, match=r"StopIteration.*w.py:\d+"):
+        check_dataset(dataset)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        dataset.solve(dataset.tasks[0], "expert")
+
+
+@pytest.mark.parametrize(
+    ("actions", "problem"), [("", ""), ("yield Action('go', ('tower',))", "too late")]
+)
+def test_only_a_plan_without_an_action_may_refuse_its_task(
+    actions: str, problem: str, tmp_path: Path
+) -> None:
+    text = Path(small_cave.__file__).read_text() + SOLVED.replace("WORLD_LINE", "")
+    plan = "for action in PLAN:\n            yield action"
+    refusal = f"{actions}\n        if True: raise UsageError('too late')\n        yield"
+    text = text.replace(plan, refusal)
+    text += "\nfrom wayword.core.errors import UsageError\ndataset = Solved\n"
+    (tmp_path / "w.py").write_text(text)
+    dataset = registry.load("dataset", str(tmp_path / "w.py"))()
+    context: Any = nullcontext()
+    if problem:
+        context = pytest.raises(AssertionError, match=problem)
+    with context:
+        check_dataset(dataset)
 
 
 def test_what_an_episode_changed_is_not_left_to_the_next(tmp_path: Path) -> None:

@@ -196,19 +196,15 @@ class Game:
 
         An action that slipped is repeated. Raises ``PlanningFailed`` as the plan does.
         """
-        try:
-            action = next(plan)
-            while True:
-                result = self.carry_out(actor, Decision(action, thought_of(plan)))
-                yield result
-                if self.done(actor):
-                    return
-                # A slipped action changed nothing, so the plan still stands at it.
-                if result[1].status != SLIPPED:  # else the action is repeated
-                    action = plan.send(result[1])
-        # The plan has nothing more to do.
-        except StopIteration:
-            return
+        action = next_action(plan)
+        while action is not None:
+            result = self.carry_out(actor, Decision(action, thought_of(plan)))
+            yield result
+            if self.done(actor):
+                return
+            # A slipped action changed nothing, so the plan still stands at it.
+            if result[1].status != SLIPPED:  # else the action is repeated
+                action = next_action(plan, result[1])
 
     def actions(self, actor: str, plan: ActionPlan) -> tuple[Action, ...]:
         """Return the legal actions of a plan that :meth:`follow` carries out."""
@@ -377,6 +373,14 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
 def thought_of(plan: ActionPlan) -> str:
     """Return the reason for a plan's latest action; empty if the plan gives none."""
     return plan.thought if isinstance(plan, ReasonedPlan) else ""
+
+
+def next_action(plan: ActionPlan, feedback: Any = None) -> Action | None:
+    """Return the next action of a plan, given the feedback to the last one; None at its end."""
+    try:
+        return plan.send(feedback)
+    except StopIteration:
+        return None
 
 
 class CheckedPlan(ReasonedPlan):

@@ -23,7 +23,7 @@ from wayword.core.blocking import blocking
 from wayword.core.dataset import INDEPENDENT, Dataset, Task, check_opened, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
-from wayword.core.game import Game, PlanningFailed, json_problem
+from wayword.core.game import Game, PlanningFailed, json_problem, next_action
 from wayword.core.metric import is_solved
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
 from wayword.core.rollout import Setup, new_world, rollout
@@ -259,23 +259,25 @@ def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
         return  # the plan of one actor may leave the rest to the others
     actor = game.world.actors[0]
     where = f"{place_of(type(dataset))}: episode {episode.id!r}: the solution {kind!r}"
+    # Some episodes cannot be solved, or keep their answer to themselves.
     try:
         plan = dataset.plan(task, game.world, actor, kind)
-        action = next(plan)
-        while game.active(actor):
-            step = game.act(actor, Decision(action))
-            assert isinstance(step.decision, Decision), (
-                f"{where} is rejected at step {len(game.trajectory.steps)}: "
-                f"{step.decision.reason}{_nearest(step.decision, game, actor)}"
-            )
-            # A slipped action changed nothing: the plan still stands at it.
-            if step.feedback.status != SLIPPED:
-                action = plan.send(step.feedback)
-    except StopIteration:
-        pass  # the plan has nothing more to do
-    # Some episodes cannot be solved, or keep their answer to themselves.
+        action = next_action(plan)
     except (PlanningFailed, UsageError):
         return
+    while action is not None and game.active(actor):
+        step = game.act(actor, Decision(action))
+        assert isinstance(step.decision, Decision), (
+            f"{where} is rejected at step {len(game.trajectory.steps)}: "
+            f"{step.decision.reason}{_nearest(step.decision, game, actor)}"
+        )
+        # A slipped action changed nothing: the plan still stands at it.
+        if step.feedback.status == SLIPPED:
+            continue
+        try:
+            action = next_action(plan, step.feedback)
+        except PlanningFailed:
+            return
     [scores] = scoring.score(dataset, [(task, game.finished())])
     success = dataset.family.success
     steps = len(game.trajectory.steps)

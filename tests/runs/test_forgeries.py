@@ -554,8 +554,8 @@ def test_a_run_with_a_robot_is_never_replayed(played: Path, tmp_path: Path) -> N
     forger.identity["dataset"] = "robot:live"
     forger.identity["dataset_settings"] = {"target": "mug", "url": "ws://127.0.0.1:9/"}
     forger.episodes = forger.episodes[:1]
-    forger.episodes[0]["episode"] = "1_mug"
-    forger.episodes[0]["trajectory"]["episode_id"] = "1_mug"
+    forger.episodes[0]["episode"] = "mug"
+    forger.episodes[0]["trajectory"]["episode_id"] = "mug"
     forger.save()
     expected = "cannot be replayed: a run with a robot cannot be replayed"
     assert any(line.startswith(expected) for line in differences(copy))

@@ -544,9 +544,11 @@ def test_a_call_that_nobody_awaited_is_closed(ask: str, tmp_path: Path) -> None:
 def test_a_run_that_mostly_rejects_names_the_commonest_reason(tmp_path: Path) -> None:
     illegal = "Decision(STOP if self.left < 0 else Action('fly'))"
     (line,) = played(tmp_path, WORLD, AGENT.replace("Decision(STOP)", illegal))
+    lines = AGENT.splitlines()
+    number = 1 + next(n for n, text in enumerate(lines) if "def act" in text)
     assert line == (
         "9 of 12 answers were rejected and changed nothing; 9 as illegal: fly is not a legal "
-        "action here"
+        f"action here; legal here: right, stop ({tmp_path / 'mine.py'}:{number})"
     )
 
 

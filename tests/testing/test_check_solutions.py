@@ -80,3 +80,5 @@ def test_datasets_of_the_documentation_pass(page: Path, tmp_path: Path) -> None:
     for block in filter(is_dataset, file_blocks(page)):
         dataset = registry.load("dataset", str(tmp_path / block.title))
         check_dataset(dataset(dataset.splits[0], None, None))
+        # As adding.md checks a dataset
+        check_dataset(dataset())

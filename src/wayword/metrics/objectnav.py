@@ -148,8 +148,8 @@ class ObjectNavScorer(EpisodeScorer):
     def task_problem(self, dataset: Dataset, task: Task) -> str:
         """Return what is wrong with the goal of a search in a simulated home; empty if nothing is.
 
-        The targets must be in the home, the searched name must be that of one, and ``shortest``
-        the length of the path.
+        The targets must be in the home and within reach, the searched name must be that of one,
+        and ``shortest`` the length of the path.
         """
         reference = task.reference
         if not isinstance(reference, ObjectNavReference):
@@ -179,7 +179,7 @@ class ObjectNavScorer(EpisodeScorer):
             return f"extra has no 'target', the name that detectors look for; {remedy}"
         if not any(same_name(str(wanted), name) for name in (*names, *types)):
             return f"no target is called {wanted!r}, as extra says; {remedy}"
-        return _length_problem(world, task.episode, reference)
+        return _path_problem(world, task.episode, reference)
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view), and the straight distance to the nearest
@@ -201,25 +201,41 @@ class ObjectNavScorer(EpisodeScorer):
         return Standing(success, int(success), 1, away, straight=True)
 
 
-def _length_problem(
+_UNSOLVABLE = {
+    "no_way": (
+        "the target cannot be reached from the start: no free floor leads from it to where the "
+        "target is in view within {:g} m; is a door missing, or furniture in the way?"
+    ),
+    "out_of_sight": (
+        "the target cannot be seen from any free floor within {:g} m of it; is it inside or "
+        "behind something?"
+    ),
+}
+"""Problem of a path -> the mistake in the home."""
+
+
+def _path_problem(
     world: ObjectNavWorld, episode: Episode, reference: ObjectNavReference
 ) -> str:
-    """Return that ``shortest`` differs from the length of the path; empty if it does not.
+    """Return that there is no path, or that ``shortest`` differs from its length; empty if neither.
 
-    SPL would be wrong. Without a path, the world has its own.
+    SPL would be wrong. Without a published path, the world has its own.
     """
     shortest = reference.shortest
-    if shortest is None:
-        return ""
     corners: Sequence[Point] = reference.path
     source = "the path of its reference"
     if not corners:
         world.reset(episode)
-        corners, problem = world.path_to(reference.targets, reference.within)
+        within = reference.within
+        # Without a path's length, a target that is only seen from afar is found, too.
+        if shortest is None and isinstance(world.base, SimulatedBase):
+            within = max(within, world.base.camera.sight)
+        corners, problem = world.path_to(reference.targets, within)
         source = "the shortest path of its world"
-        # Of a search that cannot be solved, the agent `oracle` says why.
-        if problem:
-            return ""
+        if problem in _UNSOLVABLE:
+            return _UNSOLVABLE[problem].format(within)
+    if shortest is None:
+        return ""
     length = path_length(corners)
     if not exceeds(shortest, length) and not exceeds(length, shortest):
         return ""

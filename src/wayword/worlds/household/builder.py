@@ -39,6 +39,7 @@ FLAT_HEIGHT = 0.05  # metres: bodies walk over flatter objects (rugs, mats)
 HEADROOM = 1.5  # metres: bodies walk under objects that hang higher (wall cabinets)
 OUTSIDE = 0.05  # metres beyond a room's edge at which an object is still in it
 WALL_SLACK = 0.15  # metres from a wall's line at which a door is in it
+LONGEST_ROOM = 100.0  # metres: a longer room is in another unit
 SAMPLES = 20  # points a side of the box in which two rooms may overlap
 _METRES = ("x", "y", "width", "depth", "bottom", "height")
 BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of its rooms
@@ -242,8 +243,9 @@ class SceneBuilder:
         ``is_published``: data of others is taken as it is, although its rooms may overlap, its
         furniture stand outside of them, and its doors be on no wall.
         """
+        # Rooms first: with a wrong one, all that stands in it seems to be wrong.
         if not is_published:
-            self._check_plan()
+            self._check_rooms()
         walls = list(self._walls.values())
         # Each gap cuts every wall it touches, so a wall may fall into several pieces.
         for gap in self._wall_cuts:
@@ -264,9 +266,31 @@ class SceneBuilder:
             objects,
             self._floor,
         )
-        validate(scene)
-        # Checked here, for errors to name the scene and not the first step in it.
+        # Checked here, for errors to name the user's line and not the first step in the scene.
+        try:
+            validate(scene)
+        except DataError as error:
+            if is_published:
+                raise
+            self._refuse(error.where, error.problem)
+        # Last: an object without its parent stands at no place.
+        if not is_published:
+            self._check_plan()
         return scene
+
+    def _check_rooms(self) -> None:
+        """Raise ``DataError`` for a room that is no area, or is too long for metres."""
+        for room in self._rooms:
+            part = f"room {room.name!r}"
+            corners = len(set(room.polygon))
+            if corners < 3:
+                problem = f"must have at least three corners, got {corners}"
+                self._refuse(part, problem, "give each corner of its floor")
+            west, south, east, north = bounding_box(room.polygon)
+            length = max(east - west, north - south)
+            if length > LONGEST_ROOM:
+                problem = f"is {length:g} m long: corners are in metres"
+                self._refuse(part, problem, "divide by 100 if these are centimetres")
 
     def _check_plan(self) -> None:
         """Raise ``DataError`` for rooms that overlap, and for doors and objects that are in none.

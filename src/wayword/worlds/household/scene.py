@@ -199,13 +199,19 @@ def validate(scene: Scene, source: str = "") -> None:
             raise DataError(source, f"object {obj.id!r}", problem)
 
 
+_PERMITTED = {"temperature": TEMPERATURES, "receptacle": ("", "on", "in")}
+"""Field of an object -> its values."""
+
+
 def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
     """Return the first problem of an object; empty if it has none."""
     # The first problem is reported: later ones often follow from it.
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has the unknown affordance {unknown[0]!r}; {suggest(unknown[0], AFFORDANCES)}"
-    if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
-        return f"has an unknown temperature or preposition: {obj.temperature}, {obj.receptacle}"
+    for name, permitted in _PERMITTED.items():
+        value = getattr(obj, name)
+        if value not in permitted:
+            return f"has the {name} {value!r}; must be one of {', '.join(map(repr, permitted))}"
     if missing := [name for name in obj.controls if name not in by_id]:
         return f"controls an unknown object {missing[0]!r}"
     # The chain of parents must end at the floor.
@@ -213,7 +219,9 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
     parent = obj.parent
     while parent:
         if parent not in by_id:
-            return f"has an unknown parent {parent!r}"
+            able = [name for name, each in by_id.items() if each.receptacle]
+            remedy = suggest(parent, able)
+            return f"has the parent {parent!r}, which is no object's id; {remedy}"
         if parent in ancestors:
             return "is inside itself"
         if not by_id[parent].receptacle:

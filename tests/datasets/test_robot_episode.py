@@ -24,9 +24,13 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.metrics.scoring import scorer
 from wayword.models.scripted import ScriptedModel
 from wayword.perception.detectors import detector_called
-from wayword.runs.opening import open_dataset
+from wayword.runs.differences import comparisons
+from wayword.runs.identity import caveats
+from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.plan import Plan
 from wayword.settings import make
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
 from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
@@ -281,3 +285,63 @@ def test_a_map_without_the_runs_own_file_says_what_it_lacks(tmp_path: Path) -> N
     base.write_text(YARD + "# changed\n")
     (notice,) = plot([run], "map", trusted=[base]).notices
     assert "the data differ from the run's" in notice
+
+
+PLACED = """
+from testing.test_check_base import Here
+
+class Placed(Here):
+    def start(self, episode):
+        super().start(episode)
+        self.go_to({x}, 0.5)
+
+base = Placed
+"""
+
+
+def test_comparisons_and_figures_note_searches_from_different_starts(
+    tmp_path: Path,
+) -> None:
+    agent = tmp_path / "waits.py"
+    agent.write_text(WAITS)
+    runs = []
+    for name, x in (("near", 1.0), ("next", 1.2), ("far", 2.4)):
+        base = tmp_path / f"{name}.py"
+        base.write_text(PLACED.format(x=x))
+        settings = {"dataset": {"target": "mug", "base": str(base)}}
+        out = tmp_path / "runs" / name
+        wayword.run(str(agent), "robot", out=out, settings=settings)
+        runs.append(out)
+    note = "mug: starts 1.4 m apart; drive the robot back to its start before each run"
+    _, notices = comparisons([runs[0], runs[2]])
+    assert note in notices
+    _, notices = comparisons(runs)
+    assert [each for each in notices if "apart" in each] == [f"{runs[2]}: {note}"]
+    for kind in ("pairs", "length"):
+        assert any(note in each for each in plot([runs[0], runs[2]], kind).notices)
+        assert not any("apart" in each for each in plot(runs[:2], kind).notices)
+    page = Content(Library([tmp_path / "runs"])).compare(["near", "far"])
+    assert note in page
+
+
+def test_a_misspelled_agent_is_named_before_a_missing_target(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="lgxx"):
+        wayword.run("lgxx", "robot", out=tmp_path / "run")
+
+
+def test_a_perfect_detector_is_no_upper_bound_on_a_robot(tmp_path: Path) -> None:
+    base = tmp_path / "yard.py"
+    base.write_text(YARD)
+    settings = {"dataset": {"target": "mug", "base": str(base)}, "grounding": "perfect"}
+    plan = Plan("frontier", "robot", settings=settings)
+    dataset = open_dataset(plan)
+    notes = caveats(dataset, open_agent(plan, dataset))
+    assert notes == [
+        "simulated:perfect reads what the robot's own detector found, with its errors"
+    ]
+    simulated = Plan("frontier", "apartments", settings={"grounding": "perfect"})
+    dataset = open_dataset(simulated)
+    notes = caveats(dataset, open_agent(simulated, dataset))
+    assert (
+        "simulated:perfect detects without error: an upper bound for detectors" in notes
+    )

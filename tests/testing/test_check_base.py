@@ -274,6 +274,29 @@ def test_a_run_ends_at_the_second_motion_that_contradicts_the_pose(
         world.step("agent", action)
 
 
+@pytest.mark.parametrize(
+    ("factor", "fails"), [(100.0, True), (0.0, True), (3.0, False)]
+)
+def test_a_run_ends_if_the_reported_metres_do_not_fit_the_poses(
+    factor: float, fails: bool
+) -> None:
+    class Counts(Here):
+        def report(self) -> dict[str, Any]:
+            report = dict(super().report())
+            return {**report, "metres": factor * report["metres"]}
+
+    world = SharedRobotWorld(GuardedBase(Counts(), 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    world.step("agent", goto(2.0, 0.5))
+    if fails:
+        with pytest.raises(
+            RobotError, match=rf"{FILE}:\d+: report\(\)\['metres'\] grew"
+        ):
+            world.step("agent", goto(1.0, 0.5))
+    else:
+        assert world.step("agent", goto(1.0, 0.5)).ok
+
+
 def test_a_robot_that_was_pushed_once_or_is_imprecise_goes_on() -> None:
     world = SharedRobotWorld(ImpreciseBase(Here(), 0.2, 6.0), [])
     world.reset(Episode("1", "", "robot", {}))
@@ -348,6 +371,23 @@ class DrivesCentimetres(Here):
         return replace(moved, metres=100 * moved.metres)
 
 
+class ReportsCentimetres(Here):
+    def report(self) -> dict[str, Any]:
+        report = dict(super().report())
+        return {**report, "metres": 100 * report["metres"]}
+
+
+class SeesRadians(Here):
+    def capture(self) -> View:
+        seen = super().capture()
+        return replace(seen, heading=math.radians(seen.heading))
+
+
+class LosesContact(Here):
+    def go_to(self, x: float, y: float) -> MotionResult:
+        raise TimeoutError("no answer for 10 s")
+
+
 class FacesRadians(Here):
     def pose(self) -> Mapping[str, Any]:
         pose = super().pose()
@@ -368,6 +408,19 @@ RIGHT_OF_CAMERA = "bearings are degrees to the right of the camera"
     ("broken", "problem"),
     [
         (DrivesCentimetres, r"returned 60 metres, but the pose has changed by 0.60 m"),
+        (
+            ReportsCentimetres,
+            rf"{FILE}:\d+: report\(\) grew by 60.00 metres in go_to.* changed by 0.60 m",
+        ),
+        (
+            SeesRadians,
+            rf"{FILE}:\d+: capture\(\) and pose\(\) must agree; their headings are 88 deg apart: "
+            r"is one in radians\?",
+        ),
+        (
+            LosesContact,
+            rf"^go_to\(\) raised TimeoutError: no answer for 10 s \(.*{FILE}:\d+\)$",
+        ),
         (FacesRadians, r"not by 0\.698: is it in radians\?"),
         (MIRRORED, rf"shows 'mug' at -?0 deg, and after .* at 40, .*{RIGHT_OF_CAMERA}"),
         (IN_RADIANS, rf"shows 'mug' at 0 deg, .* at -0.698, .*{RIGHT_OF_CAMERA}"),
@@ -594,7 +647,7 @@ def test_settings_of_the_connection_and_of_a_base_are_not_confused(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(
-        UsageError, match=r"url has no effect with base=.*base_settings\.url"
+        UsageError, match=r"url has no effect with dataset.base=.*base_settings\.url"
     ):
         own(tmp_path, CART, url="ws://127.0.0.1:9091")
     with pytest.raises(UsageError, match=r"add --set dataset\.base="):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from helpers.recorded_run import make_run
 from wayword import viewer
 from wayword.cli.viewing import view
+from wayword.core.errors import UsageError
 from wayword.viewer.app import Server
 
 app = typer.Typer()
@@ -25,6 +26,22 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     assert "1 of 2 episodes have pages, 1 new." in done.stdout
     assert "--episode ID" in done.stdout
     assert "Instructions and maps are not available" in done.output
+
+
+def test_a_folder_of_one_run_is_written_and_one_of_several_names_a_run(
+    tmp_path: Path,
+) -> None:
+    folder = make_run(tmp_path / "runs" / "first")
+    done = CliRunner().invoke(app, [str(tmp_path / "runs"), "--write"])
+    assert done.exit_code == 0, done.output
+    assert (folder / "pages" / "index.html").is_file()
+    make_run(tmp_path / "runs" / "second")
+    done = CliRunner().invoke(app, [str(tmp_path / "runs"), "--write"])
+    assert isinstance(done.exception, UsageError)
+    problem = f"--write takes one run, and {tmp_path / 'runs'} holds 2"
+    assert f"{problem}; write one of them: wayword view {folder} --write" in str(
+        done.exception
+    )
 
 
 def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:

@@ -72,10 +72,18 @@ def view(
             show.serve(server, server.address, open_)
         return
     from wayword.core.errors import UsageError
+    from wayword.runs.scored_runs import run_folders
 
     if len(given) != 1:
         raise UsageError(f"--write takes exactly one run folder, got {len(given)}")
-    (run,) = given
+    # A folder of one run stands for it, as without --write.
+    inside = run_folders(given)
+    if len(inside) != 1:
+        raise UsageError(
+            f"--write takes one run, and {given[0]} holds {len(inside)}; write one of them: "
+            f"wayword view {inside[0]} --write"
+        )
+    (run,) = inside
     from wayword.viewer.pages import write_pages
 
     # Pages have no scores, so the bar shows counts alone.

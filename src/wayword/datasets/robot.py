@@ -94,8 +94,8 @@ class RobotTasks(SolvableSearches):
                 continue
             if settings.base and getattr(settings, one.name) != one.default:
                 raise UsageError(
-                    f"robot: {one.name} has no effect with base={settings.base}; write "
-                    f"dataset.base_settings.{one.name} if it has this setting, or remove it"
+                    f"robot: dataset.{one.name} has no effect with dataset.base={settings.base}; "
+                    f"use dataset.base_settings.{one.name} if it has this setting, or remove it"
                 )
 
     @property

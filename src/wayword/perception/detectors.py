@@ -137,6 +137,11 @@ PHANTOMS = (
 """Names of false alarms."""
 
 
+WITHOUT_ERROR = "detects without error: an upper bound for detectors"
+OF_ROBOT = "reads what the robot's own detector found, with its errors"
+"""Caveats of the perfect detector in a simulation, and on a robot."""
+
+
 class SimulatedDetector(Perceiver):
     """Reports the objects truly in view, with simulated errors.
 
@@ -153,7 +158,7 @@ class SimulatedDetector(Perceiver):
         self.quality = quality
         self._seed = seed
         self.name = f"simulated:{name}"
-        caveat = f"{self.name} detects without error: an upper bound for detectors"
+        caveat = f"{self.name} {WITHOUT_ERROR}"
         if quality != PRESETS["perfect"]:
             caveat = (
                 f"{self.name} is a simulation, not a network: recall {quality.recall:g} before "

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.files import short_path
+from wayword.core.geometry import Point
 from wayword.metrics import accounting
 from wayword.metrics import compare as comparing
+from wayword.metrics.recorded import as_mapping, point_of
 from wayword.runs import config as configs
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import Report
 from wayword.runs.scored_runs import (
+    MOST_NAMED,
     ScoredRun,
     groups_at,
     merged_owners,
@@ -24,13 +29,18 @@ from wayword.runs.scored_runs import (
     width_of,
 )
 
+SAME_START = 0.25
+"""Metres up to which two starts of a robot count as one: as near as Nav2 drives."""
+
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison of two runs by episode, and the fields in which their identities differ."""
+    """A comparison of two runs by episode, the fields in which their identities differ, and a note
+    on searches that began at different places."""
 
     comparison: comparing.Comparison
     differ: tuple[str, ...]
+    starts: str = ""
 
 
 def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
@@ -78,7 +88,40 @@ def _compared(
         unit=first[0].unit,
         primary=configs.success_of(first_config),
     )
-    return Compared(comparison, differing_fields(first_config, second_config))
+    differ = differing_fields(first_config, second_config)
+    return Compared(comparison, differ, start_note(first, second))
+
+
+def start_note(first: Sequence[ScoredRun], second: Sequence[ScoredRun]) -> str:
+    """Return which searches with a robot began at different places in two pooled runs; empty if
+    none did: ``toilet: starts 1.4 m apart; …``. Simulations begin where the episode says."""
+    places: list[dict[str, list[Point]]] = [{}, {}]
+    for side, runs in zip(places, (first, second), strict=True):
+        for each in runs:
+            # Only robots report these metres.
+            if "metres" not in each.scored.columns:
+                return ""
+            for name in each.scored.ids:
+                side.setdefault(name, []).extend(_starts(each, name))
+    notes = []
+    for name, starts in places[0].items():
+        pairs = product(starts, places[1].get(name, ()))
+        apart = max((math.dist(*pair) for pair in pairs), default=0.0)
+        if apart > SAME_START:
+            notes.append(f"{name}: starts {apart:.1f} m apart")
+    if not notes:
+        return ""
+    if len(notes) > MOST_NAMED:
+        more = len(notes) - MOST_NAMED
+        notes[MOST_NAMED:] = [f"{more} more episodes"]
+    return f"{', '.join(notes)}; drive the robot back to its start before each run"
+
+
+def _starts(run: ScoredRun, episode: str) -> list[Point]:
+    """Return where the actors of an episode began, as far as its record says."""
+    trajectory = as_mapping(run.run.raw_record(episode)["trajectory"])
+    poses = as_mapping(trajectory.get("start") or {}).values()
+    return list(filter(None, (point_of(as_mapping(pose)) for pose in poses)))
 
 
 def _check_settings(one: JsonObject, two: JsonObject, names: tuple[str, str]) -> None:
@@ -174,4 +217,7 @@ def comparisons(
             subject = "the runs differ"
         if result.differ:
             notices.append(f"{subject} in: {', '.join(result.differ)}")
+        if result.starts:
+            whose = "" if len(results) == 1 else f"{other}: "
+            notices.append(f"{whose}{result.starts}")
     return corrected, tuple(notices)

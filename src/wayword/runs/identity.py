@@ -26,6 +26,7 @@ from wayword.core.files import text_checksum
 from wayword.core.model import Model
 from wayword.core.visible import spaced
 from wayword.metrics import scoring
+from wayword.perception.detectors import OF_ROBOT, WITHOUT_ERROR
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
 from wayword.runs.plan import Plan
@@ -291,6 +292,9 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
             lines += parts.cls.caveats(parts.settings, perceiver)
         if getattr(parts.settings, "shots", 0) and dataset.examples_caveat:
             lines.append(dataset.examples_caveat)
+    # A robot has no ground truth: what its views show is from a detector of its base.
+    if dataset.live:
+        lines = [line.replace(WITHOUT_ERROR, OF_ROBOT) for line in lines]
     return list(dict.fromkeys(lines))
 
 

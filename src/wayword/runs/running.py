@@ -25,6 +25,7 @@ from wayword.agents.person import (
     Person,
     Terminal,
 )
+from wayword.core import registry
 from wayword.core.agent import Shared
 from wayword.core.blocking import blocking
 from wayword.core.dataset import Dataset
@@ -237,7 +238,9 @@ async def run_async(
         continued = Continuation.open(plan.continues)
         plan = continued.plan(plan)
 
-    # Open all parts before anything is written.
+    # Open all parts before anything is written. A misspelled agent is named before what its
+    # dataset lacks.
+    registry.load("agent", plan.agent)
     dataset = open_dataset(plan)
     # A missing file is named before a missing key is asked for.
     _ = dataset.files

@@ -63,10 +63,12 @@ class RunPair:
     both: Sequence[str] = ()
     neither: Sequence[str] = ()
     order: Metric | None = None
+    starts: str = ""
 
     @property
     def heading(self) -> str:
-        """Number of paired episodes, and the settings that differ between the runs."""
+        """Number of paired episodes, the settings that differ between the runs, and searches of a
+        robot that began at different places."""
         # By the names on the page: the comparison has the paths of the folders.
         first, second = self.names
         text = heading(replace(self.comparison, first=first, second=second))
@@ -74,6 +76,8 @@ class RunPair:
         named = [each for each in self.differ if each != "model_identity"]
         if named:
             text += f" The runs differ in: {', '.join(named).replace('_', ' ')}."
+        if self.starts:
+            text += f" {self.starts}."
         return text
 
     @property
@@ -606,6 +610,7 @@ class Pairs:
                 names=(first_name, second_name),
                 slugs=(slug(first_name), slug(second_name)),
                 differ=compared.differ,
+                starts=compared.starts,
                 comparison=compared.comparison,
                 columns=(one.columns(), two.columns()),
                 **_outcomes(one, two, compared.comparison),

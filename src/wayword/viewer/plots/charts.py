@@ -180,6 +180,9 @@ def draw_lengths(request: FigureRequest) -> Drawing:
     # Without an episode that finished, nothing is known of what a run measures.
     require_rows(finished)
     if groups and all(map(is_unjudged, finished)):
+        for row, group in zip(finished[1:], groups[1:], strict=True):
+            if note := differences.start_note(groups[0], group):
+                notices.append(f"{row.name}: {note}")
         return _draw_found(request, groups)._replace(notices=tuple(notices))
     by_length = lengths.rows_by_length(
         request.runs, request.cluster, request.data, request.trusted

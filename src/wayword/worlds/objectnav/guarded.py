@@ -53,6 +53,8 @@ class LimitedBase:
         # Reentrant, since a signal's handler takes it as well.
         self._changed = threading.Condition()
         self._interrupted = False
+        # The first method that raised, after which `stop` may raise, too
+        self.raised = ""
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -120,6 +122,8 @@ class LimitedBase:
             place = self._place() or f"{place_of(type(self.base))}: {name}"
             self._stop_beside()
             raise CodeError(f"{place} {problem}, the limit of {self._limit_name}")
+        if call.exception() is not None:
+            self.raised = self.raised or name
         return call.result()
 
     def _interrupt(self) -> None:

@@ -794,6 +794,9 @@ STILL_METRES, STILL_DEGREES = 0.02, 1.0
 MOST_WRONG = 2
 WRONG_METRES = 0.25
 WRONG_DEGREES = 30.0
+# How many times longer than a straight line, or shorter, a reported way may be: routes have
+# detours, poses jump, and other units differ by more.
+WRONG_FACTOR = 20.0
 
 
 def _is_large(action: Action, pose: JsonObject) -> bool:
@@ -829,6 +832,16 @@ def _wrong_motion(action: Action, before: JsonObject, after: JsonObject) -> str:
     )
 
 
+def _wrong_report(driven: float, moved: float) -> str:
+    """Return how the metres that a report added contradict a straight way between two poses."""
+    if moved < WRONG_METRES or 1 / WRONG_FACTOR <= driven / moved <= WRONG_FACTOR:
+        return ""
+    return (
+        f"report()['metres'] grew by {driven:.2f} where the pose has changed by {moved:.2f} m; "
+        "it counts the metres traveled"
+    )
+
+
 class SharedRobotWorld(ObjectNavWorld):
     """A search with a robot that all episodes share.
 
@@ -859,6 +872,7 @@ class SharedRobotWorld(ObjectNavWorld):
         reports success but never moves, or moves otherwise."""
         self._check_driver()
         before = self.base.pose()
+        reported = self.base.report()["metres"]
         feedback = super().step(actor, action)
         if not feedback.ok or not _is_large(action, before):
             return feedback
@@ -876,9 +890,14 @@ class SharedRobotWorld(ObjectNavWorld):
             return feedback
         self._idle = 0
         problem = _wrong_motion(action, before, after)
+        method = "rotate" if action.name == "rotate" else "go_to"
+        if not problem and method == "go_to":
+            method = "report"
+            driven = self.base.report()["metres"] - reported
+            problem = _wrong_report(driven, moved)
         self._wrong = self._wrong + 1 if problem else 0
         if self._wrong == MOST_WRONG:
-            self._fail("rotate" if action.name == "rotate" else "go_to", problem)
+            self._fail(method, problem)
         return feedback
 
     def _fail(self, method: str, problem: str) -> NoReturn:

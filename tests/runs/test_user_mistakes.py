@@ -104,7 +104,10 @@ WORLDS = {
     "a class for a world": Mistake(
         "return Line()", "return Line", "line.py:@world: world must return a World, got <class"
     ),
-    "no step": Mistake("    def step(", "    def stop(", "abstract method step (D/line.py:"),
+    "no step": Mistake(
+        "    def step(", "    def stop(",
+        "line.py:@Line: Line does not define step; did you mean it by 'stop'?",
+    ),
     "a step without feedback": Mistake(
         "        return Feedback()\n", "", "line.py:@step: step must return Feedback(…)"
     ),

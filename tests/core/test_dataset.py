@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from wayword.core.dataset import DrawnTasks, Task, of_ids
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Episode, Reference
+from wayword.core.errors import UsageError
+from wayword.core.world import Family, World
+from wayword.datasets.r2r import R2R
 
 
 def test_tasks_that_know_their_ids_are_made_only_where_required_and_by_scene() -> None:
@@ -26,3 +36,54 @@ def test_tasks_that_know_their_ids_are_made_only_where_required_and_by_scene() -
     assert list(of_ids(DrawnTasks(99, make), {"e3"})) == ["e3"]
     assert made == [0, 1, 2, 3], "made up to the required one if ids are unknown"
     assert of_ids(scene, {"none"}) == {}
+
+
+@dataclass(frozen=True)
+class Settings:
+    floor: int = 3
+
+
+class Rides(Dataset):
+    """A dataset whose constructor does not call that of its base class."""
+
+    Settings = Settings
+    family = Family("lift")
+
+    def __init__(
+        self, split: str = "all", folder: Any = None, settings: Any = None
+    ) -> None:
+        floor = (settings or Settings()).floor
+        self.tasks = [Task(Episode(f"to_{floor}", "Up.", "", {}), Reference("e"))]
+
+    def world(self, episode: Episode) -> World:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("settings", [None, Settings(5)])
+def test_a_dataset_is_pickled_by_the_arguments_that_built_it(settings: Any) -> None:
+    dataset = Rides(folder=Path("here"), settings=settings)
+    copy = pickle.loads(pickle.dumps(dataset))
+    assert copy.tasks == dataset.tasks
+    assert copy.split == "all"
+    assert copy.folder == Path("here")
+    assert copy.settings == dataset.settings == (settings or Settings())
+
+
+def test_settings_are_no_mapping_whatever_the_constructor_does() -> None:
+    with pytest.raises(UsageError, match="such as Settings\\(floor=…\\)"):
+        Rides("all", None, {"floor": 5})
+
+
+def test_test_is_the_default_split_of_a_users_dataset_else_the_first() -> None:
+    class Several(Rides):
+        splits = ("train", "test")
+
+    class Others(Rides):
+        splits = ("train", "val")
+
+    assert Several().split == "test"
+    assert Several("train").split == "train"
+    assert Others().split == "train"
+    # The test split of R2R has no answers.
+    assert "test" in R2R.splits
+    assert R2R.default_split() == R2R.splits[0] == "val_seen"

@@ -267,3 +267,11 @@ def test_new_scenes_of_a_world_that_draws_none_are_refused_at_opening(
 def test_a_menu_lists_each_action_of_a_users_world_once(world: str) -> None:
     text, _ = make(world, actions="menu").reset()
     assert (text.count("right"), "0: right" in text) == (1, True)
+
+
+def test_a_misspelled_view_names_the_near_one() -> None:
+    expected = "view must be text, structured, or the name of an agent: got 'structred'; did you"
+    with pytest.raises(UsageError, match=f"{expected} mean 'structured'\\?$"):
+        make("houses", view="structred")
+    with pytest.raises(UsageError, match="no agent is called 'zzz'; there are: "):
+        make("houses", view="zzz")

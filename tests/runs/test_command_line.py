@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from helpers.line_world import WORLD
 from helpers.records import records
 from wayword.cli import GC_THRESHOLDS, main
 from wayword.cli.app import HELP_SECTIONS, SHIPPED, _part, app, documented
@@ -268,6 +269,12 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path, seed: str) -> None
             "no such option: --lmit (Possible options: --first, --limit, --with)",
         ),
         (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
+        (
+            ("plot", "x", "--kind", "curv"),
+            "'pairs'; did you mean 'curve'? See wayword plot --help",
+        ),
+        (("plot", "x", "--kind", "maps"), "; did you mean 'map'? See"),
+        (("plot", "x", "--kind", "zzz"), "'pairs'; see wayword plot --help"),
         (("runz",), "no such command 'runz'"),
         (("rnu",), "no such command 'rnu'; did you mean 'run'? See wayword --help"),
         (("view", "x", "--with", "none.py"), "'none.py' does not exist"),
@@ -625,9 +632,36 @@ def test_the_docstring_of_a_command_names_its_own_parameters(name: str) -> None:
         ("run random --output runs", "--output; use --out; see"),
         ("run random --limt 3", "--limit"),
         ("table --dataset houses runs", "no such option: --dataset"),
+        (
+            "table runs -o t.tex",
+            "no such option: -o; the command prints: end it with > FILE",
+        ),
+        ("view runs -o t.tex", "no such option: -o; see wayword view --help"),
     ],
 )
 def test_an_option_of_another_command_or_program_names_ours(
     words: str, instead: str
 ) -> None:
     assert instead in complaint(*words.split())
+
+
+def test_a_misspelled_file_or_family_names_the_near_one(tmp_path: Path) -> None:
+    (tmp_path / "bandit.py").write_text(WORLD.replace('"line"', '"vault"'))
+    file = f"{tmp_path}/bandti.py"
+    expected = f"{file}: no such file; did you mean 'bandit.py'?"
+    assert expected in complaint("run", "random", "--on", file)
+    other = f"{tmp_path}/quite/other.py"
+    assert complaint("run", "random", "--on", other).strip().endswith("no such file")
+
+    agent = tmp_path / "mine.py"
+    text = (
+        "from wayword.core.agent import Agent\n\n\nclass Mine(Agent):\n"
+        '    families = frozenset({"valt"})\n\n    async def act(self, observation, space):\n'
+        "        pass\n\n\nagent = Mine\n"
+    )
+    run = ("run", agent, "--on", f"{tmp_path}/bandit.py")
+    agent.write_text(text)
+    assert "is a vault dataset; did you mean 'vault'?" in complaint(*run)
+    # A family that exists is meant.
+    agent.write_text(text.replace("valt", "indoor"))
+    assert "is a vault dataset; choose another agent or dataset" in complaint(*run)

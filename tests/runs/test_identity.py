@@ -301,8 +301,8 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
 def test_a_split_is_shown_with_the_file_that_replaces_it_and_its_perturbations() -> (
     None
 ):
-    replaced: Any = SimpleNamespace(replaced_by="mine.json", splits=("train", "test"))
-    usual: Any = SimpleNamespace(replaced_by="", splits=("train", "test"))
+    replaced: Any = SimpleNamespace(replaced_by="mine.json", split="train")
+    usual: Any = SimpleNamespace(replaced_by="", split="train")
     plan = Plan("random", "r2r:test")
     assert shown_split(plan, usual) == "r2r:test"
     assert shown_split(Plan("random", "r2r"), usual) == "r2r:train"

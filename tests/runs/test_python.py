@@ -6,18 +6,22 @@ import asyncio
 import dataclasses
 import inspect
 import json
+import pickle
 import pydoc
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import wayword
+from helpers.docs_pages import ROOT
 from wayword.cli import running as command_line
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Agent
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.registry import load
 from wayword.datasets.houses import dataset as Houses  # noqa: N812
 from wayword.envs import make
 from wayword.models.scripted import ScriptedModel
@@ -472,3 +476,20 @@ def test_objects_of_a_result_are_shown_in_one_short_line(tmp_path: Path) -> None
     assert shown.startswith("<5 episodes: test-")
     assert shown.endswith(", …>")
     assert len(shown) < 120
+
+
+def test_an_instance_runs_whose_constructor_leaves_the_base_class_out(
+    folder: Path,
+) -> None:
+    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    [text] = re.findall(r'```python title="lift.py"\n(.*?)```', page, re.DOTALL)
+    (folder / "lift.py").write_text(text, encoding="utf-8")
+    lift = sys.modules[load("dataset", "./lift.py").__module__]
+    rides = lift.Rides("all", None, lift.Settings(floor=2))
+    result = wayword.run("random", rides, limit=1, out="runs/lift")
+    assert result.outcome.complete
+    assert result.recorded.config["identity"]["dataset_settings"] == {"floor": 2}
+    env = make("./lift.py")
+    env.reset()
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.dataset.tasks == env.dataset.tasks

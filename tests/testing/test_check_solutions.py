@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers.docs_pages import PAGES, ROOT, Block, blocks, name
+from helpers.line_world import WORLD
 from wayword.core import registry
-from wayword.testing import check_dataset
+from wayword.core.errors import UsageError
+from wayword.runs import Plan, run
+from wayword.testing import check_dataset, check_world
 
 
 def corridor(folder: Path, *changes: tuple[str, str]) -> Path:
@@ -82,3 +86,106 @@ def test_datasets_of_the_documentation_pass(page: Path, tmp_path: Path) -> None:
         check_dataset(dataset(dataset.splits[0], None, None))
         # As adding.md checks a dataset
         check_dataset(dataset())
+
+
+EXPERT = """
+    solutions = ("expert",)
+
+    def distance(self, task, world):
+        return DISTANCE
+
+    def make_plan(self, task, world, actor, kind):
+        for _ in range(goal(task)):
+            yield Action("right")
+        yield STOP
+
+
+def goal(task):
+    return int(task.episode.id.removeprefix("to_"))
+
+
+dataset = Lines
+"""
+
+
+def line(folder: Path, distance: str, *changes: tuple[str, str]) -> Path:
+    """A line of places with an expert and a distance as a file, with changes."""
+    text = WORLD.replace("\n\ndataset = Lines\n", EXPERT)
+    text = text.replace("DISTANCE", distance)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / "line.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+LEFT = "goal(task) - world.place"
+
+
+@pytest.mark.parametrize("checked", [check_dataset, check_world])
+@pytest.mark.parametrize(
+    ("distance", "problem"),
+    [
+        (
+            "3",
+            "episode 'to_1': distance is 3 where the episode is solved; it should be 0",
+        ),
+        (f"{LEFT} or 3", "distance is 3 where the episode is solved; it should be 0"),
+        (
+            f"{LEFT} or float('nan')",
+            "distance must give a finite number as the distance",
+        ),
+        (
+            f"float('nan') if world.place == 3 else {LEFT}",
+            "distance must give a finite",
+        ),
+    ],
+)
+def test_a_distance_is_a_number_that_ends_at_0(
+    distance: str, problem: str, checked: Any, tmp_path: Path
+) -> None:
+    file = line(tmp_path, distance, ("(1, 2, 3)]", "(1, 3)]"))
+    where = rf"{re.escape(str(file))}:\d+: .*{re.escape(problem)}"
+    with pytest.raises(AssertionError, match=where.replace(": .*episode", ": episode")):
+        checked(registry.load("dataset", str(file))())
+
+
+RADIUS = ('Family("line")', 'Family("line", goal_radius=3.0)')
+
+
+@pytest.mark.parametrize("checked", [check_dataset, check_world])
+@pytest.mark.parametrize(
+    ("distance", "changes"),
+    [(LEFT, []), ("None", []), (f"({LEFT}) * 0.1 + 1e-12", []), ("2.5", [RADIUS])],
+)
+def test_a_distance_of_0_or_within_the_radius_passes(
+    distance: str, changes: list[tuple[str, str]], checked: Any, tmp_path: Path
+) -> None:
+    file = line(tmp_path, distance, *changes)
+    checked(registry.load("dataset", str(file))())
+
+
+def test_a_run_says_that_its_expert_does_not_reach_the_goal(tmp_path: Path) -> None:
+    short = ("range(goal(task))", "range(2)")
+    file = line(tmp_path, LEFT, short)
+    plan = Plan("expert", str(file), out=tmp_path / "run")
+    [notice] = run(plan).notices
+    assert re.fullmatch(
+        rf"{re.escape(str(file))}:\d+: the solution 'expert' does not reach the goal in 2 of 3 "
+        "episodes, such as 'to_1'; correct it, the reference, or max_steps",
+        notice,
+    )
+    solved = Plan("expert", str(line(tmp_path, LEFT)), out=tmp_path / "solved")
+    assert run(solved).notices == []
+    others = Plan("random", str(file), out=tmp_path / "random")
+    assert run(others).notices == []
+
+
+def test_a_world_that_lacks_a_method_is_one_line_with_its_place(tmp_path: Path) -> None:
+    file = line(tmp_path, LEFT, ("def done(", "def dune("))
+    expected = rf"{re.escape(str(file))}:\d+: Line does not define done; did you mean it by 'dune'"
+    with pytest.raises(AssertionError, match=expected):
+        check_world(registry.load("dataset", str(file))())
+    with pytest.raises(UsageError, match=expected):
+        run(Plan("random", str(file), out=tmp_path / "run"))

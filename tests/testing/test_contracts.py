@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,30 @@ def test_names_of_metrics_are_compared(change: str, tmp_path: Path) -> None:
     else:
         (notice,) = run(Plan("random", str(file), out=tmp_path / "run")).notices
         assert re.search(expected, notice), notice
+
+
+class Pops(Stops):
+    """Takes what it needs out of the start that it is given."""
+
+    async def begin(self, episode: Episode) -> None:
+        self.heading = episode.start.pop("heading", 0.0)  # type: ignore[attr-defined]
+
+
+class Copies(Pops):
+    async def begin(self, episode: Episode) -> None:
+        await super().begin(replace(episode, start=dict(episode.start)))
+
+
+def test_an_agent_leaves_the_start_of_its_episode_as_it_is() -> None:
+    with pytest.raises(AssertionError) as broken:
+        check_agent(Pops, Houses())
+    assert re.search(
+        r"test_contracts.py:\d+: begin changes episode.start, which all .*: heading is [\d.]+ and "
+        "None; copy it",
+        str(broken.value),
+    )
+    Copies.learns = False
+    check_agent(Copies, Houses())
 
 
 class Draws(Stops):

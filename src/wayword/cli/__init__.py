@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
@@ -154,6 +155,8 @@ def _system_problem(error: OSError) -> str:
 
 def _usage(error: Any) -> str:
     """Return a usage error (unknown option, missing argument, invalid value) in one line."""
+    from wayword.core.errors import near
+
     # Pydantic's words are for programmers; ours are for users.
     text = error.format_message().rstrip(".").replace("Value error, ", "")
     text = re.sub(r"Input should be a valid (\w+)(, .*)?", r"is not a valid \1", text)
@@ -161,6 +164,8 @@ def _usage(error: Any) -> str:
     if hasattr(error.__cause__, "errors"):
         given = error.__cause__.errors()[0]["input"]
         text = text.replace(": is not", f": {given!r:.60} is not")
+    if choice := re.search(r"'([^']*)' is not one of (.*)", text):
+        text += near(choice[1], re.findall(r"'([^']*)'", choice[2]))
     command = error.ctx.command_path if error.ctx else "wayword"
     remedy = f"; see {command} --help"
     if instead := _instead(command, getattr(error, "option_name", ""), error.ctx):
@@ -185,11 +190,23 @@ _OF_REPRODUCE = (
     "a recipe names its own data: --row chooses rows, and `wayword run AGENT --on DATASET` plays "
     "other data"
 )
+_PRINTING = (
+    "wayword table",
+    "wayword compare",
+    "wayword power",
+    "wayword tours",
+    "wayword verify",
+    "wayword runs",
+)
 _INSTEAD = {
     ("wayword reproduce", "--on"): _OF_REPRODUCE,
     ("wayword reproduce", "--dataset"): _OF_REPRODUCE,
     ("wayword reproduce", "--split"): _OF_REPRODUCE,
     ("wayword reproduce", "--episodes"): "use --limit, and --row for rows",
+    **dict.fromkeys(
+        product(_PRINTING, ("-o", "--out", "--output")),
+        "the command prints: end it with > FILE",
+    ),
 }
 """Command and an option that it has not -> what to do."""
 

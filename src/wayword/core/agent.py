@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+from wayword.core import registry
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Episode, Json, NoSettings, Reference
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, near
 from wayword.core.game import ActionPlan, Game
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
@@ -239,6 +240,8 @@ def check_family(
         )
         # A dataset may have the name of its family: "household is household" would say nothing.
         kind = with_article(f"{family} dataset")
-        raise UsageError(
-            f"{fits}, and {dataset} is {kind}; choose another agent or dataset"
-        )
+        # A family of a user's own that is misspelled in its agent.
+        unknown = cls.families - {*registry.names("family")}
+        hints = filter(None, (near(each, [family]) for each in sorted(unknown)))
+        remedy = next(hints, "; choose another agent or dataset")
+        raise UsageError(f"{fits}, and {dataset} is {kind}{remedy}")

@@ -24,15 +24,15 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.blame import describe, is_shipped, place_of
+from wayword.core.blame import check_class, describe, is_shipped, place_of
 from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.field_types import field_problem, value_problem
@@ -211,7 +211,7 @@ class Dataset(ABC):
     family: ClassVar[Family]
     """The family of its worlds, which decides on the metrics."""
     splits: ClassVar[tuple[str, ...]] = ("all",)
-    """The names of its splits, the default first."""
+    """The names of its splits: see :meth:`default_split`."""
     live: ClassVar[bool] = False
     """True if its worlds are outside this program, such as a robot: episodes are played one at a
     time, and cannot be replayed."""
@@ -235,6 +235,7 @@ class Dataset(ABC):
     solutions: ClassVar[tuple[str, ...]] = ()
     """The kinds of plans: ``"gold"`` (as published), ``"shortest"``, ``"expert"`` (planned from
     the goals). In-context examples use the first one."""
+    _arguments: tuple[tuple[Any, ...], Mapping[str, Any]]
     eyes: ClassVar[EyesSettings | None] = None
     """How agents see in a run with pictures."""
 
@@ -265,6 +266,27 @@ class Dataset(ABC):
         files = omissions = MappingProxyType({})
         caveats = ()
 
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Keep the arguments, also of a subclass whose constructor does not call this one's."""
+        if cls.__abstractmethods__:
+            check_class(cls, Dataset)
+        self = super().__new__(cls)
+        self._arguments = (arguments, named)
+        given = dict(zip(("split", "folder", "settings"), arguments, strict=False))
+        given |= named
+        # A subclass may compute any of them: then its property counts.
+        settings = given.get("settings")
+        vars(self)["split"] = given.get("split") or cls.default_split()
+        vars(self)["folder"] = given.get("folder")
+        vars(self)["settings"] = cls.Settings() if settings is None else settings
+        # A mapping would fail much later, as a missing attribute.
+        if isinstance(settings, Mapping):
+            form = f"{cls.Settings.__name__}({', '.join(settings)}=…)"
+            raise UsageError(
+                f"settings must be an instance such as {form}, got {settings!r}"
+            )
+        return self
+
     def __init__(
         self,
         split: str = "",
@@ -272,15 +294,9 @@ class Dataset(ABC):
         settings: Any = None,
     ) -> None:
         """Raise ``UsageError`` for a split that is not in ``splits``."""
-        self.split = split or self.splits[0]
+        self.split = split or self.default_split()
         self.folder = folder
         self.settings = self.Settings() if settings is None else settings
-        # A mapping would fail much later, as a missing attribute.
-        if isinstance(settings, Mapping):
-            form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
-            raise UsageError(
-                f"settings must be an instance such as {form}, got {settings!r}"
-            )
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
             raise UsageError(
@@ -298,7 +314,17 @@ class Dataset(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments that reopen the dataset, not the data it has read."""
-        return type(self), (self.split, self.folder, self.settings)
+        arguments, named = self._arguments
+        return partial(type(self), *arguments, **named), ()
+
+    @classmethod
+    def default_split(cls) -> str:
+        """Return the split that opens without a name: ``test`` of a user's dataset, else the
+        first."""
+        # Shipped datasets list the default first: the public test splits have no answers.
+        if "test" in cls.splits and not is_shipped(cls):
+            return "test"
+        return cls.splits[0]
 
     def budget(self) -> Extra:
         """Return ``Episode.extra`` with the action limit of tasks with a set ``length``."""

@@ -164,6 +164,12 @@ def suggest(name: str, options: Collection[str]) -> str:
     return f"there are: {shorten(', '.join(sorted(options)), 400, placeholder=more) or 'none'}"
 
 
+def near(name: str, options: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` for a misspelled name; empty if no option is like it."""
+    hint = suggest(name, options)
+    return f"; {hint}" if hint.startswith("did you mean") else ""
+
+
 def install_command(extra: str) -> str:
     """Return a command that adds an extra to the environment of this process.
 

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 from wayword.core.blame import check_class, user_frame
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, near, suggest
 from wayword.core.files import text_checksum
 from wayword.core.other_files import but_is
 from wayword.core.visible import plural, single_line
@@ -206,7 +206,7 @@ def load(kind: Kind, name: str) -> Any:
         return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
     # A path that is no file would otherwise be reported as an unknown name.
     if "/" in name and not Path(name).exists():
-        raise UsageError(f"{name}: no such file or folder")
+        raise UsageError(f"{name}: no such file or folder{_near_file(Path(name))}")
 
     # A name: of another distribution, which may replace a shipped part, or of this package.
     if name not in names(kind):
@@ -338,8 +338,13 @@ def user_file(path: Path) -> Path:
     """Return a user's file, of a folder its ``__init__.py``. Raises ``UsageError`` without one."""
     file = path / "__init__.py" if path.is_dir() else path
     if not file.is_file():
-        raise UsageError(f"{file}: no such file{but_is(path)}")
+        raise UsageError(f"{file}: no such file{but_is(path) or _near_file(path)}")
     return file
+
+
+def _near_file(path: Path) -> str:
+    """Return the file next to a missing one whose name is nearly its own; empty without one."""
+    return near(path.name, [each.name for each in path.parent.glob("*")])
 
 
 def _import_file(path: Path) -> ModuleType:

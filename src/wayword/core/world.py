@@ -13,10 +13,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
+from wayword.core.blame import check_class
 from wayword.core.episode import Episode, Json, JsonObject
 
 FamilyPart = Literal["verbalizer", "scorer", "map"]
@@ -94,6 +95,12 @@ class World(ABC):
         feedback = world.step("agent", space.listed[0])  # ValueError unless it is in the space
         world.done("agent"), world.pose("agent"), world.state()
     """
+
+    def __new__(cls, *_arguments: Any, **_named: Any) -> Self:
+        """Raise ``UsageError`` for a class that lacks a method, with its file and line."""
+        if cls.__abstractmethods__:
+            check_class(cls, World)
+        return super().__new__(cls)
 
     # At runtime plain attributes, which a subclass may assign or compute
     if TYPE_CHECKING:

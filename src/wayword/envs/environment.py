@@ -29,7 +29,7 @@ from wayword.core.agent import Agent
 from wayword.core.blame import users_errors
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json, JsonObject
-from wayword.core.errors import UsageError, door, suggest
+from wayword.core.errors import UsageError, door, near, suggest
 from wayword.core.model import Image, Message
 from wayword.core.recording import Log
 from wayword.core.rollout import (
@@ -681,7 +681,10 @@ def check_view(options: EnvironmentOptions) -> None:
         agent = registry.load("agent", options.view)
     except UsageError as error:
         kinds = "text, structured, or the name of an agent"
-        raise UsageError(f"view must be {kinds}: {error}") from None
+        problem = str(error)
+        if hint := near(options.view, [*VIEWS, *registry.names("agent")]):
+            problem = f"got {options.view!r}{hint}"
+        raise UsageError(f"view must be {kinds}: {problem}") from None
     make_settings(agent.Settings, options.view_settings, options.view)
 
 

@@ -25,6 +25,7 @@ from wayword.core.blame import describe, is_own, is_shipped, place_of
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
+from wayword.core.metric import is_solved
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup
@@ -395,6 +396,8 @@ class ActiveRun:
     noted: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     """Number of rejected answers by kind and reason."""
+    unsolved: list[str] = field(default_factory=list)
+    """Finished episodes of this session without success."""
     reasons: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     store: remote.Store | None = None
@@ -451,7 +454,10 @@ class ActiveRun:
             self.reasons[line.reason] = line.episode_id
             return
         self.done += 1
-        self.judged.add(self.dataset.family.success in line.scores)
+        success = self.dataset.family.success
+        self.judged.add(success in line.scores)
+        if not is_solved(line.scores.get(success, 1.0)):
+            self.unsolved.append(line.episode_id)
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
@@ -493,6 +499,15 @@ class ActiveRun:
             notices.append(
                 f"{rejections:,} of {self.steps:,} answers were rejected and changed nothing; "
                 f"{count:,} as {reason}{self._author(reason)}"
+            )
+
+        # The solution of a user's own dataset is to solve it: check_dataset asks the same.
+        kinds = {parts.cls.follows for parts in self.agent.playing()}
+        if self.unsolved and "" not in kinds and not is_shipped(type(self.dataset)):
+            notices.append(
+                f"{place_of(type(self.dataset).make_plan)}: the solution {kinds.pop()!r} does not "
+                f"reach the goal in {len(self.unsolved):,} of {self.played:,} episodes, such as "
+                f"{self.unsolved[0]!r}; correct it, the reference, or max_steps"
             )
 
         # Notes of problems, by their kind.

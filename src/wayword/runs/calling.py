@@ -217,4 +217,6 @@ def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, JsonObject]
     if isinstance(part, type):
         return name, {}
     name = f"{name}:{part.split}" if isinstance(part, Dataset) else name
-    return name, asdict(part.settings)
+    # An agent may leave the base class's constructor out, and with it the settings.
+    settings = getattr(part, "settings", None)
+    return name, {} if settings is None else asdict(settings)

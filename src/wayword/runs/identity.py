@@ -257,7 +257,7 @@ def run_folder(plan: Plan, identity: JsonObject) -> Path:
 
 def split_name(plan: Plan, dataset: Dataset) -> str:
     """Name of the dataset with its split: ``houses:test`` for ``houses``."""
-    return f"{plan.dataset_name}:{plan.split or dataset.splits[0]}"
+    return f"{plan.dataset_name}:{plan.split or dataset.split}"
 
 
 def shown_split(plan: Plan, dataset: Dataset) -> str:

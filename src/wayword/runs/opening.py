@@ -274,12 +274,12 @@ def shared_datasets() -> Iterator[None]:
 def open_dataset(plan: Plan) -> Dataset:
     """Open the dataset and split of ``plan.on``.
 
-    By default the dataset's first split. Raises ``UsageError``, and ``DataError`` for
+    By default the dataset's ``default_split``. Raises ``UsageError``, and ``DataError`` for
     malformed files, here or when episodes are listed.
     """
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
-    split = plan.split or cls.splits[0]
+    split = plan.split or cls.default_split()
     # A user's class may read it without a check.
     if split not in cls.splits:
         raise UsageError(

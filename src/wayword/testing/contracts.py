@@ -18,7 +18,14 @@ from wayword.agents.person import PERSON, Person, Style
 from wayword.core import registry
 from wayword.core.action import STOP, Action, Decision, Rejection, nearest_legal
 from wayword.core.agent import Agent, Shared, Toolkit
-from wayword.core.blame import CodeError, describe, is_shipped, place_of, user_frame
+from wayword.core.blame import (
+    CodeError,
+    describe,
+    is_own,
+    is_shipped,
+    place_of,
+    user_frame,
+)
 from wayword.core.blocking import blocking
 from wayword.core.dataset import INDEPENDENT, Dataset, Task, check_opened, task_id
 from wayword.core.episode import Episode, Reference
@@ -124,12 +131,20 @@ def check_agent(
     """
     settings = make(agent.Settings, {}, agent.__name__)
     sensible = model or Noise()
-    first = _play(agent, settings, dataset, sensible)
+    task = dataset.tasks[0]
+    # What a world changes by itself is no mistake of the agent.
+    _started(dataset, task.episode)
+    start = copy.deepcopy(dict(task.episode.start))
+    first = _play(agent, settings, dataset, task, sensible)
+    assert task.episode.start == start, (
+        f"{place_of(agent.begin)}: begin changes episode.start, which all players of the episode "
+        f"share: {_difference(start, task.episode.start)}; copy it"
+    )
     assert first.ended != "failed", f"an episode failed: {first.error}"
     assert first.steps, "an agent acts at least once"
     # Noise is drawn in the same order each time, so a second run must not differ.
     if model is None:
-        again = _play(agent, settings, dataset, Noise())
+        again = _play(agent, settings, dataset, task, Noise())
         decided = [step.decision for step in first.steps]
         repeated = [step.decision for step in again.steps]
         number = _first_difference(decided, repeated)
@@ -139,7 +154,7 @@ def check_agent(
         )
 
     # Several trials, so that a learning agent also reflects on noise.
-    noisy = _play(agent, settings, dataset, Noise(), trials=3)
+    noisy = _play(agent, settings, dataset, task, Noise(), trials=3)
     assert noisy.ended != "failed", (
         f"an unreadable model answer ended the episode: {noisy.error}"
     )
@@ -156,10 +171,11 @@ def _play(
     agent: type[Agent],
     settings: Any,
     dataset: Dataset,
+    task: Task,
     model: Model,
     trials: int = 1,
 ) -> Trajectory:
-    """Play the first episode for up to six steps.
+    """Play an episode for up to six steps.
 
     ``trials``: attempts at it, for agents that learn from one to the next.
     """
@@ -178,7 +194,7 @@ def _play(
         shared=shared,
         trials=trials,
     )
-    return blocking(rollout(dataset.tasks[0], setup))
+    return blocking(rollout(task, setup))
 
 
 def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:
@@ -208,7 +224,7 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     repeated = [name for name, count in Counter(ids).items() if count > 1]
     assert not repeated, f"episode IDs are unique within a split: {repeated[:1]}"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
-    assert dataset.splits, "a dataset names its splits, the default first"
+    assert dataset.splits, "a dataset names its splits"
     assert dataset.max_steps > 0, "max_steps is above 0"
 
     # Each task: its answer stays out of the episode, which agents see.
@@ -271,6 +287,7 @@ def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
             f"{where} is rejected at step {len(game.trajectory.steps)}: "
             f"{step.decision.reason}{_nearest(step.decision, game, actor)}"
         )
+        _own_distance(dataset, task, game)  # a number at each step
         # A slipped action changed nothing: the plan still stands at it.
         if step.feedback.status == SLIPPED:
             continue
@@ -284,6 +301,18 @@ def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
     assert is_solved(scores.get(success, 1.0)), (
         f"{where} does not reach the goal: {success} is {scores[success]:g} after {steps} of at "
         f"most {dataset.max_steps} steps; correct its reference{_files_of(dataset)}, or max_steps"
+    )
+    _check_goal_distance(dataset, task, game)
+
+
+def _check_goal_distance(dataset: Dataset, task: Task, game: Game) -> None:
+    """Check that a user's distance is 0, or within the goal's radius, where its episode is
+    solved."""
+    distance = _own_distance(dataset, task, game)
+    # Sums of lengths end near 0.
+    assert (distance or 0) <= max(dataset.family.goal_radius, 1e-6), (
+        f"{place_of(_distance_method(dataset))}: episode {task.episode.id!r}: distance is "
+        f"{distance:g} where the episode is solved; it should be 0"
     )
 
 
@@ -515,6 +544,20 @@ def _distance_left(dataset: Dataset, task: Task, game: Game) -> float | None:
     return None if standing is None else standing.distance
 
 
+def _distance_method(dataset: Dataset) -> Callable[..., Any]:
+    """Return the method that gives what is left to the goal: the scorer's or the dataset's."""
+    by = scoring.scorer(dataset.family)
+    return by.standing if isinstance(by, scoring.Judged) else dataset.distance
+
+
+def _own_distance(dataset: Dataset, task: Task, game: Game) -> float | None:
+    """Return what is left to the goal by a user's method; None for those of the package, which have
+    tests of their own."""
+    if not is_own(_distance_method(dataset)):
+        return None
+    return _distance_left(dataset, task, game)
+
+
 def _check_apart(
     world: World,
     action: Action,
@@ -550,6 +593,7 @@ def _check_played(dataset: Dataset, task: Task, steps: int) -> None:
                     f"{after}: {decision.reason}{_nearest(decision, game, actor)}"
                 )
                 taken.append(str(decision.action))
+                _own_distance(dataset, task, game)  # a number at each step
                 _check_words(dataset, game, actor, feedback)
                 if not game.active(actor):
                     break
@@ -562,11 +606,20 @@ def _check_played(dataset: Dataset, task: Task, steps: int) -> None:
             break
         feedback = game.act(actor, Decision(choices[0])).feedback
         _check_words(dataset, game, actor, feedback)
+    is_measured = _own_distance(dataset, task, game) is not None
+    if taken and is_measured and _is_solved(dataset, task, game):
+        _check_goal_distance(dataset, task, game)
     again = _start(dataset, episode)
     assert again == start, (
         f"{place_of(type(game.world).reset)}: an episode starts otherwise once it was played: "
         f"{_difference(start, again)}; reset must make a copy of what step changes"
     )
+
+
+def _is_solved(dataset: Dataset, task: Task, game: Game) -> bool:
+    """True if a game's episode counts as solved."""
+    [scores] = scoring.score(dataset, [(task, game.finished())])
+    return is_solved(scores.get(dataset.family.success, 0.0))
 
 
 def _start(dataset: Dataset, episode: Episode) -> dict[str, object]:

@@ -174,6 +174,22 @@ def test_a_missing_log_and_another_file_have_errors_of_their_own(
         drawn(tmp_path)
 
 
+def test_logs_with_names_of_their_own_in_a_folder_are_all_drawn(tmp_path: Path) -> None:
+    for seed, points_of_seed in enumerate((UP, DOWN)):
+        rows = [
+            json.dumps({"step": at, "reward": value}) for at, value in points_of_seed
+        ]
+        (tmp_path / f"v-seed-{seed}.jsonl").write_text(
+            "\n".join(rows), encoding="utf-8"
+        )
+    axes, caption = drawn(tmp_path)
+    assert len(axes.lines) == 3, "a line for each seed, and their mean"
+    assert "single seeds (2)" in caption
+    # The log of a trainer counts alone: what lies next to it may be anything.
+    write(tmp_path / "progress.csv", UP)
+    assert points(tmp_path) == UP
+
+
 def test_the_longest_state_of_a_trainer_is_the_newest(tmp_path: Path) -> None:
     for step in (900, 10_000):
         log = [{"step": n, "loss": 1.0} for n in range(100, step + 1, 100)]

@@ -2,8 +2,8 @@
 
 A log is a CSV or JSON Lines file with a column of steps (Stable-Baselines3's ``progress.csv`` and
 ``monitor.csv``, CleanRL's and your own), a ``trainer_state.json`` of transformers and TRL, or a
-folder with one of them. A run folder whose name ends in a number, such as ``runs/step-200``, is the
-evaluation of a checkpoint at that step.
+folder with one of them; logs with names of their own in a folder are all drawn. A run folder whose
+name ends in a number, such as ``runs/step-200``, is the evaluation of a checkpoint at that step.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ ABBREVIATED = {
 """Words of trainers' columns, and what an axis says."""
 LOGS = ("trainer_state.json", "progress.csv", "monitor.csv")
 """Files that are looked for in a folder."""
+_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
+"""Endings of logs with other names, which are all drawn in a folder without one of ``LOGS``."""
 SAME_NAMES = {"trainer_state", "progress", "monitor", "metrics", "log"}
 """Names of files, without their endings, that trainers give to every log: its folder's counts."""
 SEED = re.compile(r"[-_/.]?seed[-_=]?\d+")
@@ -128,7 +130,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
             f"{runs[0]}: a run folder cannot be drawn next to a training log; draw a figure of "
             "each, or the run folders of checkpoints alone"
         )
-    logs = [_read(path, request.metric) for path in request.runs]
+    logs = [_read(path, request.metric) for path in paths]
     _check_comparable(logs)
     names, series = _grouped(logs, request)
     figure, axes = new_figure(request.width, min(2.2, 0.62 * request.width))
@@ -243,11 +245,15 @@ def _labels(paths: Sequence[str]) -> list[str]:
 
 
 def _expanded(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths, with folders of run folders replaced by the runs in them."""
+    """Return the paths, with folders of run folders replaced by the runs in them, and folders of
+    logs with names of their own by the logs."""
     expanded: list[Path] = []
     for path in paths:
+        logs = sorted(each for each in path.glob("*.*") if each.suffix in _ENDINGS)
         if path.is_dir() and any(path.glob("*/run.json")):
             expanded += scored_runs.run_folders([path])
+        elif logs and not is_run(path) and not _logs_of(path):
+            expanded += logs
         else:
             expanded.append(path)
     return expanded
@@ -399,18 +405,24 @@ def _file_of(path: Path) -> Path:
     """Return the log at a path; of a folder of checkpoints, the newest one's."""
     if path.is_file():
         return path
-    for name in LOGS:
-        files = [path / name, *path.glob(f"checkpoint-*/{name}")]
-        present = [file for file in files if file.is_file()]
-        if present:
-            # Logs of checkpoints repeat the earlier ones'. A copy has other times of change.
-            return max(present, key=lambda file: file.stat().st_size)
+    if present := _logs_of(path):
+        # Logs of checkpoints repeat the earlier ones'. A copy has other times of change.
+        return max(present, key=lambda file: file.stat().st_size)
     problem = "neither a run folder nor a training log"
     if not path.exists():
         problem = "no such file or folder"
     raise UsageError(
         f"{path}: {problem}; name a run, or a log (CSV, JSON Lines, {LOGS[0]})"
     )
+
+
+def _logs_of(folder: Path) -> list[Path]:
+    """Return the logs of one name in a folder and its checkpoints: the first name of ``LOGS``."""
+    for name in LOGS:
+        files = [folder / name, *folder.glob(f"checkpoint-*/{name}")]
+        if present := [file for file in files if file.is_file()]:
+            return present
+    return []
 
 
 def _rows_of(file: Path) -> list[JsonObject]:

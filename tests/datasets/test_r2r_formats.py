@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -427,3 +429,92 @@ def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) ->
     assert line.endswith("R2R_val_unseen.json: no such file (nor .gz)")
     assert not any("wayword data list" in line for line in listed)
     assert "docs/datasets.md has the source" in listed[-1]
+
+
+def test_a_missing_split_names_the_splits_that_are_there(data: Path) -> None:
+    message = "get it with `wayword data fetch r2r`; you have val_seen"
+    with pytest.raises(DataError, match=re.escape(message)):
+        _ = R2R("val_unseen", data, R2RSettings()).tasks
+
+
+def test_a_listing_of_one_dataset_reads_no_other(tmp_path: Path) -> None:
+    (tmp_path / "r2r" / "annotations").mkdir(parents=True)
+    notices = []
+
+    def waiting(line: str) -> AbstractContextManager[None]:
+        notices.append(line)
+        return nullcontext()
+
+    listed = [*catalog.data_listing(tmp_path, ["r2r"], waiting)]
+    assert notices == [f"reading r2r:{split} …" for split in R2R.splits]
+    assert len(listed) == len(R2R.splits) + 2
+    with pytest.raises(UsageError, match="did you mean 'r2r'"):
+        [*catalog.data_listing(tmp_path, ["R2R"])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("heading", "headng", "'heading': is missing; the record has 'headng'"),
+        # Another field with a longer name is no misspelling.
+        ('"path"', '"path_of"', "'path': is missing\n"),
+        ("6.5", '"far"', "'distance': must be a number, got 'far'"),
+        ("6.5", "null", ""),
+        ("6.5", '"6.5"', ""),
+        ("6.5", "6.5,", "a comma before '}': line 1 column"),
+        ("6.5", "6.5,\n", "a comma before '}': line 2 column"),
+        ("}", "},", "a comma before ']': line 1 column"),
+        ("Go", "Go,\n]", "is not valid JSON (Invalid control character"),
+    ],
+)
+def test_a_fault_of_a_record_is_named(
+    data: Path, tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    record = {"path_id": 7, "scan": SCAN, "path": ["s", "a"], "heading": 0.0}
+    text = json.dumps([{**record, "instructions": ["Go"], "distance": 6.5}])
+    own = tmp_path / "own.json"
+    own.write_text(text.replace(old, new))
+    report, is_valid = checked(data, own)
+    assert is_valid == (not problem), report
+    assert problem in report
+
+
+def test_edges_that_lead_one_way_are_noted(data: Path, tmp_path: Path) -> None:
+    assert "note:" not in catalog.data_check("r2r:val_seen", data, {})[0]
+    own = tmp_path / "own.py"
+    own.write_text(OWN_GRAPH)
+    report, is_valid = catalog.data_check(f"{own}:test", None, {})
+    assert is_valid
+    assert "note: line: 2 edges have no edge back, such as 'a' to 'b'" in report
+
+
+OWN_GRAPH = """
+import numpy as np
+from wayword.core.dataset import SolvableWalks, Task
+from wayword.core.episode import Episode, PathReference
+from wayword.worlds import indoor
+from wayword.worlds.indoor.graph import build
+from wayword.worlds.indoor.world import IndoorWorld
+
+
+class Line(SolvableWalks):
+    family = indoor.family
+    splits = ("test",)
+    max_steps = 5
+
+    def __init__(self, split, folder, settings):
+        positions = np.array([(2.0 * n, 0.0, 0.0) for n in range(3)])
+        edges = np.array([(0, 1), (1, 2)], dtype=np.int32)
+        self.shared = build("line", ("a", "b", "c"), positions, edges)
+        episode = Episode("go", "Go.", "line", {"viewpoint": "a", "heading": 0.0})
+        self.tasks = [Task(episode, PathReference("go", ("a", "b", "c")))]
+
+    def graph(self, scene):
+        return self.shared
+
+    def world(self, episode):
+        return IndoorWorld(self.shared)
+
+
+dataset = Line
+"""

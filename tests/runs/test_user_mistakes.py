@@ -70,6 +70,10 @@ WORLDS = {
     "a family that is text": Mistake(
         'Family("line")', '"line"', "line.py:@Lines: Lines has the family 'line'; set family ="
     ),
+    "the name of a shipped family": Mistake(
+        'Family("line")', '"indoor"', "has the family 'indoor'; set family = indoor.family (from "
+        "wayword.worlds import indoor)",
+    ),
     "no tasks": Mistake(
         "    tasks = [", "    others = [", "line.py:@Lines: Lines has no tasks; set tasks ="
     ),

@@ -56,10 +56,18 @@ def doctor() -> None:
 
 @data.command("list")
 def data_list(
+    names: Annotated[
+        list[str] | None, Argument(help="Datasets, such as r2r; all if left out.")
+    ] = None,
     data: Data = None,
     published: bool = False,
 ) -> None:
     """List dataset splits with their number of episodes, or what is missing.
+
+    \b
+    Examples:
+      wayword data list
+      wayword data list r2r reverie
 
     Args:
         published: List what can be fetched: files, sizes, checksums, licenses, terms, steps.
@@ -71,9 +79,8 @@ def data_list(
         show.echo(listing(data))
         return
     # Each line is shown once it is known, as the first reading of a large split takes seconds.
-    with show.waiting("reading the data …"):
-        for line in catalog.data_listing(data):
-            show.echo(line)
+    for line in catalog.data_listing(data, names or (), show.waiting):
+        show.echo(line)
 
 
 @data.command("fetch")

@@ -30,6 +30,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
+from wayword.core import registry
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
 from wayword.core.blame import check_class, describe, is_shipped, place_of
@@ -577,7 +578,13 @@ def check_opened(dataset: Any) -> None:
     family = getattr(dataset, "family", None)
     if not isinstance(family, Family):
         given = "no family" if family is None else f"the family {family!r}"
-        raise UsageError(f'{where} has {given}; set family = Family("line") in it')
+        remedy = 'set family = Family("line") in it'
+        # A text that names a shipped family: the class needs that one, with its verbalizer.
+        if isinstance(family, str) and family in registry.names("scorer"):
+            remedy = (
+                f"set family = {family}.family (from wayword.worlds import {family})"
+            )
+        raise UsageError(f"{where} has {given}; {remedy}")
     if problem := field_problem(family):
         raise UsageError(f"{where}: family: {problem}")
     for name, hint, expected in _PARTS:

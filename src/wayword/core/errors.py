@@ -148,14 +148,20 @@ def limit_problem(error: Exception) -> str | None:
     return None
 
 
-def suggest(name: str, options: Collection[str]) -> str:
-    """Return ``did you mean 'x'?`` for a misspelled or partial name, else a list of the options."""
+def similar(name: str, options: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """Return the options that a misspelled name may mean: one, or those in another case."""
     from difflib import get_close_matches
-    from textwrap import shorten
 
     # A name in another case is this one, whatever else looks alike.
     matches = [each for each in options if each.lower() == name.lower()]
-    matches = matches or get_close_matches(name, options, n=1, cutoff=0.6)
+    return matches or get_close_matches(name, options, n=1, cutoff=cutoff)
+
+
+def suggest(name: str, options: Collection[str]) -> str:
+    """Return ``did you mean 'x'?`` for a misspelled or partial name, else a list of the options."""
+    from textwrap import shorten
+
+    matches = similar(name, options)
     if not matches and len(name) > 2:
         matches = sorted(each for each in options if name in each)[:4]
     if matches:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wayword.core.episode import JsonObject
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, UsageError, similar
 
 
 def folder_of(variable: str) -> Path | None:
@@ -209,6 +209,8 @@ def find_any(folder: Path, name: str) -> Path | None:
 
 SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows the files you have"
 """The remedy in errors about missing published data."""
+FETCH = "get it with `wayword data fetch {}`"
+"""The same for a dataset with an entry among those that can be fetched, by its name."""
 NEEDS_DATA = "needs its data"
 
 
@@ -461,9 +463,28 @@ def parse_at(path: Path, where: str, text: bytes, *, is_list: bool = False) -> A
         raise DataError(
             path,
             where,
-            f"is not valid JSON ({error})",
+            f"is not valid JSON ({_json_problem(error)})",
             "check it or fetch it again",
         ) from error
+
+
+_COMMA_ERRORS = ("Expecting", "Illegal trailing comma")
+"""How the messages of Python's versions begin where a comma is followed by a closing bracket."""
+
+
+def _json_problem(error: Exception) -> str:
+    """Return the problem of a text that is not JSON. A comma before a closing bracket, which
+    Python and JavaScript allow, is named."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    # Versions of Python differ in the side of the comma at which they stop.
+    before = error.doc[: error.pos + 1].rstrip()
+    closing = error.doc[error.pos :].lstrip(", \t\r\n")[:1]
+    is_comma = before.rstrip("]}").rstrip().endswith(",")
+    # Other errors stop inside texts, which may hold both characters.
+    if is_comma and closing in ("]", "}") and error.msg.startswith(_COMMA_ERRORS):
+        return f"a comma before {closing!r}: line {error.lineno} column {error.colno}"
+    return str(error)
 
 
 def _constants(where: str, value: Any, is_list: bool) -> Iterator[tuple[str, str]]:
@@ -510,6 +531,8 @@ _KINDS = {
     dict: "an object",
 }
 """Type -> its name in errors."""
+_SAME_FIELD = 0.8
+"""Least similarity of a misspelled field's name: ``path_id`` is not a misspelled ``path``."""
 _NUMERAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d{1,2})?", re.IGNORECASE)
 
 
@@ -524,7 +547,10 @@ def read_field(
     if not isinstance(record, dict):
         raise DataError(path, where, f"must be an object, got {short_repr(record)}")
     if name not in record:
-        raise DataError(path, f"{where}, field {name!r}", "is missing")
+        problem = "is missing"
+        for other in similar(name, record, _SAME_FIELD):
+            problem += f"; the record has {other!r}"
+        raise DataError(path, f"{where}, field {name!r}", problem)
     value = record[name]
     # Tables, and some published files, write numbers as text.
     if kind is NUMBER and isinstance(value, str) and _NUMERAL.fullmatch(value):

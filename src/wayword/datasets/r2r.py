@@ -30,6 +30,7 @@ from wayword.core.dataset import (
 from wayword.core.episode import Episode, JsonObject, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
+    FETCH,
     NUMBER,
     SOURCES,
     cache_folder,
@@ -352,7 +353,15 @@ class R2R(SolvableWalks):
             published = find_any(folder, name)
             if published:
                 return published
-        return find(places[-1], names[0])  # raises the error for the usual name
+        remedy = FETCH.format(self.name)
+        found = []
+        for split in self.splits:
+            options = [name.format(split) for name in self.annotation_files]
+            if any(find_any(*each) for each in product(places, options)):
+                found.append(split)
+        if found:
+            remedy += f"; you have {', '.join(found)}"
+        return find(places[-1], names[0], remedy)  # raises the error for the usual name
 
     def _read(self, part: str) -> Iterator[Task]:
         """Yield the tasks of a part in file order. Raises ``DataError``."""
@@ -475,6 +484,9 @@ def _task(
     read = partial(read_field, path, where, record)
     route = read("path", list)
     heading = read("heading", NUMBER)
+    # Optional, and no run computes with it; a text in its place is a damaged record.
+    if isinstance(record, dict) and record.get("distance") is not None:
+        read("distance", NUMBER)
     if not route or not all(isinstance(place, str) for place in route):
         raise DataError(
             path,

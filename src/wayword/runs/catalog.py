@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 from wayword.core import registry
+from wayword.core.dataset import Dataset, SolvableWalks
 from wayword.core.episode import JsonObject
-from wayword.core.errors import DataError, UsageError, WaywordError
+from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import (
+    FETCH,
     NEEDS_DATA,
     SOURCES,
     collecting_bad_records,
@@ -21,25 +24,39 @@ from wayword.runs.machine import data_folder
 from wayword.runs.opening import EMPTY, open_dataset
 from wayword.runs.plan import Plan
 from wayword.testing.contracts import check_dataset
+from wayword.worlds.indoor.graph import ViewpointGraph
 
 
-def data_listing(folder: Path | None) -> Iterator[str]:
-    """Yield a line for each split of all datasets, with the number of episodes or what is missing.
+def data_listing(
+    folder: Path | None,
+    only: Sequence[str] = (),
+    waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+) -> Iterator[str]:
+    """Yield a line for each split of the datasets, with the number of episodes or what is missing.
 
-    Each is yielded once it is known: a first reading of large files builds their index, which takes
-    seconds. Without a data folder, published datasets are named in one line, with what to type to
-    use one.
+    ``only`` are names of datasets; all by default. Each line is yielded once it is known: large
+    files take seconds, and ``waiting`` surrounds the reading of a split, with its notice. Without a
+    data folder, published datasets are named in one line, with what to type to use one.
     """
     found = data_folder(folder)
+    names = registry.names("dataset")
+    for name in only:
+        if name not in names:
+            raise UsageError(f"no dataset is called {name!r}; {suggest(name, names)}")
     yield f"data folder: {found or 'none; set WAYWORD_DATA or add --data'}"
     absent = []
-    for name in registry.names("dataset"):
+    for name in only or names:
         for split in registry.load("dataset", name).splits:
             on = f"{name}:{split}"
             try:
-                size = f"{len(open_dataset(Plan('list', on, data=folder)).tasks):,} episodes"
+                with waiting(f"reading {on} …"):
+                    dataset = open_dataset(Plan("list", on, data=folder))
+                    size = f"{len(dataset.tasks):,} episodes"
             except WaywordError as error:
-                size = f"-- {str(error).removesuffix(f'; {SOURCES}').partition(': give --data')[0]}"
+                problem = str(error).removesuffix(f"; {SOURCES}")
+                # The other splits are lines of this list.
+                problem = problem.partition(f"; {FETCH.format(name)}")[0]
+                size = f"-- {problem.partition(': give --data')[0]}"
                 # Missing for one reason, so one line below names them all.
                 if NEEDS_DATA in size and found is None:
                     absent.append(name)
@@ -125,12 +142,33 @@ def data_check(
         lines.append(f"{on}: {len(lines):,} bad {records}")
         return "\n".join(lines), False
     rows = _checksum_lines(dataset.files)
+    rows += _one_way_notes(dataset)
     causes = omitted(dataset)
     rows += [f"  left out: {count:,} {cause}" for cause, count in causes.items()]
     valid = "all other records are valid" if causes else "all records are valid"
     # Last, because a split of many files has more lines than a screen.
     rows.append(f"{on}: {len(dataset.tasks):,} episodes, {valid}")
     return "\n".join(rows), True
+
+
+def _one_way_notes(dataset: Dataset) -> Iterator[str]:
+    """Yield a note for each graph of viewpoints with edges that lead one way, which a forgotten
+    direction explains more often than a door."""
+    graph_of = getattr(dataset, "graph", None)
+    if not isinstance(dataset, SolvableWalks) or graph_of is None:
+        return
+    for scene in sorted({task.episode.scene for task in dataset.tasks}):
+        graph = graph_of(scene)
+        if not isinstance(graph, ViewpointGraph):
+            continue
+        one_way = graph.one_way()
+        if one_way:
+            edges = (
+                "1 edge has" if len(one_way) == 1 else f"{len(one_way):,} edges have"
+            )
+            first, second = one_way[0]
+            example = f"such as {first!r} to {second!r}"
+            yield f"  note: {scene}: {edges} no edge back, {example}; is that intended?"
 
 
 def _checksum_lines(files: Mapping[str, Path]) -> list[str]:

@@ -95,6 +95,13 @@ class ViewpointGraph:
                 moves.add((viewpoint, end))
         return frozenset(moves)
 
+    def one_way(self) -> list[tuple[str, str]]:
+        """Edges without one in the other direction."""
+        edges = []
+        for start, ends in self.adjacent.items():
+            edges += [(start, end) for end in ends if start not in self.adjacent[end]]
+        return edges
+
     def distance(self, start: str, end: str) -> float:
         """Return the geodesic distance in metres, ``inf`` without a path. Raises
         ``KeyError`` for an unknown viewpoint.

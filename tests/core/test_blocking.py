@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -44,8 +45,10 @@ def test_code_that_blocks_the_loop_is_named(
     with caplog.at_level(logging.WARNING, "wayword"):
         wayword.run(str(agent), "houses", limit=1, out=tmp_path / "run")
 
-    said = f"wayword: {agent}:{LINE}: act has not returned for 1 s"
-    assert caplog.messages == [said]
+    # A busy machine looks later than at 0.9 s.
+    named = re.escape(f"wayword: {agent}:{LINE}: act has not returned for ")
+    (message,) = caplog.messages
+    assert re.fullmatch(rf"{named}\d+ s", message)
 
 
 ENDLESS = """

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Picture
 from wayword.perception.landmarks import FRONT, Scores
+from wayword.perception.networks import matching
 from wayword.perception.networks.matching import (
     SIZE,
     TRAINING_HEADINGS,
@@ -124,6 +126,33 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
         scores[0, 1], abs=1e-4
     )
     assert encoder.pictured == before + 1, "the training area was not looked at again"
+
+
+@pytest.mark.parametrize("changed", ["picture", "yaw", "size"])
+def test_changed_views_of_the_training_area_are_embedded_again(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = tmp_path / "nodes.txt"
+    nodes.write_text(NODES)
+    for name, color in (("y", "red"), ("z", "green")):
+        Image.new("RGB", (64, 32), color).save(tmp_path / f"{name}.png")
+
+    def embedded() -> int:
+        encoder = Colours()
+        pictures = PanoramaPictures(tmp_path, nodes)
+        ClipScores(encoder, pictures, tmp_path / "cache").standards(["a red bus"])
+        return encoder.pictured
+
+    assert embedded() == 2 * len(TRAINING_HEADINGS)
+    assert embedded() == 0
+    if changed == "picture":
+        Image.new("RGB", (64, 32), "blue").save(tmp_path / "z.png")
+    elif changed == "yaw":
+        nodes.write_text(NODES.replace("y,", "y,1", 1))
+    else:
+        monkeypatch.setattr(matching, "SIZE", (20, 40))
+    assert embedded() == 2 * len(TRAINING_HEADINGS)
+    assert embedded() == 0
 
 
 def test_a_damaged_cache_of_views_is_made_again(

@@ -95,6 +95,19 @@ class PanoramaPictures:
         return pictures.picture_at(self.folder / panorama)
 
     @cached_property
+    def version(self) -> str:
+        """Checksum of the training area's views: changed pictures or yaws give another one."""
+        lines = [f"{FIELD_OF_VIEW} {SIZE} {TRAINING_HEADINGS}"]
+        for name in self.training:
+            lines.append(f"{name} {self.yaws[name]}")
+            path = self._path(name)
+            # By size and time: reading all pictures would take as long as embedding them.
+            if path is not None and path.is_file():
+                state = path.stat()
+                lines.append(f"{path.name} {state.st_size} {state.st_mtime_ns}")
+        return text_checksum("\n".join(lines))
+
+    @cached_property
     def _node_rows(self) -> Sequence[tuple[str, float, str]]:
         """Name, yaw in degrees and area of each panorama. Raises ``DataError`` naming the line."""
         rows = []
@@ -134,9 +147,9 @@ class ClipScores(StandardizedScorer):
         self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embed_view)
-        # The set of training panoramas is part of the key, as standards depend on it.
-        names = text_checksum("\n".join(pictures.training))
-        self.identity = f"{encoder.name} {pictures.folder.resolve()} {names}"
+        # Standards depend on each view of the training area.
+        folder = pictures.folder.resolve()
+        self.identity = f"{encoder.name} {folder} {pictures.version}"
         super().__init__(cache)
 
     def raw_scores(
@@ -204,7 +217,7 @@ class ClipScores(StandardizedScorer):
 
         # In batches, since all pictures together do not fit in memory.
         training = self._pictures.training
-        parts = list[Scores]()
+        parts = list[NDArray[np.float32]]()
         batch = list[Picture]()
         for panorama in training:
             for heading in TRAINING_HEADINGS:
@@ -212,12 +225,13 @@ class ClipScores(StandardizedScorer):
                 if view is not None:
                     batch.append(view)
             if batch and (len(batch) >= BATCH or panorama == training[-1]):
-                parts.append(self._encoder.pictures(batch))
+                # Doubles of all views would take twice the memory.
+                parts.append(self._encoder.pictures(batch).astype(np.float32))
                 batch = []
         # One column at least, so that an empty set has a shape.
         vectors = np.zeros((0, 1), np.float32)
         if parts:
-            vectors = np.concatenate(parts).astype(np.float32)
+            vectors = np.concatenate(parts)
         if stored:
             keep(stored, lambda file: np.save(file, vectors, allow_pickle=False))
         return vectors

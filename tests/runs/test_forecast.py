@@ -615,6 +615,38 @@ def test_the_range_follows_the_length_of_the_other_episodes(
     assert others(3.0) == pytest.approx((3 * low, 3 * high), rel=0.01)
 
 
+def test_other_episodes_count_by_their_own_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large pilot is most of the plan: the others are compared with it, not the plan."""
+    plan = Plan("navgpt", "houses", "scripted:first", max_steps=3)
+    done = run(replace(plan, limit=6, out=tmp_path / "run"))
+    scores = dict(RunFolder.read(done.path).scores())
+    original = _Stage.estimate
+
+    def rehearsed(self: Any, tasks: list[Task], episodes: int) -> Forecast:
+        """The others are twice as long."""
+        found = original(self, tasks, episodes)
+        length = sum(2 - (task.episode.id in scores) for task in tasks) / len(tasks)
+        tokens = round(1000 * length * episodes)
+        return replace(
+            found, prompt_tokens=tokens, completion_tokens=tokens, calls=length
+        )
+
+    monkeypatch.setattr(_Stage, "estimate", rehearsed)
+    estimate = forecast(replace(plan, limit=8, out=done.path))
+    total = {
+        key: sum(each[key] for each in scores.values()) * (1 + 2 * 2 / 6)
+        for key in ("prompt_tokens", "completion_tokens", "calls", "seconds")
+    }
+    assert estimate.prompt_tokens == round(total["prompt_tokens"])
+    assert estimate.completion_tokens == round(total["completion_tokens"])
+    assert estimate.calls == pytest.approx(total["calls"] / 8)
+    assert estimate.hours == pytest.approx(
+        total["seconds"] / 3600 / estimate.concurrency
+    )
+
+
 @pytest.mark.parametrize("agent", ["react", "navgpt", "plan_search"])
 def test_the_shown_prompt_is_the_first_one_of_the_run(
     agent: str, tmp_path: Path

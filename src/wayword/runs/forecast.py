@@ -504,17 +504,22 @@ def _measured(
         """Return the sum of a score over the sample."""
         return sum(each.get(key, 0.0) for each in scores)
 
-    # Ratios of prompts and answers of the full plan to those of the pilot. Some tasks of the pilot
-    # are rehearsed for it.
+    # The other episodes against the pilot, by rehearsals of both, so that their bias cancels. Of the
+    # others, those of the plan's sample are rehearsed already.
+    done = set(pilot)
+    sampled = [number for number in _spread(chosen, rehearsed) if number not in done]
+    others = [dataset.tasks[number] for number in sampled]
     pilot_tasks = [dataset.tasks[number] for number in _spread(pilot, rehearsed)]
-    # The same rehearsal for the pilot and for all, so that its bias cancels.
+    rest = stage.estimate(others, estimate.episodes)
     similar = stage.estimate(pilot_tasks, estimate.episodes)
-    longer = (estimate.prompt_tokens or 1) / (similar.prompt_tokens or 1)
-    wordier = (estimate.completion_tokens or 1) / (similar.completion_tokens or 1)
+    longer = _ratio(rest.prompt_tokens, similar.prompt_tokens)
+    wordier = _ratio(rest.completion_tokens, similar.completion_tokens)
+    busier = _ratio(rest.calls, similar.calls)
     # Factors from the pilot's sums to those of all: what finished episodes used is certain, and
     # each of the others is expected to use their mean, times the ratio above.
     prompt_scale = 1 + longer * more / len(scores)
     completion_scale = 1 + wordier * more / len(scores)
+    call_scale = 1 + busier * more / len(scores)
 
     dollars = estimate.dollars
     likely = estimate.range
@@ -531,7 +536,7 @@ def _measured(
         if most is not None:
             most = max(spent + most * more / len(chosen), dollars)
 
-    # The time: as the episodes took, but no faster than the rate limit.
+    # The time: as the episodes took for each call, but no faster than the rate limit.
     concurrency = plan.concurrency
     if plan.engine:
         concurrency *= plan.workers
@@ -541,16 +546,23 @@ def _measured(
         minutes = max(minutes, total("calls") / plan.rpm)
     return replace(
         estimate,
-        calls=total("calls") / len(scores),
+        calls=call_scale * total("calls") / len(chosen),
         prompt_tokens=round(prompt_scale * total("prompt_tokens")),
         completion_tokens=round(completion_scale * total("completion_tokens")),
         dollars=dollars,
         max_dollars=most,
         range=likely,
         measured=len(scores),
-        hours=minutes / 60 * len(chosen) / len(scores),
+        hours=call_scale * minutes / 60,
         concurrency=concurrency,
     )
+
+
+def _ratio(others: float, pilot: float) -> float:
+    """Return the ratio of two rehearsals; 1 if one of them says nothing."""
+    if others > 0 and pilot > 0:
+        return others / pilot
+    return 1.0
 
 
 def dollars_range(costs: Sequence[float], episodes: int) -> tuple[float, float]:

@@ -47,6 +47,14 @@ def test_a_row_totals_what_its_episodes_have() -> None:
     assert timed.totals == {"wall_seconds": 0.0}
 
 
+def test_counts_of_pooled_seeds_are_episodes() -> None:
+    plays = [{"sr": 1.0, "ne": 2.0}, {"sr": 1.0}, {"sr": 1.0, "ne": 3.0}, {"sr": 0.0}]
+    ids = ["a", "b", "a", "b"]
+    pooled = summarize("r", plays, family="indoor", of=2, clusters=ids, episodes=ids)
+    assert pooled.counts == {"ne": 1}, "two plays of one episode"
+    assert summarize("r", plays, family="indoor", of=4).counts == {"ne": 2}
+
+
 def test_cut_prompts_and_lost_advice_are_marked() -> None:
     plain: list[dict[str, float]] = [{"calls": 5}, {"calls": 5}]
     assert marks(plain) == marks([]) == ()

@@ -218,8 +218,9 @@ def summarize(
         intervals[zeros.key] = rate_interval(column, all_clusters)
 
     # Counts only where some episode lacks the metric.
-    counts = {key: len(table.column(key)) for key in table.columns}
-    counts = {key: count for key, count in counts.items() if count < len(table)}
+    present = np.sum(~np.isnan(values), axis=0).tolist()
+    counts = dict(zip(table.columns, present, strict=True))
+    counts = {key: count for key, count in counts.items() if count < len(values)}
 
     # The sum of a run is unknown if it is unknown for one episode, else it would be too low.
     totals = {key: table.total(key) for key in TOTALLED if key in table.columns}

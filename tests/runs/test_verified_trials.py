@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from helpers.records import records, rewrite
+from wayword.cli.app import app
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -112,6 +114,27 @@ def test_a_run_of_the_full_split_is_said_to_be_one(
     assert coverage(RunFolder.read(run(plan).path)) == (
         "2 of 4 episodes, a random sample (--shuffle 0)"
     )
+
+
+def test_the_coverage_of_a_split_of_unknown_size_is_a_number(
+    solved: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(solved, tmp_path / "run"))
+    config = json.loads((copy / "run.json").read_text())
+    del config["episodes_in_split"]
+    (copy / "run.json").write_text(json.dumps(config))
+    expected = "4 episodes of a split of unknown size"
+    assert coverage(RunFolder.read(copy)) == expected
+
+
+def test_only_replayed_episodes_count_as_replayed(solved: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(solved, tmp_path / "run"))
+    first, *others = records(copy)
+    first["trajectory"]["episode_id"] = "of-no-dataset"
+    rewrite(copy, [first, *others])
+    shown = CliRunner().invoke(app, ["verify", str(copy)]).output
+    assert "has the trajectory of episode 'of-no-dataset'" in shown
+    assert ": 3 episodes replayed and scored, 1 difference\n" in shown
 
 
 @pytest.mark.parametrize("field", ["scores", "state", "start"])

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from wayword.cli import completing, show
 from wayword.cli.running import Cache, Data, Dollars, Prices, Trusted
 from wayword.core.errors import UsageError
-from wayword.core.visible import comma_separated
+from wayword.core.visible import comma_separated, count
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Report
@@ -171,8 +171,8 @@ def verify(
     """Replay every recorded action and recompute every score.
 
     Also checks run.json against code and data, and that the episodes are the first ones in the
-    run's order. Lists each difference, and says what no replay can prove. The exit code is 1 if
-    there is a difference.
+    run's order. Lists the first difference of each episode and of run.json, and says what no replay
+    can prove. The exit code is 1 if there is a difference.
 
     \b
     Examples:
@@ -182,7 +182,7 @@ def verify(
         run: A run folder.
     """
     from wayword.runs.record import RunFolder
-    from wayword.runs.verify import UNPROVEN, coverage
+    from wayword.runs.verify import NOT_REPLAYED, UNPROVEN, coverage
     from wayword.runs.verify import verify as verified
 
     opened = RunFolder.read(run)
@@ -192,9 +192,13 @@ def verify(
     for name, difference in wrong:
         show.echo(f"{name}: {difference}" if name else difference)
     # Findings without a name are about the whole run.
-    replayed = sum(1 for name, _ in found if name)
+    replayed = sum(
+        bool(name) and not difference.startswith(NOT_REPLAYED)
+        for name, difference in found
+    )
     show.echo(
-        f"{run}: {replayed:,} episodes replayed and scored, {len(wrong):,} differences"
+        f"{run}: {count(replayed, 'episode')} replayed and scored, "
+        f"{count(len(wrong), 'difference')}"
     )
     show.echo(f"{coverage(opened)}; {UNPROVEN}")
     if wrong:

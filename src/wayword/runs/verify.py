@@ -46,6 +46,13 @@ UNPROVEN = (
 """What no replay can show, for the user."""
 
 
+_UNKNOWN_EPISODE = "is not in the dataset"
+_IMPOSSIBLE = "cannot be replayed"
+_OTHER_TRAJECTORY = "has the trajectory of episode"
+NOT_REPLAYED = (_UNKNOWN_EPISODE, _IMPOSSIBLE, _OTHER_TRAJECTORY)
+"""Beginnings of the differences of episodes that were not replayed to their end."""
+
+
 def verify(
     run: RecordedRun,
     data: Path | None = None,
@@ -68,7 +75,7 @@ def verify(
         try:
             difference = replay.difference(tasks.get(record.episode_id), record)
         except WaywordError as error:
-            difference = f"cannot be replayed: {error}"
+            difference = f"{_IMPOSSIBLE}: {error}"
         yield record.episode_id, difference
 
 
@@ -80,7 +87,9 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     identity = run.config["identity"]
     seed = identity.get("shuffle")
     # Episodes that were chosen are no sample.
-    if tried >= of:
+    if not of:
+        covered = f"{tried:,} episodes of a split of unknown size"
+    elif tried >= of:
         covered = f"all {of:,} episodes of the split"
     elif identity["continues"]:
         covered = f"{tried:,} of {of:,} episodes, continued from another run"
@@ -199,9 +208,9 @@ class _Replay:
     def difference(self, task: Task | None, record: EpisodeRecord) -> str:
         """The first difference between an episode and its replay; empty if equal."""
         if task is None:
-            return "is not in the dataset"
+            return _UNKNOWN_EPISODE
         if record.trajectory.episode_id != record.episode_id:
-            return f"has the trajectory of episode {record.trajectory.episode_id!r}"
+            return f"{_OTHER_TRAJECTORY} {record.trajectory.episode_id!r}"
         # Each trial is replayed; one that succeeded must be the last.
         trials = record.trajectory.trials()
         if len(trials) > self._trials:

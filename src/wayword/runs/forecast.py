@@ -504,7 +504,7 @@ def _measured(
         """Return the sum of a score over the sample."""
         return sum(each.get(key, 0.0) for each in scores)
 
-    # The other episodes against the pilot, by rehearsals of both, so that their bias cancels. Of the
+    # The other episodes against the pilot, by rehearsals of both so that their bias cancels. Of the
     # others, those of the plan's sample are rehearsed already.
     done = set(pilot)
     sampled = [number for number in _spread(chosen, rehearsed) if number not in done]

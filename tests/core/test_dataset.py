@@ -69,6 +69,21 @@ def test_a_dataset_is_pickled_by_the_arguments_that_built_it(settings: Any) -> N
     assert copy.settings == dataset.settings == (settings or Settings())
 
 
+class Ring(Rides):
+    """A dataset whose constructor takes another argument first."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+
+def test_another_first_argument_is_no_split() -> None:
+    dataset = pickle.loads(pickle.dumps(Ring(8)))
+    assert (dataset.size, dataset.split) == (8, "all")
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        Ring()  # type: ignore[call-arg]
+
+
 def test_settings_are_no_mapping_whatever_the_constructor_does() -> None:
     with pytest.raises(UsageError, match="such as Settings\\(floor=…\\)"):
         Rides("all", None, {"floor": 5})

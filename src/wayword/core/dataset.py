@@ -11,6 +11,7 @@ True
 
 from __future__ import annotations
 
+import inspect
 import random
 import re
 import threading
@@ -23,6 +24,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -273,8 +275,11 @@ class Dataset(ABC):
             check_class(cls, Dataset)
         self = super().__new__(cls)
         self._arguments = (arguments, named)
-        given = dict(zip(("split", "folder", "settings"), arguments, strict=False))
-        given |= named
+        given: dict[str, Any] = {}
+        # Wrong arguments are the constructor's to refuse.
+        with suppress(TypeError):
+            signature = inspect.signature(cls.__init__)
+            given = signature.bind_partial(self, *arguments, **named).arguments
         # A subclass may compute any of them: then its property counts.
         settings = given.get("settings")
         vars(self)["split"] = given.get("split") or cls.default_split()

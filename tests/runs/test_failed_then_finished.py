@@ -169,7 +169,7 @@ def test_notices_count_the_episodes_of_the_session_whatever_failed() -> None:
     parts: Any = SimpleNamespace(
         notices=["repaired"], index=range(8), write=lambda line: None, playing=list, eyes=None,
         omissions={"no_path": 2, "unread": 0}, caveats=(), perceiver=lambda: None,
-        succeeded=lambda task, trajectory: True, family=household.family,
+        succeeded=lambda task, trajectory: True, family=household.family, live=False,
     )  # fmt: skip
     reported: list[tuple[int, int, Mapping[str, float]]] = []
 

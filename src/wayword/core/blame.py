@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, SupportsFloat, TypeVar
 
-from wayword.core.errors import DataError, UsageError, WaywordError
+from wayword.core.errors import DataError, UsageError, WaywordError, similar
 from wayword.core.visible import single_line
 
 P = ParamSpec("P")
@@ -328,7 +328,7 @@ def _warn_of_similar(cls: type, base: type) -> None:
     for name, value in given.items():
         if name.startswith("_") or hasattr(base, name):
             continue
-        near = get_close_matches(name, optional - given.keys(), 1, _NEAR)
+        near = similar(name, optional - given.keys(), _NEAR)
         if near and _is_alike(value, inspect.getattr_static(base, near[0])):
             where = _line_of(name, value, users)
             logging.getLogger("wayword").warning(

@@ -117,7 +117,7 @@ def test_one_signal_ends_an_agent_that_catches_interrupts(tmp_path: Path) -> Non
 
     status, messages, agent = _stopped_once(tmp_path, signal.SIGTERM, work=work)
 
-    assert status == 143
+    assert status == 130
     assert f"{agent}:15: act ignores interrupts; the process ends" in messages
 
 

@@ -71,7 +71,6 @@ class _Watched:
     def __init__(self) -> None:
         self.thread = 0
         self.stops = 0
-        self._signal = int(signal.SIGINT)
         self._stopped_at = 0.0
         self._attempts = 0
         self._is_interrupting = False
@@ -106,7 +105,6 @@ class _Watched:
         self.stops += 1
         if self._task is None or self.stops > 1:
             raise KeyboardInterrupt
-        self._signal = number or self._signal
         self._stopped_at = time.monotonic()
         self._loop.call_soon_threadsafe(self._task.cancel)
         if place := self._place():
@@ -153,7 +151,7 @@ class _Watched:
             if is_main:
                 _say(f"{place} ignores interrupts; the process ends")
                 logging.shutdown()
-                os._exit(128 + self._signal)
+                os._exit(128 + signal.SIGINT)
             return
         _say(f"{place} has not returned; interrupting it")
         if not is_main:

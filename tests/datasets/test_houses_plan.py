@@ -10,7 +10,8 @@ from itertools import combinations
 
 import networkx as nx
 import numpy as np
-from examples.plan_svg import plan_svg
+import pytest
+from examples.plan_svg import EDGE, NEAR_WALL, SCALE, plan_svg
 from numpy.typing import NDArray
 
 from helpers.looping import for_each
@@ -189,10 +190,16 @@ def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> N
     path = house.graph.shortest_path(house.graph.ids[0], house.graph.ids[-1])
     svg = plan_svg(house, path, title="<script>alert('&')</script>")
     root = ElementTree.fromstring(svg)
-    texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert {room.name for room in house.plan.rooms} <= texts
+    texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert {room.name for room in house.plan.rooms} <= {each.text for each in texts}
     assert "<script" not in svg
     assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == 1
+    # Names of furniture are at the piece, or at the wall that it is near.
+    names = [text for text in texts if text.get("class", "").startswith("thing")]
+    for piece, text in zip(house.furniture, names, strict=True):
+        assert text.text == piece.name
+        x = (float(text.get("x", "nan")) - EDGE) / SCALE
+        assert x == pytest.approx(piece.x, abs=NEAR_WALL), piece
 
 
 @in_every_house

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -11,13 +12,17 @@ import pytest
 from nbclient import NotebookClient
 from tools.notebook import NOTEBOOK, PAGE, entered
 
+from helpers.golden import check_golden
 from helpers.sampling import LONG
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+GOLDEN = Path(__file__).parents[1] / "golden"
+SPEED = re.compile(r"[\d.,]+ s \([\d.,]+ episodes per second\)")
+"""Of a run's last line: it depends on the machine."""
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_runs_and_shows_something(
+def test_an_example_prints_the_same_on_every_machine(
     path: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -27,7 +32,8 @@ def test_an_example_runs_and_shows_something(
     monkeypatch.delenv("WAYWORD_DATA", raising=False)
     monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out.strip(), f"{path.name} printed nothing"
+    printed = capsys.readouterr().out.replace(str(tmp_path), "…")
+    check_golden(GOLDEN / f"example_{path.stem}.txt", SPEED.sub("… s", printed))
 
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))

@@ -205,20 +205,39 @@ def test_a_map_of_several_runs_marks_the_mistake_of_each(runs: Path) -> None:
     assert " oracle: " not in drawn.caption
 
 
-def test_means_of_few_episodes_are_hollow(runs: Path) -> None:
+def test_means_of_few_episodes_are_hollow_and_not_joined(runs: Path) -> None:
     drawn = plot(runs / "random", "length")
     counts = [
         int(tick.get_text().partition("n = ")[2])
         for tick in axes_of(drawn).get_xticklabels()
     ]
-    hollow = [
-        line
-        for line in axes_of(drawn).get_lines()
-        if line.get_markerfacecolor() == "white"
-    ]
-    assert len(hollow) == sum(count < charts.FEW for count in counts)
-    assert ("Hollow: fewer than 10 episodes" in drawn.caption) == bool(hollow)
-    assert hollow
+    hollow = []
+    joined = []
+    for bars in axes_of(drawn).containers:
+        marks = bars.lines[0]
+        shown = int(np.isfinite(marks.get_ydata()).sum())
+        if marks.get_markerfacecolor() == "white":
+            hollow.append(shown)
+        if marks.get_linestyle() != "None":
+            joined.append(shown)
+    few = sum(count < charts.FEW for count in counts)
+    assert few == sum(hollow) > 0
+    assert sum(joined) == len(counts) - few
+    assert "Hollow, not joined: fewer than 10 episodes" in drawn.caption
+
+
+def test_captions_claim_no_intervals_of_single_episodes(
+    runs: Path, tmp_path: Path
+) -> None:
+    short = {**TREE, "steps": 1}
+    run(Plan("random", "houses", "", short, limit=1, out=tmp_path / "one"))
+    run(Plan("oracle", "houses", "", TREE, limit=1, out=tmp_path / "best"))
+    paths = [tmp_path / "one", tmp_path / "best"]
+    for drawn in (plot(paths, "pairs"), plot(paths, "causes")):
+        assert "Error bars" not in drawn.caption
+        assert "No intervals: too few " in drawn.caption
+    # The other run is left out, so no legend says whose causes these are.
+    assert "Causes of failure of one," in drawn.caption
 
 
 @pytest.mark.parametrize(
@@ -236,6 +255,16 @@ def test_every_family_with_a_map_has_a_figure_of_it(
     result = wayword.run(agent, on, limit=1, max_steps=3, out=tmp_path / "run")
     file = result.plot("map").save(tmp_path / "map.svg")
     assert file.stat().st_size > 2000
+
+
+def test_instructions_of_many_lines_do_not_fill_the_caption(tmp_path: Path) -> None:
+    result = wayword.run(
+        "random", "rearrangement:generated_test", limit=1, out=tmp_path / "run"
+    )
+    caption = result.plot("map").caption
+    assert "\n" not in caption
+    assert "Put this home back in order." in caption
+    assert " …”" in caption
 
 
 def test_tables_without_places_have_no_map(tmp_path: Path) -> None:
@@ -400,6 +429,16 @@ def test_a_map_without_a_plan_has_the_ground_that_any_run_saw() -> None:
     assert [shape.kind for shape in shapes] == ["knownfree", "floor"]
     assert text == " Light blue: floor that the first run saw free."
     assert "the agent saw free" in _shapes_of([first])[1]
+
+
+def test_the_targets_that_other_runs_reported_are_drawn_too() -> None:
+    def plan(x: float) -> Map:
+        target = Shape("dot", [(x, 0.0)], "object goal-object", "target", size=5)
+        return Map(WALKS, shapes=[_known("knownfree", (0.0, 0.0)), target])
+
+    shapes, _ = _shapes_of([plan(1.0), plan(2.0), plan(1.0)])
+    targets = [shape.points for shape in shapes if "goal-object" in shape.kind]
+    assert targets == [[(1.0, 0.0)], [(2.0, 0.0)]]
 
 
 def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:

@@ -185,6 +185,17 @@ def test_places_of_no_kind_have_no_map() -> None:
     )
 
 
+@pytest.mark.parametrize(("family", "unit"), [("mine", ""), ("objectnav", "m")])
+def test_only_known_families_count_in_metres(family: str, unit: str) -> None:
+    walk = Trajectory("1", {"agent": {"x": 2.0, "y": 1.0}})
+    drawn = maps.map_of(walk, Sources(family_name=family))
+    assert isinstance(drawn, Map)
+    assert drawn.unit == unit
+    legend = str(drawing.render(drawn)).partition("legend")[2]
+    assert ("N ↑" in legend) == bool(unit)
+    assert ("data-unit" in legend) == bool(unit)
+
+
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     routes = [
         {"viewpoint": "a", "heading": 350.0},

@@ -135,7 +135,11 @@ class World(ABC):
         """True if the actor has stopped."""
 
     def pose(self, actor: str) -> JsonObject:
-        """Return the actor's true place and heading. Recorded after every step: keep it small."""
+        """Return the actor's true place and heading. Recorded after every step: keep it small.
+
+        Maps draw ``x`` to the right, ``y`` up and ``heading`` clockwise from up, in degrees. Rows
+        of a grid that count from the top are ``-row``.
+        """
         return {}
 
     def state(self) -> JsonObject:

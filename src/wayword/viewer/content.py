@@ -53,7 +53,7 @@ from wayword.viewer.library import (
     slug,
 )
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.content import Map
+from wayword.viewer.maps.content import SQUARES, Map
 from wayword.viewer.markup import Html, Letters, page, render
 from wayword.viewer.play import GameEnd
 
@@ -540,7 +540,7 @@ class Content:
             # The expert's walk replaces the gold path that the dataset lacks.
             if game.path and not drawn.gold:
                 drawn.expert = _lines_of(maps.map_of(game.path, sources))
-            if drawn.unit == "squares":
+            if drawn.unit == SQUARES:
                 crop(drawn)
         mistake = ""
         if document.mistake:

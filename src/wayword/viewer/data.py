@@ -47,6 +47,8 @@ class Sources:
     """True if the expert plays every actor of the run."""
     words: bool = True
     """True if the dataset's perceiver is the run's: a file from elsewhere is never executed."""
+    family_name: str = ""
+    """The family of the run's worlds, which is known without the dataset."""
     letters: Letters | None = None
     """Short names of places where several pages or maps share them; else each episode's own."""
     folder: Path | None = None
@@ -238,6 +240,7 @@ def open_sources(
         sources = Sources(notice=f"Instructions and maps are not available: {error}")
     sources.folder = run.path
     sources.success = success_of(run.config)
+    sources.family_name = run.config.get("family", "")
     sources.limit = step_limit(run.config)
     sources.by_expert = run.by_expert
     return sources

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wayword.core import registry
 from wayword.core.blame import CodeError, describe
 from wayword.core.blame import place_of as place_of_code
 from wayword.core.episode import JsonObject
@@ -200,6 +201,12 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
     drawn = walked(trajectory)
     if drawn is not None:
         drawn.letters = letters_of(sources, trajectory)
+        # Only the families of Wayword count in metres: a scale of another would be invented.
+        name = sources.family_name
+        if family is not None:
+            name = family.name
+        if name not in registry.names("map"):
+            drawn.unit = ""
     return drawn
 
 

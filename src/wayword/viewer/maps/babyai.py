@@ -15,7 +15,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.metrics.recorded import listed
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import Extent, Map, Shape, spans, square
+from wayword.viewer.maps.content import SQUARES, Extent, Map, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares
 
 MEANT = "meant by the instruction"
@@ -57,7 +57,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             x, y = stop.point
             # y grows to the south on a grid
             walk[number] = replace(stop, point=(x, -y))
-    drawn.unit = "squares"
+    drawn.unit = SQUARES
     rows = trajectory.state.get("walls")
     # A record without its grid, or with something else in its place, has the walk alone.
     if not isinstance(rows, list | tuple) or not rows:

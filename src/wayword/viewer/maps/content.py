@@ -25,6 +25,8 @@ Target = tuple[Point, str, JsonObject]
 At = Callable[[Point], Point]
 """From metres to the drawing's units."""
 
+SQUARES = "squares"
+"""Unit of a grid of squares."""
 # Kind of shapes on a street, which need room around them like its walks
 LANDMARK = "landmark"
 # Kind of the place where a detector reported a target that is elsewhere
@@ -132,7 +134,7 @@ class Map:
     Ground: ``shapes`` are below the walks, ``places`` and ``edges`` the graph,
     ``region`` the places where a stop counts as success, ``floors`` the storeys of
     places, from 0, if a walk or the gold path touches several. ``scale`` is True if
-    lengths are true, in ``unit``.
+    lengths are true, in ``unit``, which is empty where it is not known.
 
     Names: ``names`` describes places, for example by room, and ``rooms`` has those that
     stand next to letters; ``letters`` has their short names, drawn for all or for those

@@ -15,7 +15,7 @@ from typing import Any
 
 from wayword.core.episode import JsonObject
 from wayword.core.geometry import Point
-from wayword.viewer.maps.content import At, Map, Waypoint
+from wayword.viewer.maps.content import SQUARES, At, Map, Waypoint
 
 Marker = tuple[float, float, float]
 """Center and half width of a marker with a number."""
@@ -55,7 +55,7 @@ def draw_walk(
     # The ring around the dart takes its place before the numbers of stops take theirs.
     numbered += [(*point, _RING) for point, _ in facing]
     # A view says where an actor faced; on a grid, squares in view do.
-    shows_poses = where.unit == "m" and not where.views.get(actor)
+    shows_poses = where.unit != SQUARES and not where.views.get(actor)
     poses = []
     floors = {}
     for before, after in legs:
@@ -81,7 +81,7 @@ def draw_walk(
 
 def _is_long(where: Map, waypoints: Sequence[Waypoint]) -> bool:
     """True if marks of each step would hide the walk. On a grid each square has room."""
-    return len(waypoints) > _MANY and where.unit == "m"
+    return len(waypoints) > _MANY and where.unit != SQUARES
 
 
 def _blocked(

@@ -118,48 +118,46 @@ def error_bars(
     label: str,
     horizontal: bool = False,
     line: bool = True,
+    few: Sequence[bool] = (),
 ) -> None:
     """Draw means with intervals, where there are any, in the look of series ``number``.
 
     ``at`` are the positions on the other axis, as many as ``values``, which are in the
     axis's unit. ``horizontal`` puts the values on the x axis; ``line`` joins the marks.
+    Marks that are ``few``, of too few episodes, are hollow and no line goes through them:
+    it would look like a curve that the data does not have.
     """
+    color, dashes, marker = look(number)
+    is_few = np.array(few or [False] * len(values), dtype=bool)
     # matplotlib takes lengths to both sides; a mean without an interval gets none.
     means = np.array([each.mean for each in values])
     lows = np.array([each.low for each in values])
     highs = np.array([each.high for each in values])
     spread = np.nan_to_num(np.abs([lows - means, highs - means]))
-    color, dashes, marker = look(number)
-    data: dict[str, Any] = {"x": at, "y": means, "yerr": spread}
-    if horizontal:
-        data = {"x": means, "y": at, "xerr": spread}
-    axes.errorbar(
-        **data,
-        color=color,
-        linestyle=dashes if line else "none",
-        marker=marker,
-        markeredgewidth=0.0,
-        elinewidth=0.8,
-        label=label,
-        clip_on=False,
-        zorder=3,
-    )
-
-
-def hollow_mark(axes: Axes, x: float, y: float, number: int) -> None:
-    """Draw a hollow mark over one of series ``number``, for a mean of few episodes."""
-    color, _, marker = look(number)
-    axes.plot(
-        x,
-        y,
-        linestyle="none",
-        marker=marker,
-        markerfacecolor="white",
-        markeredgecolor=color,
-        markeredgewidth=0.8,
-        clip_on=False,
-        zorder=4,
-    )
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 0.8}
+    for chosen, joined, look_of_mark in (
+        (~is_few, line, {"markeredgewidth": 0.0}),
+        (is_few, False, hollow),
+    ):
+        if not chosen.any():
+            continue
+        # Without the other marks, so that the line ends at them.
+        shown = np.where(chosen, means, np.nan)
+        data: dict[str, Any] = {"x": at, "y": shown, "yerr": spread}
+        if horizontal:
+            data = {"x": shown, "y": at, "xerr": spread}
+        axes.errorbar(
+            **data,
+            **look_of_mark,
+            color=color,
+            linestyle=dashes if joined else "none",
+            marker=marker,
+            elinewidth=0.8,
+            label=label,
+            clip_on=False,
+            zorder=3,
+        )
+        label = ""  # a series has one line in the legend
 
 
 # Success by length of the reference.
@@ -209,18 +207,15 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         aside = shift * (number - (len(runs) - 1) / 2)
         at = []
         values = []
-        hollow = []
+        few = []
         for n, label in enumerate(labels):
             if label in parts and metric.key in parts[label].values:
                 at.append(n + aside)
                 value = parts[label].values[metric.key].times(factor)
                 values.append(value)
-                if parts[label].n < FEW:
-                    hollow.append((n + aside, value.mean))
-        error_bars(axes, at, values, number, names[number])
-        for x, mean in hollow:
-            has_few = True
-            hollow_mark(axes, x, mean, number)
+                few.append(parts[label].n < FEW)
+        has_few = has_few or any(few)
+        error_bars(axes, at, values, number, names[number], few=few)
     ticks = []
     for label in labels:
         numbers = [parts[label].n for parts in runs if label in parts]
@@ -238,7 +233,7 @@ def draw_lengths(request: FigureRequest) -> Drawing:
         f"{interval_note(parts_of_all, metric.key)} n: episodes of a range. {lengths.JOINED}"
     )
     if has_few:
-        caption += f" Hollow: fewer than {FEW} episodes."
+        caption += f" Hollow, not joined: fewer than {FEW} episodes."
     # The series have the names of the legend.
     named = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
     caption = " ".join([caption, *other_episodes(named)])
@@ -369,6 +364,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
         )
     figure, axes = new_figure(request.width, min(2.4, 0.7 * request.width))
     shown = []
+    marks = "Error bars"
     for number, (row, name) in enumerate(zip(rows, names, strict=True)):
         each = spent[number]
         value = row.values[metric.key].times(scale_of(metric))
@@ -381,6 +377,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
             elif has_model:
                 reason = "$0" if priced else "no tokens"
             if math.isfinite(value.half):
+                marks = "Error bars and bands"
                 axes.axhspan(
                     value.low,
                     value.high,
@@ -419,7 +416,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
     metric_axis(axes, metric)
     legend_above(axes)
     caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
-    note = interval_note(rows, metric.key, "Error bars and bands")
+    note = interval_note(rows, metric.key, marks)
     return Drawing(figure, f"{caption} {note}", tuple(notices))
 
 
@@ -521,9 +518,18 @@ def draw_causes(request: FigureRequest) -> Drawing:
     axes.set_xlabel("Unsolved episodes with this cause (%)", loc="right")
     faint_grid(axes, "x")
     legend_above(axes)
+    of = ""
+    if len(names) == 1:  # a single series has no legend
+        of = f" of {all_names[drawn[0]]}"
+    halves = []
+    for share in shares:
+        halves += [each.half for each in share.values()]
+    intervals = "Error bars: 95% intervals."
+    if not any(map(math.isfinite, halves)):
+        intervals = "No intervals: too few episodes."
     caption = (
-        "Causes of failure, by heuristics on the recorded steps; an episode may have several. "
-        f"{_number_note('unsolved episodes', counts)} Error bars: 95% intervals."
+        f"Causes of failure{of}, by heuristics on the recorded steps; an episode may have "
+        f"several. {_number_note('unsolved episodes', counts)} {intervals}"
     )
     return Drawing(figure, caption, tuple(notices))
 
@@ -601,7 +607,7 @@ def draw_pairs(request: FigureRequest) -> Drawing:
     # The axes are not in the middle of the figure.
     axes.set_xlabel(wrapped(axis, 0.55 * request.width, 8.0))
     faint_grid(axes, "x")
-    note = _pair_note(compared, lines[0])
+    note = _pair_note(compared, lines)
     caption = (
         f"Difference in {metric.label} to {names[0]} on the same episodes. {note} "
         f"+ / −: episodes that are {_SIDES[metric.better]}."
@@ -626,11 +632,15 @@ def _chance(p: float) -> str:
     return f"p = {p:.3f}"
 
 
-def _pair_note(compared: Sequence[Comparison], line: MetricDifference) -> str:
-    """Return what the error bars and p-values of paired differences are; ``line`` is one."""
+def _pair_note(
+    compared: Sequence[Comparison], lines: Sequence[MetricDifference]
+) -> str:
+    """Return what the error bars and p-values of paired differences are."""
     units = plural(compared[0].unit or "episode")
+    if not any(math.isfinite(line.difference.half) for line in lines):
+        return f"No intervals: too few {units}."
     number = number_span([result.clusters for result in compared], " to ")
     note = f"Error bars: 95% intervals with {number} {units} as units"
-    if line.tests > 1:
-        note += f"; Holm's correction for {line.tests} tests"
+    if lines[0].tests > 1:
+        note += f"; Holm's correction for {lines[0].tests} tests"
     return f"{note}."

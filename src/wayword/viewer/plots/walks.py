@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from wayword.viewer.document import Document
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.content import (
     LANDMARK,
+    SQUARES,
     Extent,
     Map,
     Shape,
@@ -70,6 +72,7 @@ _MARKED = (
     20.0  # cost of a name over a mark or another name, where a dot of a walk costs 1
 )
 _FAINTLY = 0.1  # cost of a dot of the ground's lines
+_INSTRUCTION = 700  # characters of an instruction in a caption at most
 _SCALES = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # lengths of scale bars
 
 _PLAN = {"floor", "wall", "room", "cell"}
@@ -138,7 +141,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     ]
     # The first run's map is the ground of all walks.
     drawn = each_drawn[0]
-    if drawn.unit == "squares":
+    if drawn.unit == SQUARES:
         crop(drawn)
     walks = _walks(names, documents, each_drawn)
     shapes, ground = _shapes_of(each_drawn)
@@ -176,7 +179,10 @@ def draw_map(request: FigureRequest) -> Drawing:
             labels.keep_clear(stop.point, _MARK)
     if drawn.gold:
         labels.keep_clear(drawn.gold[-1][1], _MARK)
-    instruction = sources.instruction(episode)
+    # Some instructions list a whole home, on many lines: no caption for a figure.
+    instruction = textwrap.shorten(
+        sources.instruction(episode), _INSTRUCTION, placeholder=" …"
+    )
     caption = f"Episode {episode}."
     if instruction:
         caption = f"Episode {episode}: “{instruction}”"
@@ -261,6 +267,11 @@ def _shapes_of(plans: Sequence[Map]) -> tuple[list[Shape], str]:
         shape for plan in plans for shape in _final_shapes(plan) if shape.kind in _KNOWN
     ]
     known.sort(key=lambda shape: list(_KNOWN).index(shape.kind))
+    # Each run's detector reported its own target.
+    for plan in plans[1:]:
+        for shape in _final_shapes(plan):
+            if "goal-object" in shape.kind.split() and shape not in shapes:
+                shapes.append(shape)
     shown = dict.fromkeys(_KNOWN[shape.kind] for shape in known)
     ground = "".join(f" {words}." for words in shown)
     return [*known, *(shape for shape in shapes if shape.kind not in _KNOWN)], ground

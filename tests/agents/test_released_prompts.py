@@ -269,7 +269,9 @@ def test_the_template_of_velmas_adapters_is_read_from_its_function(
         "    whole = text + 'Moves:\\n'\n"
         "    instructions_prompt = whole\n"
     )
-    import_prompts("velma", folder, tmp_path / "out", "finetuned")
+    command = ["prompts", "import", "velma", str(folder), "--variant", "finetuned"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
     texts = {path.stem: path.read_text() for path in (tmp_path / "out").glob("*.txt")}
     assert texts["route"] == 'Walk!\nWay: "{instruction}"\nMoves:\n'
     assert texts["task"] == "\n"

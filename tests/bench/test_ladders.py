@@ -19,6 +19,7 @@ from wayword.cli import bench as command
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome
+from wayword.metrics.intervals import Interval
 from wayword.runs.forecast import forecast
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
@@ -390,3 +391,15 @@ def test_a_quick_comparison_says_what_it_cannot_show(played: dict[str, Path]) ->
     assert comparison.clearest_p(8, 7) > 0.05 > comparison.clearest_p(16, 7)
     assert "a quick run can show at best, with a win in every place: p on one" in text
     assert "a difference needs 6 places without a loss" in text
+
+
+def test_what_a_quick_run_can_show_is_counted_by_the_track_of_the_fewest_places() -> (
+    None
+):
+    gap = Interval(0.0, -1.0, 1.0)
+    rows = [
+        comparison.TrackDifference(name, (1.0, 1.0), places, places, gap, 1.0, 1.0)
+        for name, places in ((comparison.ALL_TRACKS, 13), ("follow", 5), ("grid", 8))
+    ]
+    note = comparison._quick_note(rows)
+    assert "p on one of 2 tracks 0.12, on all together 0.00024; " in note

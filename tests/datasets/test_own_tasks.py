@@ -288,6 +288,23 @@ def test_an_object_goes_to_the_first_receptacle_with_space(tmp_path: Path) -> No
     assert used[most] != used[0]
 
 
+def test_a_place_in_a_room_is_that_of_the_room_alone(tmp_path: Path) -> None:
+    """The mug is on the kitchen's counter, so a goal without a room would be met."""
+    rooms = [KITCHEN, room("study", [4, 0], [3, 4], "counter_top", "shelf")]
+
+    def goal(place: str, where: str) -> list[Any]:
+        return [{"inside": {"object": "mug", "place": place, "room": where}}]
+
+    path = written(tmp_path, rooms=rooms, goal=goal("counter_top", "study"))
+    assert accept(path)[0].accepted["steps"] > 2
+    path = written(tmp_path, rooms=rooms, goal=goal("counter_top", "kitchen"))
+    with pytest.raises(DataError, match="is met at the start"):
+        accept(path)
+    path = written(tmp_path, rooms=rooms, goal=goal("shelf", "kitchen"))
+    with pytest.raises(DataError, match="there is no 'shelf' in the kitchen"):
+        accept(path)
+
+
 def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     path = written(tmp_path / "tasks")

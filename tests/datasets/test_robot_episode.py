@@ -158,6 +158,11 @@ def test_episodes_are_typed_and_no_one_judges_them(target: str) -> None:
         "Go through the door.",
         {},
     )
+    # Both: the words are the user's, the target is that of the detector.
+    settings = RobotSettings(target="mug", instruction=" Bring me the mug. ")
+    (both,) = RobotTasks(settings=settings).tasks
+    assert both.episode.instruction == "Bring me the mug."
+    assert both.episode.extra == {"target": "mug"}
     scored = scorer("objectnav").score(RobotTasks(settings=RobotSettings(target="x")), [
         (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
     ])  # fmt: skip

@@ -17,8 +17,8 @@ CONTENT = bytes(range(256)) * 40
 class Site:
     """Answers of a server, and the ranges requested. ``cuts``: bytes after which each of the first
     answers ends. ``quirk``: "slice as 200" sends a range with the status of a full answer, "starts
-    earlier" begins a range before the byte that was requested. ``length`` replaces the
-    stated one."""
+    earlier" begins a range before the byte that was requested, "no Content-Range" does not state
+    it. ``length`` replaces the stated one."""
 
     content: bytes = CONTENT
     kind: str = "application/octet-stream"
@@ -56,7 +56,7 @@ def serving(site: Site) -> Iterator[Site]:
             self.send_header("Content-Length", site.length or str(len(body)))
             if site.etag:
                 self.send_header("ETag", site.etag)
-            if start:
+            if start and site.quirk != "no Content-Range":
                 total = len(site.content)
                 self.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
             self.end_headers()

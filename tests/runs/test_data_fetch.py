@@ -73,19 +73,30 @@ def test_a_later_call_resumes_where_the_last_one_gave_up(tmp_path: Path) -> None
     assert site.ranges_requested == ["", "bytes=4000-"]
 
 
-@pytest.mark.parametrize("change", ["no ranges", "other version", "shorter"])
+@pytest.mark.parametrize(
+    ("change", "requests"),
+    [
+        # The whole file as it comes, without another request
+        ("no ranges", ["bytes=4000-"]),
+        ("no Content-Range", ["bytes=4000-", ""]),
+        ("other version", ["bytes=4000-", ""]),
+        ("shorter", ["bytes=4000-", ""]),
+    ],
+)
 def test_a_download_that_cannot_resume_starts_again(
-    change: str, tmp_path: Path
+    change: str, requests: list[str], tmp_path: Path
 ) -> None:
     with serving(Site(cuts=[4000])) as site:
         with pytest.raises(UsageError):
             fetched(site, tmp_path, tries=1)
         site.ranges = change != "no ranges"
+        site.quirk = change
         if change == "other version":
             site.etag, site.content = '"two"', CONTENT[::-1]
         if change == "shorter":
             site.etag, site.content = '"two"', CONTENT[:4000]
         assert fetched(site, tmp_path).read_bytes() == site.content
+    assert site.ranges_requested[1:] == requests
 
 
 def test_without_a_version_or_a_checksum_nothing_is_resumed(tmp_path: Path) -> None:
@@ -131,6 +142,12 @@ def test_an_answer_that_is_no_file_leaves_nothing(
         fetched(site, tmp_path, tries=2)
     assert "\n" not in str(raised.value)
     assert names(tmp_path) == []
+
+
+def test_a_cut_before_the_first_byte_names_the_published_size(tmp_path: Path) -> None:
+    problem = r"cut at 0\.0 of 3\.0 MB \(HTTP 503 "
+    with serving(Site(status=503)) as site, pytest.raises(UsageError, match=problem):
+        fetched(site, tmp_path, tries=1, size=3_000_000)
 
 
 def test_a_server_that_is_away_and_a_full_disk_are_one_line(
@@ -255,6 +272,20 @@ def test_a_refused_file_does_not_keep_the_others_from_coming(tmp_path: Path) -> 
     assert "HTTP 404" in lines[0]
     assert lines[1].startswith("  a: fetched")
     assert small.missing(tmp_path) == [files[0]]
+
+
+@pytest.mark.parametrize(
+    "published", [{"size": 99_999}, {"sha256": sha(b"other")}, {"git": "0" * 40}]
+)
+def test_content_that_the_table_does_not_state_is_not_put_in_place(
+    published: dict[str, Any], tmp_path: Path
+) -> None:
+    with serving(Site()) as site:
+        file = Download(site.address, (Put("a"),), **published)
+        small = Published("small", "", "", "", "", (file,))
+        with pytest.raises(UsageError, match="wrong content: "):
+            list(bring(small, tmp_path, quiet))
+    assert not (tmp_path / "a").exists()
 
 
 def test_an_archive_is_unpacked_where_the_table_says(tmp_path: Path) -> None:

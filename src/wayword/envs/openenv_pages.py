@@ -194,7 +194,7 @@ TOOLS = {
 def kind_of_split(split: str) -> str:
     """OpenEnv's type of a split: ``train``, ``validation`` or ``test``.
 
-    >>> kind_of_split("generated_train"), kind_of_split("val_unseen"), kind_of_split("test")
+    >>> kind_of_split("generated_train"), kind_of_split("val_seen"), kind_of_split("test_std")
     ('train', 'validation', 'test')
     """
     # By the names that splits have in published datasets.

@@ -344,12 +344,14 @@ def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
         code: [
             t.episode for t in RxR("val_seen", data, RxRSettings(language=code)).tasks
         ]  # type: ignore[arg-type]
-        for code in ("en", "hi", "te", "")
+        for code in ("en", "hi", "")
     }
+    with pytest.raises(DataError, match="is en or hi in all records"):
+        _ = RxR("val_seen", data, RxRSettings(language="te")).tasks
     assert [episode.id for episode in texts_by_key["en"]] == ["0", "2"]
     assert texts_by_key["hi"][0].instruction == "चलो।"
     assert texts_by_key["hi"][0].extra == {"language": "hi-IN", "path_id": 11}
-    assert (len(texts_by_key["te"]), len(texts_by_key[""])) == (0, 3)
+    assert len(texts_by_key[""]) == 3
     path.write_text("{broken\n")
     with pytest.raises(DataError, match="line 1: is not valid JSON"):
         _ = RxR("val_seen", data, RxRSettings()).tasks
@@ -457,7 +459,7 @@ def test_a_listing_of_one_dataset_reads_no_other(tmp_path: Path) -> None:
     [
         ("heading", "headng", "'heading': is missing; the record has 'headng'"),
         # Another field with a longer name is no misspelling.
-        ('"path"', '"path_of"', "'path': is missing\n"),
+        ('"path"', '"path_of"', "'path': is missing; a file of annotations is"),
         ("6.5", '"far"', "'distance': must be a number, got 'far'"),
         ("6.5", "null", ""),
         ("6.5", '"6.5"', ""),

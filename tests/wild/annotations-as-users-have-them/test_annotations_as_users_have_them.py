@@ -88,8 +88,9 @@ def test_a_language_is_read_in_every_spelling(data: Path, language: str) -> None
 
 
 @pytest.mark.parametrize("language", ["hi-IN", "te"])
-def test_other_languages_are_left_out(data: Path, language: str) -> None:
-    assert rxr(data, language=language) == []
+def test_other_languages_are_named(data: Path, language: str) -> None:
+    with pytest.raises(DataError, match=f"set dataset.language={language[:2]}"):
+        rxr(data, language=language)
 
 
 @pytest.mark.parametrize(

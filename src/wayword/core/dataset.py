@@ -296,12 +296,13 @@ class Dataset(ABC):
     def __init__(
         self,
         split: str = "",
-        folder: Path | None = None,
+        folder: Path | str | None = None,
         settings: Any = None,
     ) -> None:
         """Raise ``UsageError`` for a split that is not in ``splits``."""
         self.split = split or self.default_split()
-        self.folder = folder
+        # A notebook has the path as text.
+        self.folder = None if folder is None else Path(folder)
         self.settings = self.Settings() if settings is None else settings
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])

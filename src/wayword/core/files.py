@@ -679,16 +679,18 @@ def collects_bad_records() -> bool:
 
 class one_record:  # noqa: N801 - a statement's name, as of a function's
     """Read one record of a file. Raises ``DataError`` for an unexpected value; the record is left
-    out while bad records are collected.
+    out while bad records are collected. ``form`` is the remedy for a record that lacks a field, as
+    one of another dataset.
 
     A class, since a generator would cost as much as a record of a few places.
     """
 
-    __slots__ = ("_errors", "_path", "_where")
+    __slots__ = ("_errors", "_form", "_path", "_where")
 
-    def __init__(self, path: Path, where: str) -> None:
+    def __init__(self, path: Path, where: str, form: str = "") -> None:
         self._path = path
         self._where = where
+        self._form = form
         self._errors = _BAD_RECORDS.get()
 
     def __enter__(self) -> None:
@@ -697,8 +699,20 @@ class one_record:  # noqa: N801 - a statement's name, as of a function's
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> bool:
+        if error is None:
+            return False
+        if (
+            self._form
+            and isinstance(error, DataError)
+            and error.problem.startswith("is missing")
+        ):
+            remedy = "; ".join(filter(None, (error.remedy, self._form)))
+            named = DataError(self._path, error.where, error.problem, remedy)
+            if self._errors is None:
+                raise named from error
+            error = named
         # Outside of a collection, the error of the record ends the reading.
-        if error is None or self._errors is None:
+        if self._errors is None:
             return False
         if isinstance(error, DataError):
             # Of a value that is not valid JSON, the reader says the same again.

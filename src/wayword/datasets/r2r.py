@@ -51,7 +51,7 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.sources.rules import read_rules
 from wayword.perception import recorded
-from wayword.settings import FileName
+from wayword.settings import Checked, FileName
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -73,9 +73,18 @@ PER_SCAN = {
 # Heading step (degrees) between views in REVERIE's ``visible_pos``: twelve views per row.
 VIEW_STEP = 30.0
 
+_WALK = '"scan": "SCAN", "path": ["VIEWPOINT", …], "heading": RADIANS'
+FORM = (
+    'a file of annotations is a JSON list of {"path_id": 1, '
+    f'{_WALK}, "instructions": ["TEXT", …]}}'
+)
+"""Remedy for a file of another form."""
+_OF_VLN_CE = ("episodes", "reference_path")
+"""Fields of VLN-CE's files and of their episodes."""
+
 
 @dataclass(frozen=True)
-class R2RSettings:
+class R2RSettings(Checked):
     """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
     ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``. ``sample_seed`` draws
     the ``sample72`` subset. ``instructions``: play ``all`` instructions of a path, or only its
@@ -119,6 +128,8 @@ class R2R(SolvableWalks):
     max_steps = 15
     annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
     """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
+    form: ClassVar[str] = FORM
+    """Remedy for annotations of another form."""
 
     def open(self) -> None:
         """Find the dataset's folder, also if its own folder was given. Raises
@@ -376,10 +387,11 @@ class R2R(SolvableWalks):
             # "Fetch it again" is no help for a user's file.
             if not self.settings.annotations:
                 raise
-            raise DataError(path, error.where, error.problem, FORM) from error
+            raise DataError(path, error.where, error.problem, self.form) from error
         for number, record in enumerate(records):
             where = f"record {number}"
-            with one_record(path, where):
+            with one_record(path, where, self.form):
+                _refuse_positions(path, where, record, self.form)
                 tasks = []
                 for name, text in _instructions(path, where, record).items():
                     extra: dict[str, Any] = {}
@@ -419,13 +431,6 @@ class R2R(SolvableWalks):
             raise DataError(path, f"{where}, field 'path'", problem)
 
 
-FORM = (
-    'a file of annotations is a JSON list of {"path_id": 1, "scan": "SCAN", "path": ["VIEWPOINT", '
-    '…], "heading": RADIANS, "instructions": ["TEXT", …]}'
-)
-"""Remedy for a file of another form."""
-
-
 def _route_problem(graph: ViewpointGraph, route: Sequence[str]) -> str:
     """Return the reason why a route is not a path of the graph; empty if it is one."""
     for place in route:
@@ -435,6 +440,12 @@ def _route_problem(graph: ViewpointGraph, route: Sequence[str]) -> str:
         if other not in graph.adjacent[one]:
             return f"{one!r} and {other!r} are not adjacent"
     return ""
+
+
+def _refuse_positions(path: Path, where: str, record: Any, form: str) -> None:
+    """Raise ``DataError`` for episodes of VLN-CE, whose paths are positions in metres."""
+    if isinstance(record, dict) and not record.keys().isdisjoint(_OF_VLN_CE):
+        raise DataError(path, where, "is of VLN-CE, which has no viewpoints", form)
 
 
 def _path_id(task: Task) -> str:
@@ -457,8 +468,6 @@ def _instructions(path: Path, where: str, record: Any) -> JsonObject:
 
 def _texts(path: Path, where: str, record: Any) -> Sequence[Any]:
     """Return the instructions of a record. Raises ``DataError`` if it has none."""
-    if isinstance(record, dict) and "instructions" not in record:
-        raise DataError(path, f"{where}, field 'instructions'", "is missing", FORM)
     texts: Sequence[Any] = read_field(path, where, record, "instructions", list)
     if not texts:
         raise DataError(path, f"{where}, field 'instructions'", "is empty")
@@ -577,19 +586,27 @@ class RxR(R2R):
     )
     max_steps = 30
     annotation_files = ("rxr_{}_guide.jsonl",)
+    form = (
+        'a file of guides has a line {"instruction_id": 1, "path_id": 1, '
+        f'{_WALK}, "language": "en-US", "instruction": "TEXT"}} for each instruction'
+    )
     clusters = Clusters("path", field="path_id")
 
     def _read(self, part: str) -> Iterator[Task]:
         """Yield the tasks of a part, in the language of the settings."""
         path = self._annotations(part)
         names = dict[str, str]()
+        left_out = set[str]()
         for number, record in read_json_lines(path):
             where = f"line {number}"
-            with one_record(path, where):
+            with one_record(path, where, self.form):
+                _refuse_positions(path, where, record, self.form)
                 read = partial(read_field, path, where, record)
                 language = read("language", str)
                 # "en-US", also written "en_us"
-                if self.settings.language not in ("", language[:2].lower()):
+                code = language[:2].lower()
+                if self.settings.language not in ("", code):
+                    left_out.add(code)
                     continue
                 text = read("instruction", str)
                 name = str(read("instruction_id", (int, str)))
@@ -597,6 +614,10 @@ class RxR(R2R):
                 task = _task(path, where, record, name, text, extra, names)
                 self._check_route(path, where, record)
                 yield task
+        if left_out and not names:
+            problem = f"is {' or '.join(sorted(left_out))} in all records"
+            remedy = f"set dataset.language={min(left_out)}"
+            raise DataError(path, "field 'language'", problem, remedy)
 
 
 class Reverie(R2R):
@@ -616,6 +637,10 @@ class Reverie(R2R):
     splits = ("val_seen", "val_unseen", "train", "test")
     max_steps = 20
     annotation_files = ("REVERIE_{}.json",)
+    form = (
+        'a file of annotations is a JSON list of {"id": "1_2", "objId": 2, '
+        f'{_WALK}, "instructions": ["TEXT", …]}}'
+    )
     # The middle part is the object: instructions for two objects of a path share the walk.
     clusters = Clusters("path", r"(.+?)_.+")
 
@@ -664,7 +689,7 @@ class Reverie(R2R):
         names = dict[str, str]()
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
-            with one_record(path, where):
+            with one_record(path, where, self.form):
                 extra = {"rules": read_rules("reverie")}
                 read = partial(read_field, path, where, record)
                 texts = _texts(path, where, record)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import count
-from math import gcd
+from math import dist, gcd
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -44,6 +44,11 @@ from wayword.worlds.objectnav.world import (
 
 SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 """Types whose spoken form differs from their name."""
+
+
+_FARTHEST_START = 0.5
+"""Metres from a start to the published path: paths begin on the mesh of the floor, up to 0.17 m
+away."""
 
 
 def spoken_type(label: str) -> str:
@@ -261,6 +266,10 @@ class Robothor(SolvableSearches):
             extra=extra,
         )
         corners = robothor.corners_of(path, where, record)
+        # No search from a place outside of the apartment can succeed.
+        if corners and (off := dist((x, y), corners[0])) > _FARTHEST_START:
+            problem = f"is {off:.2f} m from the first point of shortest_path"
+            raise DataError(path, f"{where}, field 'initial_position'", problem)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
             shortest = float(read("shortest_path_length", NUMBER))

@@ -26,6 +26,7 @@ from wayword.core import files
 from wayword.core.dataset import INDEPENDENT, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import DataError, UsageError
+from wayword.settings import Checked
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
@@ -45,7 +46,7 @@ SPLITS = (
 
 
 @dataclass(frozen=True)
-class StreetSettings:
+class StreetSettings(Checked):
     """``transition``: transition function for actions (``modified``, ``original``, ``paper``).
 
     ``dead_ends``: see :class:`~wayword.worlds.street.world.StreetWorld`.

@@ -35,7 +35,7 @@ from wayword.core.perceiver import Perceiver, Percept
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
-from wayword.settings import FileName
+from wayword.settings import Checked, FileName
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -49,7 +49,7 @@ PIXELS = 480
 
 
 @dataclass(frozen=True)
-class TourSettings:
+class TourSettings(Checked):
     """``folder`` contains ``tour.json``, ``pictures/`` and, for text agents, ``seen/``."""
 
     folder: FileName = ""

@@ -27,7 +27,7 @@ from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept, Picture, Sector, Sighting
 from wayword.perception import panorama
 from wayword.perception.panorama import FACES
-from wayword.settings import FileName
+from wayword.settings import Checked, FileName
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 SECTORS = 8  # directions of NavGPT's pack; packs made with other layouts have 6 or 12
@@ -196,7 +196,7 @@ def reverie_sightings(
 
 
 @dataclass(frozen=True)
-class RecordedSettings:
+class RecordedSettings(Checked):
     """``folder``: observation files in NavGPT's layout, as ``wayword perceive`` writes them."""
 
     folder: FileName = ""

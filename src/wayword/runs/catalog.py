@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.dataset import Dataset, SolvableWalks
+from wayword.core.dataset import Dataset, SolvableWalks, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
 from wayword.core.files import (
@@ -124,7 +124,12 @@ def data_check(
         try:
             dataset = open_dataset(plan)
             on = shown_split(plan, dataset)
-            check_dataset(dataset, max_tasks=len(dataset.tasks))
+            try:
+                check_dataset(dataset, max_tasks=len(dataset.tasks))
+            except DataError:
+                # The first bad record ends the check of tasks that are read one by one.
+                bad += _bad_tasks(dataset.tasks)
+                raise
         except AssertionError as error:
             # The check may fail only because of bad records, which are listed below.
             if not bad:
@@ -149,6 +154,15 @@ def data_check(
     # Last, because a split of many files has more lines than a screen.
     rows.append(f"{on}: {len(dataset.tasks):,} episodes, {valid}")
     return "\n".join(rows), True
+
+
+def _bad_tasks(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield the errors of the tasks that cannot be read."""
+    for number in range(len(tasks)):
+        try:
+            tasks[number]
+        except DataError as error:
+            yield str(error)
 
 
 def _one_way_notes(dataset: Dataset) -> Iterator[str]:

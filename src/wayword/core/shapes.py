@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ _LONGEST_TEXT = 5_000
 """Characters of a text: tables and figures show labels, and would take minutes for longer ones."""
 _MOST_DIGITS = 19
 """Digits of a whole number, with its sign: more do not fit an array or a database column."""
+_SMALLEST = -(10 ** (_MOST_DIGITS - 1))
+_LARGEST = 10**_MOST_DIGITS
 _DEEPEST = 100
 """Most values inside one another: files of runs have about a dozen."""
 
@@ -42,36 +45,46 @@ def parse_untrusted(text: bytes | str) -> Json:
     """Parse JSON from another program. Raises ``ValueError``, also for more than 100 values
     inside one another, and for whole numbers of more than 19 characters: arithmetic with floats
     would fail on those of more than 308 digits."""
+    from pydantic_core import from_json
+
     if isinstance(text, bytes):
         # As json.loads does.
         text = text.decode(json.detect_encoding(text), "surrogatepass")
+    # What the fast parser refuses is left to the usual one, which takes half of a surrogate pair,
+    # and says what is wrong as json.loads does. TypeError: half a pair has no bytes.
+    with suppress(ValueError, TypeError):
+        value = from_json(text)
+        if _is_ordinary(value):
+            return value
     try:
         value = _DECODER.decode(text)
     # Thousands of brackets are a few kilobytes; the program must not fail on them.
     except RecursionError:
         raise ValueError("is nested too deeply") from None
-    # A text of few brackets, such as a robot's scan of a thousand numbers, needs no search.
-    openings = text.count("[") + text.count("{")
-    if openings >= _DEEPEST and _is_deep(value):
+    if not _is_ordinary(value):
         raise ValueError("is nested too deeply")
     return value
 
 
-def _is_deep(value: Json) -> bool:
-    """True if more than 100 values are inside one another: from Python 3.12 on, the decoder accepts
-    more than functions that call themselves can follow."""
+def _is_ordinary(value: Json) -> bool:
+    """True if at most 100 values are inside one another and no integer is too long: some parsers
+    accept more than functions that call themselves can follow."""
     inside = [value]
     depth = 0
     while inside and depth < _DEEPEST:
         outside = inside
         inside = []
         for each in outside:
-            if isinstance(each, dict):
+            # The type itself, as this loop takes as long as the parser; JSON has no subclasses.
+            kind = type(each)
+            if kind is dict:
                 inside += each.values()
-            elif isinstance(each, list):
+            elif kind is list:
                 inside += each
+            elif kind is int and not _SMALLEST < each < _LARGEST:
+                return False
         depth += 1
-    return bool(inside)
+    return not inside
 
 
 def _parse_integer(digits: str) -> int:

@@ -305,6 +305,43 @@ def test_a_place_in_a_room_is_that_of_the_room_alone(tmp_path: Path) -> None:
         accept(path)
 
 
+@pytest.mark.parametrize(
+    "form", ["---\n{}", "{}---", "{}---\n", "--- # one\n{}", "{}----\n# end"]
+)
+def test_lines_of_dashes_around_a_task_are_as_in_yaml(
+    form: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path)
+    path.write_text(form.format(path.read_text(encoding="utf-8")), encoding="utf-8")
+    (task,) = accept(path)
+    assert task.case.task.episode.id == "task"
+    for comment in ("# one", "# end"):
+        assert (comment in form) <= (comment in path.read_text(encoding="utf-8"))
+    assert accept(path)[0].accepted == task.accepted
+
+
+def test_tasks_of_a_folder_are_accepted_in_place(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="files are updated in place; remove --out"):
+        accept(tmp_path, tmp_path / "new.yaml")
+    assert path.read_bytes() == before
+    assert not (tmp_path / "new.yaml").exists()
+
+
+@pytest.mark.parametrize("steps", [-71, 0, True, "3", None])
+def test_the_experts_length_is_a_positive_number_of_the_file(
+    steps: object, tmp_path: Path
+) -> None:
+    path = written(tmp_path)
+    accept(path)
+    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    tree["accepted"]["steps"] = steps
+    path.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    (task,) = read_tasks(path)
+    assert task.case.task.reference.expert_length is None  # type: ignore[attr-defined]
+
+
 def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     path = written(tmp_path / "tasks")
@@ -322,7 +359,8 @@ def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
         "task-2",
     ]
     text = path.read_text(encoding="utf-8")
-    assert "# again" in text
+    assert text.startswith("# two tasks\n")
+    assert "---\n# again\n" in text
     assert accept(path)[1].path.read_text(encoding="utf-8") == text
     plan = Plan("expert", f"{tmp_path}/tasks", out=tmp_path / "run")
     scores = dict(RunFolder.read(run(plan).path).scores())

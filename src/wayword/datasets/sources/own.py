@@ -204,10 +204,18 @@ def _read_file(path: Path) -> list[TaskFile]:
         problem = error.strerror or str(error)
         remedy = "`wayword task example` prints one to start from"
         raise DataError(path, "", problem.lower(), remedy) from None
-    parts = re.split(r"^---.*\n", content, flags=re.MULTILINE)
-    # Parts of blank lines and comments only are no tasks; an empty file is a task with no fields.
-    texts = [text for text in parts if re.search(r"^[^#\s]", text, re.MULTILINE)]
-    texts = texts or parts[:1]
+    texts = []
+    comments = ""
+    # The rest of a line of dashes is the task's, as in YAML.
+    for part in re.split(r"^---+(?=\s|\Z)", content, flags=re.MULTILINE):
+        # Blank lines and comments alone are no task: they belong to the next one.
+        comments += part.removeprefix("\n")
+        if re.search(r"^[^#\s]", part, re.MULTILINE):
+            texts.append(comments)
+            comments = ""
+    # An empty file is a task with no fields; an author's last comments stay.
+    texts = texts or [""]
+    texts[-1] += comments
     if len(texts) == 1:
         return [_read_task(path, texts[0], path.stem)]
     tasks = []
@@ -272,7 +280,8 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     # the task, so the digest leaves it out.
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
-    expert_length = steps if isinstance(steps, int) else None
+    # A file can hold anything: True is an integer to Python.
+    expert_length = steps if type(steps) is int and steps > 0 else None
     reference = goals.HouseholdReference(
         name,
         KIND,
@@ -295,10 +304,13 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
     """Solve a file's tasks with the expert, and write the file with the acceptance marks.
 
     Without ``target_path`` the file (or every file of a folder) is updated in place; comments are
-    preserved. Raises ``DataError`` if a file is invalid, a task is already solved at the start, or
-    the expert cannot solve it.
+    preserved. Raises ``DataError`` for a folder with ``target_path``, and if a file is invalid, a
+    task is already solved at the start, or the expert cannot solve it.
     """
     if path.is_dir():
+        if target_path:
+            problem = "is a folder, whose files are updated in place"
+            raise DataError(path, "", problem, "remove --out, or name one of its files")
         accepted: list[TaskFile] = []
         for file in _files_in(path):
             accepted += accept(file)

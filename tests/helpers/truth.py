@@ -252,7 +252,9 @@ def _knew_alone(trajectory: Trajectory, task: Task) -> str:
 
     def names(text: str) -> bool:
         spaced = text.lower().replace("_", " ")  # lettuce_1 names a lettuce
-        return any(re.search(rf"\b{word}s?\b", spaced) for word in words)
+        return any(
+            re.search(rf"\b({'|'.join(_forms(word))})\b", spaced) for word in words
+        )
 
     knew = [actor for actor, text in texts.items() if names(text)]
     if len(knew) != 1 or names(task.episode.instruction):
@@ -316,11 +318,16 @@ def _picked_unnamed(steps: Sequence[Step], instruction: str) -> bool:
         used = action.arguments[0] in tools
         if action.name in ("pick_up", "pickup", "pick", "grab") and not used:
             words = re.findall(r"[a-z]+", action.arguments[0].lower())
-            if words and not any(
-                word in named or f"{word}s" in named for word in words
-            ):
+            words += ["".join(words)] if len(words) > 1 else []
+            if words and not any(named & _forms(word) for word in words):
                 return True
     return False
+
+
+def _forms(word: str) -> set[str]:
+    """Return a noun, and its plural by any rule of English: one of them is right."""
+    stem = re.sub("(y|fe?)$", "", word)
+    return {word, f"{word}s", f"{word}es", f"{stem}ies", f"{stem}ves"}
 
 
 def _habit(trajectory: Trajectory) -> str:

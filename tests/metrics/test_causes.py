@@ -145,6 +145,10 @@ def test_an_answer_at_its_token_limit_is_truncated(last: Row, is_cut: bool) -> N
     [
         ("Bring the mug.", "mug_1", False),
         ("Bring two Mugs.", "mug_1", False),
+        ("Put two potatoes in the bin.", "potato_1", False),
+        ("Bring both watches.", "watch_2", False),
+        ("Bring two knives.", "butter_knife_1", False),
+        ("Bring the basketballs.", "basket_ball_1", False),
         ("Bring the mug.", "coffee_mug_2", False),
         ("Bring the mug.", "apple_1", True),
         ("Bring the bus.", "mug_1", True),
@@ -228,16 +232,29 @@ def test_a_report_is_of_the_target_at_its_distance(
 def test_an_order_is_not_sent_if_one_actor_alone_knew_and_never_named_the_object(
     instructions: dict[str, str], message: str, at: int | None
 ) -> None:
-    goal = Inside(("cup_1",), ("box_1",))
+    check_order("cup_1", instructions, message, at)
+
+
+def check_order(
+    name: str, instructions: dict[str, str], message: str, at: int | None
+) -> None:
+    goal = Inside((name,), ("box_1",))
     extra: Extra = {"instructions": instructions}
     episode = Episode("1", "Do it.", "", {}, ("a", "b"), extra)
     task = Task(episode, HouseholdReference("1", goals=(goal,)))
     other = {**step("go", 1.0), "actor": "b"}
     steps = [step("chat", 0.0, message), other, step("go", 1.0)]
     written = {"start": {}, "steps": steps, "ended": "step_limit"}
-    written["state"] = {"objects": {"cup_1": {"in": ""}}}
+    written["state"] = {"objects": {name: {"in": ""}}}
     found = find_causes(written, {"sr": 0.0}, "", task)
     assert found.get("order_not_sent") == at
+
+
+@pytest.mark.parametrize(
+    ("message", "at"), [("the potatoes, please", None), ("the pots, please", 3)]
+)
+def test_an_order_for_several_objects_was_sent(message: str, at: int | None) -> None:
+    check_order("potato_1", {"a": "Bring the potato.", "b": "Help."}, message, at)
 
 
 # Searches, by all that the record and the scores may say.

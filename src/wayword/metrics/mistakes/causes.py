@@ -16,7 +16,7 @@ from typing import Any
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import JsonObject, PathReference
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, WENT_BACK
-from wayword.core.visible import spaced
+from wayword.core.visible import plural, spaced
 from wayword.metrics.conditions import (
     answer_given,
     conditions,
@@ -322,7 +322,8 @@ def _order_not_sent(
 
 def _names(text: str, kind: str) -> bool:
     """True if a text names a kind of object, in the singular or plural, or one by its id."""
-    return bool(re.search(rf"\b{re.escape(kind)}s?\b", spaced(text), re.IGNORECASE))
+    forms = f"{re.escape(kind)}|{re.escape(plural(kind))}"
+    return bool(re.search(rf"\b({forms})\b", spaced(text), re.IGNORECASE))
 
 
 def _chose(steps: Sequence[Written]) -> bool:
@@ -400,10 +401,10 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
             and _succeeded(step)
         ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())
+            # One word or two: an instruction's basketball is a world's basket_ball.
+            names = [*words, "".join(words)]
             # A plural in the instruction names the object as well.
-            if words and not named.intersection(
-                {*words, *(f"{word}s" for word in words)}
-            ):
+            if words and named.isdisjoint([*names, *map(plural, names)]):
                 return number
     return None
 

@@ -238,10 +238,17 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
             raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
         path = first["loc"]
         expected = [_expected(first)]
+        # A field of several types has an error for each of them; so has each item of a list, but
+        # for values of their own.
         if same_field := [
-            each for each in others if path[1:] and each["loc"][:-1] == path[:-1]
+            each
+            for each in others
+            if isinstance(path[-1], str)
+            and path[1:]
+            and each["loc"][:-1] == path[:-1]
+            and each["input"] is first["input"]
         ]:
-            path = path[:-1]  # fields of several types have an error for each of them
+            path = path[:-1]
             expected += map(_expected, same_field)
         key = ".".join(map(str, path))
         value = repr(first["input"])

@@ -233,6 +233,7 @@ def test_a_release_becomes_a_folder_with_our_slots(tmp_path: Path, system: str) 
         ("discussnav", "DiscussNav", EXPERTS.replace("Done: {estimation}", "").encode(),
          r"DiscussNav.py:\d+: has no slot \{estimation\}"),
         ("langsuite", "alfred_act", b'{"intro":\n {}', "alfred_act.json:2: is not valid JSON"),
+        ("langsuite", "alfred_act", b"[" * 200_000, "alfred_act.json: is nested too deeply"),
         ("langsuite", "alfred_act", b'{"intro":\n {}}', "json:1: intro.default: is missing"),
         (
             "langsuite",
@@ -256,6 +257,12 @@ def test_the_expression_of_another_text_does_not_matter() -> None:
     text = 'print(f"{a != b} {max({a, b})}")\nGOAL = f"Go to {place}."\n'
     strings = Strings(ast.parse(text), Path("prompts.py"), templates=False)
     assert strings.with_slots("place").text == "Go to {place}."
+
+
+def test_texts_of_coroutines_have_the_name_of_their_function() -> None:
+    text = 'async def ask():\n    GOAL = f"Go to {place}."\n'
+    strings = Strings(ast.parse(text), Path("prompts.py"), templates=False)
+    assert strings["ask.GOAL"].text == "Go to {place}."
 
 
 def test_the_template_of_velmas_adapters_is_read_from_its_function(

@@ -66,6 +66,14 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
         ("agent: navgpt\nlimit: ten", "limit must be a whole number, got 'ten'"),
         ("agent: navgpt\nlimit: 0", "limit must be at least 1, got 0"),
         ("agent: navgpt\nsettings: free", "settings must be a mapping"),
+        (
+            "agent: navgpt\nsettings: {a: 1, a.b: 2}",
+            "setting a has two values; a.b is one of",
+        ),
+        (
+            "agent: navgpt\nsettings: {a: {b: 1}, a.b: 2}",
+            "setting a.b has two values; a.b is",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_one_line_with_its_file(
@@ -96,6 +104,7 @@ def wayword(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
             "settings must be a dictionary, got 'decoding=free'",
         ),
         ({"max_dollars": float("nan")}, "max_dollars must be less than inf, got nan"),
+        ({"episodes": [1, 2]}, "episodes.0 must be a string, got 1"),
         ({"engine": "spark"}, "engine must be '' or 'ray', got 'spark'"),
         (
             {"engine": "ray", "continues": "run:e:1"},

@@ -152,6 +152,8 @@ class Clone:
         except json.JSONDecodeError as error:
             problem = f"is not valid JSON: {error.msg}"
             raise DataError(f"{file.path}:{error.lineno}", "", problem) from None
+        except RecursionError:
+            raise DataError(file.path, "", "is nested too deeply") from None
 
         def text(*keys: str) -> Template:
             """Return the text at the end of the keys. Raises ``DataError`` with its
@@ -229,7 +231,9 @@ class Strings:
         """
         for child in ast.iter_child_nodes(node):
             self._scope = scope
-            inner = f"{child.name}." if isinstance(child, ast.FunctionDef) else scope
+            inner = scope
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = f"{child.name}."
             if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
                 target = f"{scope}{child.targets[0].id}"
                 for name, text in self._texts(target, child.value):

@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
 
-from wayword.core.episode import JsonObject
+from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, errors_of, suggest
 from wayword.core.files import read_text
 from wayword.core.sight import EyesSettings
@@ -294,7 +294,8 @@ def read_config(path: Path | None) -> JsonObject:
     # An empty file has no settings, which is no error.
     if tree is not None and not isinstance(tree, dict):
         raise UsageError(f"--config {path}: must be a mapping, such as decoding: free")
-    return expand_keys(tree or {})
+    with errors_of(f"--config {path}"):
+        return expand_keys(tree or {})
 
 
 _WINDOWS_PATH = re.compile(r"""^[^#\n]*"[A-Za-z]:\\(?!\\)""", re.MULTILINE)
@@ -338,7 +339,8 @@ def read_recipe(path: Path) -> RunRecipe:
     settings = values.get("settings") or {}
     if not isinstance(settings, dict):
         raise UsageError(f"{path}: settings must be a mapping, such as decoding: free")
-    values["settings"] = expand_keys(settings)
+    with errors_of(str(path)):
+        values["settings"] = expand_keys(settings)
     # A file cannot declare itself trusted.
     options = [each.name for each in fields(RunRecipe) if each.name != "trusted"]
     for key in values:
@@ -349,11 +351,25 @@ def read_recipe(path: Path) -> RunRecipe:
 
 
 def expand_keys(settings: JsonObject) -> JsonObject:
-    """``{"model.threads": 2}`` -> ``{"model": {"threads": 2}}``."""
+    """``{"model.threads": 2}`` -> ``{"model": {"threads": 2}}``.
+
+    Raises ``UsageError`` for two values of one setting, as in ``{"a": 1, "a.b": 2}``."""
     tree: JsonObject = {}
     for key, value in settings.items():
         # From the last part of the key outwards.
         for part in reversed(str(key).split(".")):
             value = {part: value}
+        if twice := _conflict(tree, value):
+            raise UsageError(f"setting {twice} has two values; {key} is one of them")
         tree = merge(tree, value)
     return tree
+
+
+def _conflict(one: Json, other: Json) -> str:
+    """The dotted key at which two trees differ in more than what they add; empty if none does."""
+    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
+        return "."
+    for key in one.keys() & other.keys():
+        if inner := _conflict(one[key], other[key]):
+            return f"{key}.{inner}".rstrip(".")
+    return ""

@@ -201,6 +201,21 @@ def test_columns_are_chosen_by_rank_and_shown_in_order() -> None:
     assert shown == ["a", "b", "c", "d", "rejection_rate"]
 
 
+@pytest.mark.parametrize(("calls", "shows"), [(0, False), (10, True)])
+def test_zeros_of_agents_without_a_model_give_way_to_metrics(
+    calls: int, shows: bool
+) -> None:
+    scores = {"sr": 1.0, "tl": 9.0, "steps": 3.0, "rejections": 0.0, "seconds": 1.0}
+    scores |= {"rejection_rate": 0.0, "calls": float(calls), "cost": 0.0}
+    scores |= {"prompt_tokens": 0.0}
+    row = summarize("mine", [scores], family="indoor", of=1)
+    text = terminal([row], 60).splitlines()[0]
+    assert "TL m" in text
+    assert "Steps" in text
+    assert ("Cost $" in text) == shows
+    assert ("Seconds" in text) != shows
+
+
 def test_a_metric_is_found_by_key() -> None:
     assert find(columns("indoor"), "spl").label == "SPL"
     with pytest.raises(

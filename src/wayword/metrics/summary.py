@@ -439,7 +439,7 @@ def _other_than_published(rows: Sequence[Row]) -> list[str]:
             part = ""
         is_other = row.dataset not in {each.dataset for each in theirs}
         if theirs and not row.published and (is_other or part):
-            others.append(f"{row.name} ({row.dataset}{part})")
+            others.append(f"{row.name} ({split_label(row.dataset)}{part})")
     if not others:
         return []
     return [f"Not comparable with the published results: {', '.join(others)}."]
@@ -455,12 +455,33 @@ def published_variants(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, st
 
 
 def split_label(dataset: str) -> str:
-    """Return a split as figures and papers print it: a user's file by its name alone.
+    """Return a split as figures and papers print it: published data as its papers call it, a user's
+    file by its name alone.
 
+    >>> split_label("r2r:val_seen")
+    'R2R val-seen'
     >>> split_label("./warehouse.py:test")
     'warehouse:test'
     """
+    name, _, split = dataset.partition(":")
+    if name in PUBLISHED:
+        return f"{PUBLISHED[name]} {split.replace('_', '-')}"
     return _USERS_FILE.sub(r"\1", dataset)
+
+
+PUBLISHED: Mapping[str, str] = {
+    "r2r": "R2R",
+    "r4r": "R4R",
+    "rxr": "RxR",
+    "reverie": "REVERIE",
+    "touchdown": "Touchdown",
+    "map2seq": "Map2seq",
+    "robothor": "RoboTHOR",
+    "procthor": "ProcTHOR",
+    "pasture": "PASTURE",
+    "alfworld": "ALFWorld",
+}
+"""Datasets of which all splits are published, with the names in their papers."""
 
 
 _USERS_FILE = re.compile(r"^(?:.*[/\\])?([^/\\:]+)\.(?:py|toml|json|yaml)(?=:|$)")

@@ -30,6 +30,7 @@ from wayword.core.visible import single_line, visible
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import (
+    COUNTED,
     FAILED_0,
     TOTALLED,
     Row,
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST = 4  # leading metrics of a family, which have priority over the accounting
-THEN = ("trials", "sr_first", "verdicts", "cut_off", "ndtw", "rejection_rate", "steps", "cost",
-        "total_cost", "cached_share", "illegal_moves")  # fmt: skip
+THEN = ("trials", "sr_first", "verdicts", "cut_off", "tl", "ndtw", "rejection_rate", "steps",
+        "cost", "total_cost", "cached_share", "illegal_moves")  # fmt: skip
 """Metrics with priority over the family's other ones. Those that explain an SR over several trials
-come first, then nDTW, how far an agent without success followed the instruction."""
+come first, then TL, the last of the five that papers on routes print, and nDTW, how far an agent
+without success followed the instruction."""
+OF_MODELS = ("rejections", "rejection_rate", "cost", *COUNTED)
+"""Metrics that are 0 for agents without a model, and give way to all others then."""
 HIDDEN_IF_ZERO = frozenset({"cut_off"})
 LONG_HEAD = 12  # longer column heads take two lines
 MIN_TITLE = 26  # width that is always available for the names of runs
@@ -114,7 +118,10 @@ def terminal(rows: Sequence[Row], width: int = 100) -> str:
     room = width - title - _widest("Episodes", *counts) - 2
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
     # What does not fit is named in the notes below the table.
-    shown = fit(metrics, widths, room)
+    idle = [key for key in OF_MODELS if not any(_is_nonzero(row, key) for row in rows)]
+    if any(row.totals.get("calls") for row in rows):
+        idle = []  # without rejections or cost: that tells of a model
+    shown = fit(metrics, widths, room, idle)
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
@@ -142,12 +149,22 @@ def terminal(rows: Sequence[Row], width: int = 100) -> str:
     return console_text(table, footnote(rows, left_out), width=width)
 
 
-def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
-    """Return the metrics whose columns fit into ``room``: chosen by rank, in their given order."""
+def fit(
+    metrics: Sequence[Metric],
+    widths: Sequence[int],
+    room: int,
+    last: Sequence[str] = (),
+) -> list[Metric]:
+    """Return the metrics whose columns fit into ``room``: chosen by rank, in their given order.
+
+    Those with the keys ``last`` are chosen last.
+    """
 
     def rank(number: int) -> tuple[int, int]:
         """Sort key: the first metrics as they come, then known ones, then the rest."""
         key = metrics[number].key
+        if key in last:
+            return 3, number
         if number < FIRST:
             return 0, number
         if key in THEN:

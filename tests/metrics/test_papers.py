@@ -39,10 +39,10 @@ def test_columns_are_those_of_the_preset_in_its_order() -> None:
     lines = paper_table([row("a"), row("b")], "r2r").splitlines()
     head = next(line for line in lines if line.startswith("Method"))
     assert head == (
-        r"Method & SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ & NE (m) $\downarrow$ & "
-        r"nDTW (\%) $\uparrow$ \\"
+        r"Method & TL (m) & NE (m) $\downarrow$ & OSR (\%) $\uparrow$ & "
+        r"SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ \\"
     )
-    assert r"\begin{tabular}{@{}lllll@{}}" in lines
+    assert r"\begin{tabular}{@{}llllll@{}}" in lines
 
 
 def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
@@ -55,11 +55,11 @@ def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
 @pytest.mark.parametrize(
     ("others", "caption"),
     [
-        ([], "r2r:val\\_seen (40 episodes)"),
-        ([{"of": 1021}], "r2r:val\\_seen (40 of 40 to 1,021 episodes)"),
+        ([], "R2R val-seen (40 episodes)"),
+        ([{"of": 1021}], "R2R val-seen (40 of 40 to 1,021 episodes)"),
         (
             [{"dataset": "reverie:val_seen", "of": 1384}],
-            "r2r:val\\_seen (40 episodes) and reverie:val\\_seen (40 of 1,384 episodes)",
+            "R2R val-seen (40 episodes) and REVERIE val-seen (40 of 1,384 episodes)",
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_bold_and_upper_bounds_are_explained_only_where_they_occur() -> None:
 
 def test_means_of_a_column_stand_above_each_other_by_their_points() -> None:
     text = paper_table([row("few", 2), row("half"), row("all", 40)], "r2r")
-    cells = [line.split(" & ")[1] for line in text.splitlines() if " & " in line][1:]
+    cells = [line.split(" & ")[4] for line in text.splitlines() if " & " in line][1:]
     phantoms = [r"$\phantom{00}5.0_", r"$\phantom{0}50.0_", "$100.0_"]
     for cell, start in zip(cells, phantoms, strict=True):
         assert cell.startswith(start)
@@ -109,7 +109,7 @@ def test_a_table_that_is_wider_than_a_column_is_of_a_page(
 
 def test_the_footnote_names_a_metric_without_interval_only_if_it_is_shown() -> None:
     shown = paper_table([row("a")], "r2r")
-    assert "such as NE: fewer than 60 paths (10)." in shown
+    assert "such as TL: fewer than 60 paths (10)." in shown
     hidden = paper_table([row("a")], "r2r", metrics=[by_key(row("a").metrics)["sr"]])
     assert "fewer than" not in hidden
 
@@ -175,7 +175,7 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     theirs = published_rows("navgpt/table-1", [ours])
     lines = paper_table([ours], "r2r", theirs).splitlines()
     below = lines[lines.index(r"\midrule", lines.index(r"\midrule") + 1) + 1]
-    assert below == r"NavGPT & gpt-4 & $34$ & $29$ & $6.46$ & -- \\"
+    assert below == r"NavGPT & gpt-4 & $11.45$ & $6.46$ & $42$ & $34$ & $29$ \\"
     assert "(40 episodes)" in lines[2]
     assert "as published in NavGPT (Zhou et al. 2024), Table 1." in lines[-2]
     shown = render([ours, theirs[0]]).splitlines()
@@ -206,8 +206,8 @@ FORMS = ("rich", "markdown", "latex", "paper")
     ("split", "of", "warned"),
     [
         ("houses:test", 40, "mine (houses:test)"),
-        ("r2r:val_seen", 40, "mine (r2r:val_seen)"),
-        ("r2r:val_unseen", 2349, "mine (r2r:val_unseen, 40 of 2,349 episodes)"),
+        ("r2r:val_seen", 40, "mine (R2R val-seen)"),
+        ("r2r:val_unseen", 2349, "mine (R2R val-unseen, 40 of 2,349 episodes)"),
         ("r2r:val_unseen", 40, ""),
     ],
 )
@@ -221,7 +221,7 @@ def test_the_split_of_published_rows_is_named_and_other_episodes_are(
     else:
         text = render([ours, *theirs], form, 200)
     text = text.replace("\\", "")
-    assert "Published results are on r2r:val_unseen." in text
+    assert "Published results are on R2R val-unseen." in text
     assert text.count("NavGPT (Zhou et al. 2024), Table 1") == 1
     expected = [f"Not comparable with the published results: {warned}."]
     found = re.findall(r"Not comparable [^.]*\.", text)
@@ -235,8 +235,8 @@ def test_published_rows_of_several_splits_have_a_column() -> None:
     )  # fmt: skip
     theirs = published_rows("velma/table-2", [ours])
     text = paper_table([ours], "touchdown", theirs).replace("\\", "")
-    assert "VELMA-GPT-4, Map2seq dev & gpt-4 & map2seq:unseen_dev" in text
-    assert "ORAR, Touchdown test & -- & touchdown:unseen_test" in text
+    assert "VELMA-GPT-4, Map2seq dev & gpt-4 & Map2seq unseen-dev" in text
+    assert "ORAR, Touchdown test & -- & Touchdown unseen-test" in text
     assert "Not comparable" not in text
 
 

@@ -16,7 +16,16 @@ from functools import cache, wraps
 from importlib.resources.abc import Traversable
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 from annotated_types import Ge
 
@@ -85,6 +94,19 @@ def check(instance: Any) -> None:
 @dataclass(frozen=True)
 class Checked:
     """Base of settings that are checked when a program creates them, too; see :func:`check`."""
+
+    def __new__(cls, *_values: Any, **named: Any) -> Self:
+        """Raise ``UsageError`` for a name that is no setting, which would be a ``TypeError``."""
+        options = [each.name for each in fields(cls)]
+        for name in named:
+            if name in options:
+                continue
+            hint = suggest(name, options)
+            for narrower in cls.__subclasses__():
+                if name in narrower.__dataclass_fields__:
+                    hint = f"use {narrower.__name__}, which has it"
+            raise UsageError(f"{cls.__name__} has no setting {name!r}; {hint}")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check(self)

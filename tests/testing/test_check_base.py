@@ -654,3 +654,10 @@ def test_settings_of_the_connection_and_of_a_base_are_not_confused(
         RobotTasks(
             settings=RobotSettings(target="vase", base_settings={"port": "COM3"})
         )
+
+
+def test_a_name_that_is_no_setting_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"'target'; use RobotSettings, which has it$"):
+        RosSettings(target="mug")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="'urls'; did you mean 'url'"):
+        RosSettings(urls="ws://127.0.0.1:1")  # type: ignore[call-arg]

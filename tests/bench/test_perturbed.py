@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from typer.testing import CliRunner
@@ -13,8 +13,10 @@ from wayword.bench import ladders
 from wayword.cli.app import app
 from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import Game
+from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.metrics import scoring
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
@@ -94,6 +96,28 @@ def test_the_expert_solves_what_is_perturbed_and_nothing_else_changes(
     allowed = {"texts"} if kind in TEXTS else {"percepts"} if kind in SEEN else set()
     allowed = {"exits"} if kind == "doors" else allowed
     assert changed == allowed
+
+
+class TwoInTheHall:
+    """A dataset whose episodes are made once, and shared by all that open it."""
+
+    texts: ClassVar = {"a": "Fetch the yellow cushion.", "b": "Wait for the cushion."}
+    tasks: ClassVar = [
+        Task(
+            Episode("1", "Bring a cushion.", "", {}, extra={"instructions": texts}),
+            Reference("1"),
+        )
+    ]
+
+
+def test_episodes_that_a_perturbation_changes_stay_as_they_were_for_others() -> None:
+    (before,) = TwoInTheHall.tasks
+    (after,) = perturbed(TwoInTheHall, Perturbations(typos=1.0))().tasks
+    changed = after.episode.extra["instructions"]
+    texts = TwoInTheHall.texts
+    assert changed.keys() == texts.keys()
+    assert all(changed[actor] != texts[actor] for actor in texts)
+    assert before.episode.extra == {"instructions": texts}
 
 
 def test_a_failed_action_changes_nothing_and_its_rate_is_the_stated_one() -> None:

@@ -669,6 +669,22 @@ def test_names_keep_clear_of_walks_and_of_each_other_and_stay_in_the_map() -> No
             assert not box.overlaps(other)
 
 
+def test_a_name_is_on_lines_of_the_ground_only_where_there_is_no_other_room() -> None:
+    figure, axes = style.new_figure(3.35, 3.35)
+    wall = [(float(x), 5.5) for x in range(11)]
+    walk = [(float(x), 4.5) for x in range(11)]
+    labels = _Labels(axes, Extent(0.0, 0.0, 10.0, 10.0), 0.335, [walk], [wall])
+    for at in ((5.0, 7.0), (5.0, 5.3)):
+        labels.write("Hall", at, 3.0)
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 10)
+    axes.set_position((0, 0, 1, 1))
+    figure.draw_without_rendering()
+    to_metres = axes.transData.inverted()
+    boxes = [each.get_window_extent().transformed(to_metres) for each in axes.texts]
+    assert [box.y0 < 5.5 < box.y1 for box in boxes] == [False, False]
+
+
 def test_a_landmark_is_in_the_map_with_its_name_or_not_at_all(tmp_path: Path) -> None:
     run(Plan("oracle", "towns", limit=6, out=tmp_path / "towns"))
     for episode, _ in RunFolder.read(tmp_path / "towns").scores():

@@ -87,6 +87,32 @@ def test_several_runs_are_corrected_together_as_by_the_command(
         assert any(chance in row for row in rows), (line.metric.label, chance, rows)
 
 
+def test_walks_of_several_runs_and_actors_are_named_by_both() -> None:
+    names = ["solo", "pair", "pair"]
+    solo = Map({"agent": []})
+    pair = Map({"ann": [], "bob": []})
+    walks = maps._walks_by_title(names, [solo, pair, pair])
+    assert [*walks] == [
+        "solo (1)",
+        *("pair (2), ann", "pair (2), bob"),
+        *("pair (3), ann", "pair (3), bob"),
+    ]
+
+
+def test_of_too_many_runs_tables_and_comparisons_have_the_same_first_ones(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wayword.viewer.compare._MOST", 1)
+    third = tmp_path / "houses-forward"
+    run(Plan("forward", "houses", limit=2, max_steps=2, out=third))
+    names = ["houses-oracle", "houses-random", "houses-forward"]
+    page = Page.parse(Content(Library([top, tmp_path])).compare(names))
+    markdown, latex = (each.text for each in page.all("pre", class_="copied"))
+    for table in (markdown, latex):
+        assert [name in table for name in names] == [True, True, False]
+    assert "houses-random is not clearly different from houses-oracle" in page.text
+
+
 def test_so_few_pairs_that_no_difference_could_be_clear_are_called_too_few(
     top: Path, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jinja2 import TemplateAssertionError, nodes
 from tests.helpers.metric_keys import columns
 
 from helpers.parsed_page import Page, check_safe
@@ -20,6 +21,7 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.core.visible import visible
 from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
+from wayword.viewer import markup
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links
 from wayword.viewer.markup import Html, data
@@ -68,6 +70,18 @@ def test_hostile_text_everywhere_is_shown_as_text(reply: str, tmp_path: Path) ->
     assert visible(reply) in [row[0] for row in Page.read(index).data["rows"]]
 
 
+def test_no_template_can_insert_a_text_as_markup() -> None:
+    templates = sorted(Path(markup.__file__).parent.glob("templates/*.html"))
+    assert len(templates) > 20
+    for path in templates:
+        tree = markup._TEMPLATES.parse(path.read_text(encoding="utf-8"))
+        filters = {each.name for each in tree.find_all(nodes.Filter)}
+        assert filters <= markup._TEMPLATES.filters.keys(), path.name
+        assert not any(tree.find_all(nodes.ScopedEvalContextModifier)), path.name
+    with pytest.raises(TemplateAssertionError, match="No filter named 'safe'"):
+        markup._TEMPLATES.from_string("{{ text | safe }}")
+
+
 def test_a_hostile_run_opens_no_dataset_from_a_file(tmp_path: Path) -> None:
     evil = tmp_path / "evil.py"
     evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n", encoding="utf-8")
@@ -105,6 +119,13 @@ def test_text_comes_back_from_an_element_and_from_data(reply: str) -> None:
     assert page.elements[1].text == visible(reply)
     assert page.elements[1].attributes["title"] == visible(reply)
     assert page.data == [reply]
+
+
+@given(st.text("<>&/!- script", max_size=60))
+def test_no_text_closes_the_element_of_data(reply: str) -> None:
+    """A browser ends it at `</script `, too, which parsers for tests may overlook."""
+    _, _, rest = data("data", [reply]).partition(">")
+    assert not set("<>&") & set(rest.removesuffix("</script>"))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

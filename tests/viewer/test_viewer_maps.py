@@ -39,6 +39,16 @@ from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
+@pytest.mark.parametrize("elevation", [60.0, -60.0])
+def test_an_edge_that_leads_up_or_down_is_as_long_as_its_way_over_the_ground(
+    elevation: float,
+) -> None:
+    neighbor = {"heading": 30.0, "distance": 2.0, "elevation": elevation}
+    heading, length = maps.heading_and_length(neighbor)
+    assert heading == 30.0
+    assert length == pytest.approx(1.0)
+
+
 def houses_walk() -> tuple[Trajectory, Sources]:
     """The gold path of an episode, walked."""
     dataset = Houses("test", None, Houses.Settings(houses=1, episodes=3))

@@ -9,7 +9,7 @@ from helpers.parsed_page import Page
 from wayword.core.model import Message, Prompt
 from wayword.runs.codec import plain
 from wayword.viewer import figures
-from wayword.viewer.episode import Block, PromptHistory, split_lines
+from wayword.viewer.episode import Block, PromptHistory, call_summary, split_lines
 
 line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
 text = st.lists(line, max_size=40).map("".join)
@@ -91,3 +91,20 @@ def test_the_state_of_a_full_house_is_a_folded_table() -> None:
     assert len(page.all("tbody")) == 1
     assert len(page.all("tr")) == 21
     assert [cell.text for cell in page.all("td") if cell.text == "yes"] == ["yes"]
+
+
+def test_a_call_names_the_settings_that_its_server_was_not_sent() -> None:
+    answer = {
+        "usage": {"prompt": 9, "completion": 3},
+        "seconds": 1.0,
+        "unsent": ["temperature", "stop", "json_schema"],
+    }
+    sampling = {"temperature": 0.5, "json_schema": {}, "choices": ["a", "b"]}
+    assert call_summary({"answer": answer, "sampling": sampling}).endswith(
+        "temperature and stop not sent · prompted with a JSON schema · "
+        "constrained to a list of choices"
+    )
+    sent = {**answer, "unsent": []}
+    assert " · temperature 0.5 · constrained to a JSON schema · " in call_summary(
+        {"answer": sent, "sampling": sampling}
+    )

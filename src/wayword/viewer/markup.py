@@ -88,6 +88,8 @@ _TEMPLATES = Environment(
     undefined=StrictUndefined,  # a misspelled name raises, it does not vanish
     auto_reload=False,
 )
+# Templates receive markup as Html only. With this filter, text could skip the escaping.
+del _TEMPLATES.filters["safe"]
 
 
 def template_function(function: F) -> F:

@@ -6,11 +6,13 @@ import random
 
 import pytest
 
-from helpers.rooms_scenes import act, flat, start
+from helpers.rooms_scenes import act, flat, seen, start
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
+from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.entities import FLOOR, Entities
 from wayword.worlds.household.house import observation
+from wayword.worlds.household.verbs import Body
 
 
 def by_definition(entities: Entities, i: int) -> tuple[int, bool, bool]:
@@ -75,6 +77,23 @@ def test_a_held_receptacle_shows_what_is_in_it_once_it_is_open() -> None:
     for is_open in (False, True, False):
         entities.set_open(held, is_open)
         assert shown() == is_open
+
+
+def test_what_a_held_receptacle_holds_is_in_reach_only_while_it_is_open() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    fields = {"receptacle": "in", "open": True, "height": 0.3, "name": "box"}
+    box = house.item("box", "openable", x=2.0, y=2.0, **fields)
+    house.item("apple", parent=box, name="apple")
+    world = start(house.build(), (2.0, 1.5, 0.0), body=Body(inventory_capacity=2))
+    assert seen(world) == {"box", "apple"}
+    assert act(world, "pick_up box_1").ok
+    assert act(world, "close box_1").ok
+    refused = act(world, "pick_up apple_1")
+    assert refused.status == "closed"
+    assert refused.details["receptacle"] == "box_1"
+    assert act(world, "open box_1").ok
+    assert act(world, "pick_up apple_1").ok
 
 
 def test_what_is_directly_in_or_on_a_receptacle_counts_against_its_capacity() -> None:

@@ -115,14 +115,27 @@ _OR = (
     r"|или|либо|veya|hoặc|lub|albo|या)\b|或者?|還是|还是|または|又は|もしくは|또는|혹은|أو)"
 )
 """Words between two options of which either is meant, in the languages that models answer in."""
+_CORRECTED = (
+    r"(?:\b(?:actually|wait|no|sorry|correction|scratch that|i mean|rather(?: not)?|instead"
+    r"|make that|nein|doch|lieber|besser|stattdessen|moment|warte|ich meine"
+    r"|plutôt|attends|attendez|pardon|en fait|je veux dire|non(?=\s*[,.;:!])"
+    r"|mejor|más bien|espera|perdón|quiero decir|melhor|aliás|espere|desculpe|não(?=\s*[,.;:!])"
+    r"|anzi|piuttosto|meglio|aspetta|volevo dire|нет|лучше|точнее|вернее|стоп|подожди"
+    r"|nee|liever|toch|wacht|raczej|lepiej|czekaj|nie(?=\s*[,.;:!])|hayır|daha doğrusu|değil"
+    r"|không|đúng hơn|नहीं|बल्कि|بل)(?!\w)"
+    r"|不对|不對|等等|等一下|应该是|應該是|改为|改為|改成|我是说|いや|違う|やっぱり|やはり|ではなく|じゃなくて"
+    r"|待って|아니[요야]?|말고|잠깐|대신)"
+)
+"""Words from an option to the one that corrects it, in the languages that models answer in."""
 _JOINER = re.compile(
     rf"(?:[\s,;.!/&+|)\]>`'\"*。，；、]|->|{_SIGN}|\d{{1,2}}[.)]\s|[(（](?=\s?{_OR})|{_OR}"
     r"|\b(?:and|then|next|finally|afterwards?|maybe|perhaps|und|dann|et|puis|luego|и|затем)\b"
-    r"|然后|然後|接着|和|そして|그리고"
-    r"|\W{0,8}\b(?:actually|wait|no|sorry|correction|scratch that|i mean)\b\W{0,8})*",
+    rf"|然后|然後|接着|和|そして|그리고|\W{{0,8}}{_CORRECTED}\W{{0,8}})*",
     re.I,
 )
 """Text between the options of a list, or from an option to the one that corrects it."""
+_CORRECTION = re.compile(rf"^\W{{0,8}}(?:{_CORRECTED}\W{{1,8}})+", re.I)
+"""The beginning of a line that corrects the one before it: ``No, wait:``"""
 _OR_ARGUMENT = re.compile(rf"[\s,;]*{_OR}\s*[\[(（]", re.I)
 """A second argument of a call: ``rotate[30] or [-30]``."""
 _NOT_ONE_NAME = re.compile(
@@ -246,8 +259,18 @@ _REMARK_ENDS = (
 _CANNOT = r"(?:(?:doesn|can|couldn|won)['’ ]?t\b|cannot)"
 _JOINED = re.compile(r"\b(?:and|then|instead|but|so)\W*$")
 """A word after which another clause begins."""
+_RATHER_NOT = (
+    r"(?:no|nope|nein|non|нет|nee|nie|não|hayır)?\W{0,3}(?:\b(?:rather|better|maybe) not"
+    r"|\b(?:doch|lieber|besser)(?: lieber| besser)? nicht|\b(?:plutôt|finalement) pas|\bmejor no"
+    r"|\bmelhor não|\bmeglio di no|\bне надо|\btoch (?:maar )?niet|\bjednak nie|\bvazgeç\w*"
+    r"|\bnot (?:that|this)(?: one)?|\bnever ?mind|(?:还是)?算了|やめ(?:る|た|ます|よう)?|취소)"
+    r"(?=\W*(?:$|[.,;:!?…\n—–-]))"
+)
+"""What takes back the option before it: ``goto[b]. No, rather not.``"""
 _DISMISSED = re.compile(
-    rf"\s*(?:{_CROSSED}|不行|不对|不可以|нельзя)"
+    rf"\s*(?:{_CROSSED}|不行|不对|不可以|нельзя)|\W{{0,6}}{_RATHER_NOT}"
+    r"|\s*(?:(?:を|は)(?:しない|選ばない|使わない|やめ)|(?:では|じゃ)な[いく]"
+    r"|(?:을|를)?\s?하지 ?(?:않|마)|değil\b|नहीं)"
     rf"|\s*(?::|->|→|\s[-–—]|[(（])\s*{_USELESS}{_REMARK_ENDS}"
     rf"|\W{{0,4}}\b(?:{_IS_USELESS}|(?:isn|wasn)['’ ]?t {_NOT_GOOD}\b"
     rf"|{_CANNOT}(?!{_FAULTLESS}| be better| (?:lead|go) back)"
@@ -392,6 +415,13 @@ class _Option:
         return None
 
 
+def _with_corrections(lines: Sequence[str]) -> list[str]:
+    """Return the lines that may name another option, also without the words that correct."""
+    found = [*lines[:MOST_LINES]]
+    # A word such as "wait" may be an action itself, so the line stays.
+    return found + [_CORRECTION.sub("", line) for line in found]
+
+
 _BARE_NO = re.compile(r"\W*(?:no|nope)\W*", re.I)
 
 
@@ -435,7 +465,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     if not lines:
         return Refusal("empty", "no option was named")
     listed = _Names(names)
-    on_lines = set(filter(None, map(listed.match, lines[:MOST_LINES])))
+    later_lines = _with_corrections(lines[1:])
+    on_lines = set(filter(None, map(listed.match, [lines[0], *later_lines])))
     # The number of an exit looks like that of a list: first with it, then without.
     first = listed.option(words.split("\n", 1)[0]) or listed.option(lines[0])
     if first is not None:
@@ -599,6 +630,8 @@ _UNIT = re.compile(
 )
 """The unit of a number, where it is the one of actions: degrees, metres."""
 _LETTER = re.compile(r"[^\W\d_]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+"""A digit of another script, as in Arabic or Hindi."""
 _NUMERAL = re.compile(r"\(?\+?([-–]?\d+(?:\.\d+)?)\)?")
 """A number with its sign."""
 _FEET = re.compile(r"[-+\d.]+\s*['’′\"”″]+")
@@ -630,6 +663,17 @@ class Legal:
 
     def read(self, words: str) -> Action | Refusal:
         """Return the one legal action that the words begin with, or a refusal."""
+        action = self._read(words)
+        if isinstance(action, Refusal) and not words.isascii():
+            # Names may have such digits themselves, so they are only tried.
+            plain_digits = _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), words)
+            if plain_digits != words:
+                other = self._read(plain_digits)
+                return action if isinstance(other, Refusal) else other
+        return action
+
+    def _read(self, words: str) -> Action | Refusal:
+        """Return the one legal action that the words begin with, or a refusal."""
         words = words.strip(AROUND)
         if not _WORD.search(words):
             return Refusal("empty", "no action was named")
@@ -649,7 +693,7 @@ class Legal:
             return self._refusal(_trim(words.split("\n", 1)[0]))
         first_line, *other_lines = option.tail.splitlines() or [""]
         kind = replace(option, tail=first_line).objection(self._begins_action)
-        others = {self.whole(line) for line in other_lines[:MOST_LINES]}
+        others = {*map(self.whole, _with_corrections(other_lines))}
         if _takes_back(other_lines, option.is_call):
             kind = kind or "no_action"
         if _REPEATED.match(first_line):

@@ -232,20 +232,23 @@ def test_a_report_is_of_the_target_at_its_distance(
 def test_an_order_is_not_sent_if_one_actor_alone_knew_and_never_named_the_object(
     instructions: dict[str, str], message: str, at: int | None
 ) -> None:
-    check_order("cup_1", instructions, message, at)
+    check_order(("cup_1",), instructions, message, at)
 
 
 def check_order(
-    name: str, instructions: dict[str, str], message: str, at: int | None
+    objects: tuple[str, ...],
+    instructions: dict[str, str],
+    message: str,
+    at: int | None,
 ) -> None:
-    goal = Inside((name,), ("box_1",))
+    goal = Inside(objects, ("box_1",))
     extra: Extra = {"instructions": instructions}
     episode = Episode("1", "Do it.", "", {}, ("a", "b"), extra)
     task = Task(episode, HouseholdReference("1", goals=(goal,)))
     other = {**step("go", 1.0), "actor": "b"}
     steps = [step("chat", 0.0, message), other, step("go", 1.0)]
     written = {"start": {}, "steps": steps, "ended": "step_limit"}
-    written["state"] = {"objects": {name: {"in": ""}}}
+    written["state"] = {"objects": {name: {"in": ""} for name in objects}}
     found = find_causes(written, {"sr": 0.0}, "", task)
     assert found.get("order_not_sent") == at
 
@@ -254,7 +257,15 @@ def check_order(
     ("message", "at"), [("the potatoes, please", None), ("the pots, please", 3)]
 )
 def test_an_order_for_several_objects_was_sent(message: str, at: int | None) -> None:
-    check_order("potato_1", {"a": "Bring the potato.", "b": "Help."}, message, at)
+    check_order(("potato_1",), {"a": "Bring the potato.", "b": "Help."}, message, at)
+
+
+@pytest.mark.parametrize(("message", "at"), [("hello", 3), ("the fork, please", None)])
+def test_an_order_names_any_kind_of_a_goal_that_accepts_many(
+    message: str, at: int | None
+) -> None:
+    instructions = {"a": "Bring the fork.", "b": "Help."}
+    check_order(("cup_1", "mug_1", "pan_1", "fork_1"), instructions, message, at)
 
 
 # Searches, by all that the record and the scores may say.

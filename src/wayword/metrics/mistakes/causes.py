@@ -32,7 +32,11 @@ from wayword.metrics.recorded import (
     point_of,
 )
 from wayword.metrics.scoring import reached
-from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    HouseholdReference,
+    kind_names,
+)
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 CAUSES: Mapping[str, tuple[str, str]] = {
@@ -83,6 +87,8 @@ CAUSES: Mapping[str, tuple[str, str]] = {
 _REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
 _PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
 _FEW_MOVES = 10  # shorter walks are never called wandering
+_RETRACED = 1 / 3  # share of moves to visited places from which a walk is wandering
+_REJECTED = 1 / 4  # share of answers; single rejected ones cost only a step
 _DETOUR = 3.0  # ratio of path length to net distance above which a walk is wandering
 _REPEATS = 3  # failed actions in a row, or equal actions in one pose
 
@@ -129,21 +135,13 @@ def find_causes(
         found["passed_goal"] = passed
     if (silent := _order_not_sent(written, steps, task)) is not None:
         found["order_not_sent"] = silent
-    # An episode may end with a choice, as in the two-phase test.
-    stopped = written.get("ended") == "stopped"
-    chose = stopped and _chose(steps)
     reference = task.reference if task else None
-    if isinstance(reference, AnswerReference):  # which names no object to pick up
-        if answer_given(as_mapping(written.get("state") or {})):
-            found["wrong_answer"] = last
-        elif stopped:
-            found["no_answer"] = last
-    elif chose:
-        found["wrong_object"] = last
-    elif (picked := _find_wrong_pick(steps, instruction)) is not None:
-        found["wrong_object"] = picked
-    explained = found.keys() & _EXPLAINS_A_STOP
-    if stopped and not explained and not chose:
+    found |= _result_causes(written, steps, instruction, reference)
+    if (
+        written.get("ended") == "stopped"
+        and found.keys().isdisjoint(_EXPLAINS_A_STOP)
+        and not _ended_with_choice(written, steps)
+    ):
         found[_kind_of_stop(written, steps, reference)] = last
     found |= _habits(written, steps)
     if written.get("ended") == "step_limit":
@@ -164,6 +162,29 @@ _EXPLAINS_A_STOP = frozenset(
     }
 )
 """Causes of an episode that stopped, next to which where it stopped would say nothing."""
+
+
+def _result_causes(
+    written: Written, steps: Sequence[Written], instruction: str, reference: Any
+) -> dict[str, int]:
+    """Find a wrong result of an episode: its answer, its choice, or an object that it picked up."""
+    last = len(steps)
+    if isinstance(reference, AnswerReference):  # which names no object to pick up
+        if answer_given(as_mapping(written.get("state") or {})):
+            return {"wrong_answer": last}
+        return {"no_answer": last} if written.get("ended") == "stopped" else {}
+    if _ended_with_choice(written, steps):
+        return {"wrong_object": last}
+    picked = _find_wrong_pick(steps, instruction)
+    return {} if picked is None else {"wrong_object": picked}
+
+
+def _ended_with_choice(written: Written, steps: Sequence[Written]) -> bool:
+    """True if the last step chose an object to go to, which ends the two-phase test."""
+    if written.get("ended") != "stopped" or not steps:
+        return False
+    decision = steps[-1].get("decision", {})
+    return decision.get("action") == "go" and bool(decision.get("arguments"))
 
 
 def _kind_of_stop(written: Written, steps: Sequence[Written], reference: Any) -> str:
@@ -225,19 +246,23 @@ def _search_causes(
 def _believed(steps: Sequence[Written], reports: Sequence[int]) -> int:
     """Return the report of the detector at whose place the agent stopped: the last one, unless it
     went back to where an earlier one had led it; 0 without a report."""
-    back = [number for number, step in enumerate(steps, 1) if _noted(step, WENT_BACK)]
+    if not reports:
+        return 0
     points = [point_of(as_mapping(step.get("pose") or {})) for step in steps]
-    if not reports or not back or points[-1] is None:
-        return max(reports, default=0)
-    ways = [
-        (math.dist(point, points[-1]), number)
-        for number, point in enumerate(points[: back[-1] - 1], 1)
-        if point is not None and number >= reports[0]
+    end = points[-1]
+    returns = [
+        number for number, step in enumerate(steps, 1) if _noted(step, WENT_BACK)
     ]
-    if not ways:
+    distances: dict[int, float] = {}  # from the end, of steps before the last return
+    if returns and end is not None:
+        for number in range(reports[0], returns[-1]):
+            point = points[number - 1]
+            if point is not None:
+                distances[number] = math.dist(point, end)
+    if not distances:
         return reports[-1]
-    _, there = min(ways)
-    return max(number for number in reports if number <= there)
+    nearest = min(distances, key=distances.__getitem__)
+    return max(number for number in reports if number <= nearest)
 
 
 def reports_target(step: Written, targets: Container[str]) -> bool:
@@ -294,14 +319,10 @@ def _order_not_sent(
         return None
     texts = task.episode.extra.get("instructions", {})
     met = conditions(reference, as_mapping(written.get("state") or {}))
-    unmet = [
-        kinds(goal_ids(goal))
-        for goal, (_, done, parts) in zip(single_goals(reference), met, strict=False)
-        if done < parts
-    ]
     names: set[str] = set()
-    for words in unmet:
-        names.update(words.removesuffix(" …").split(" or "))
+    for goal, (_, done, parts) in zip(single_goals(reference), met, strict=False):
+        if done < parts:
+            names.update(kind_names(goal_ids(goal)))
     if not names or any(_names(task.episode.instruction, name) for name in names):
         return None
     knew = [
@@ -326,12 +347,6 @@ def _names(text: str, kind: str) -> bool:
     return bool(re.search(rf"\b({forms})\b", spaced(text), re.IGNORECASE))
 
 
-def _chose(steps: Sequence[Written]) -> bool:
-    """True if the last step chose an object to go to, which ends the two-phase test."""
-    decision = steps[-1].get("decision", {}) if steps else {}
-    return decision.get("action") == "go" and bool(decision.get("arguments"))
-
-
 def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
     """Find causes in the course of the steps: repeated failures, loops, rejected answers.
 
@@ -353,8 +368,7 @@ def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
         for number, decision in enumerate(decisions, 1)
         if "rejected" in decision or "fallback_for" in decision
     ]
-    # Single rejected answers are usual, and cost only a step.
-    if rejected and 4 * len(rejected) >= len(steps):
+    if rejected and len(rejected) / len(steps) >= _REJECTED:
         found["rejected"] = rejected[0]
     cut = [number for number, step in enumerate(steps, 1) if _is_truncated(step)]
     if cut:
@@ -461,7 +475,8 @@ def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
         moved = [b for a, b in pairwise(places) if b is not None and a != b]
         if len(moved) < _FEW_MOVES:
             continue
-        if 3 * (len(moved) - len(set(moved))) >= len(moved):
+        retraced = len(moved) - len(set(moved))
+        if retraced / len(moved) >= _RETRACED:
             return True
         points = [p for p in places if isinstance(p, tuple)]
         if len(points) == len(places):

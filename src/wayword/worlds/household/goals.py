@@ -39,11 +39,11 @@ class GoalCondition(Protocol):
         """Return the number of satisfied parts."""
 
 
-def kinds(ids: Sequence[str]) -> str:
-    """Return the distinct kinds of objects in words, at most three.
+def kind_names(ids: Sequence[str]) -> list[str]:
+    """Return the distinct kinds of objects, in the order of first mention.
 
-    >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
-    'mug or cup or coffee machine'
+    >>> kind_names(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
+    ['mug', 'cup', 'coffee machine']
     """
     spaced = []
     # AI2-THOR joins type and position by bars, generated houses add a number to the
@@ -52,11 +52,19 @@ def kinds(ids: Sequence[str]) -> str:
         # Without a position, a folder and a number.
         kind = object_id.partition("|")[0].rpartition("/")[2].rstrip("_0123456789")
         spaced.append(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", kind).lower())
-    # Each kind once, in the order of first mention.
-    words = list(dict.fromkeys(spaced))
-    text = " or ".join(words[:3])
-    # Three kinds fit on a line of the viewer.
-    if len(words) > 3:
+    return list(dict.fromkeys(spaced))
+
+
+def kinds(ids: Sequence[str]) -> str:
+    """Return the distinct kinds of objects in words: the first three, which fit on a line of the
+    viewer.
+
+    >>> kinds(["egg_1", "mug_1", "mug_2", "cup_1", "pot_1"])
+    'egg or mug or cup …'
+    """
+    names = kind_names(ids)
+    text = " or ".join(names[:3])
+    if len(names) > 3:
         text += " …"
     return text
 

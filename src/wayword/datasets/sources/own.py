@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, cast
@@ -47,8 +48,10 @@ from wayword.worlds.household import goals
 from wayword.worlds.household.entities import FLAGS
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.layout import can_stand
+from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
+_STATES = (*FLAGS, "temperature")
 MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expert
 
 
@@ -78,51 +81,66 @@ def _condition(
     entry: Any = where.entry(CONDITIONS[kind], fields)
     check_room(where, getattr(entry, "room", ""), draft.home.rooms)
 
-    def ids(field: str, room: str = "") -> goals.Ids:
-        """Return the objects that a field refers to, by name or kind."""
-        name = getattr(entry, field)
-        matches = [named[name]] if name in named else draft.ids(name)
-        matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
-        if not matches:
-            inside = f"the {room}" if room else "the home"
-            types = sorted({o.type for o in draft.objects.values()})
-            hint = suggest(name, [*named, *types])
-            if name in OBJECTS:
-                hint = f"add one, as in objects: [{{kind: {name}, place: desk}}]"
-            raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
-        return tuple(matches)
+    ids = partial(_objects_of, where, entry, draft, named)
 
+    # The fields that the kind has.
     objects = ids("object")
+    count = getattr(entry, "count", 1)
+    if count > len(objects):
+        problem = (
+            f"must be at most {len(objects)}, the number of these objects, got {count}"
+        )
+        raise where.error(problem, field="count")
+    states = {name: getattr(entry, name, None) for name in _STATES}
+    traits = tuple((name, v) for name, v in states.items() if v is not None)
+    places: goals.Ids = ()
+    if hasattr(entry, "place"):
+        places = ids("place", entry.room)
+        if not draft.objects[places[0]].receptacle:
+            raise where.error(f"a {entry.place} cannot hold objects", field="place")
+
     match kind:
-        case "next_to":
-            return goals.NextTo(objects, ids("other"))
-        case "lit" | "near":
-            within = (objects, entry.distance)
-            return goals.Lit(*within) if kind == "lit" else goals.Near(*within)
+        case "inside":
+            return goals.Inside(objects, places, traits, count)
+        case "has" if not traits:
+            remedy = f"add one of {', '.join(states)}"
+            raise where.error("has no required state", remedy)
+        case "has":
+            return goals.Has(objects, traits, count)
+        case "stacked":
+            return goals.Stacked(objects, ids("movable"), places, traits)
         case "held":
             return goals.Held(objects)
+        case "lit":
+            return goals.Lit(objects, entry.distance)
+        case "near":
+            return goals.Near(objects, entry.distance)
+        case "next_to":
+            return goals.NextTo(objects, ids("other"))
+    raise NotImplementedError(f"no goal for the condition {kind!r}")
 
-    # The other conditions require states of a number of objects.
-    if entry.count > len(objects):
-        problem = f"must be at most {len(objects)}, the number of these objects, got {entry.count}"
-        raise where.error(problem, field="count")
-    states = {name: getattr(entry, name) for name in (*FLAGS, "temperature")}
-    traits: tuple[goals.Trait, ...] = tuple(
-        (n, v) for n, v in states.items() if v is not None
-    )
-    if kind == "has":
-        if not traits:
-            raise where.error(
-                "has no required state",
-                f"add one of {', '.join(states)}",
-            )
-        return goals.Has(objects, traits, entry.count)
-    places = ids("place", entry.room)
-    if not draft.objects[places[0]].receptacle:
-        raise where.error(f"a {entry.place} cannot hold objects", field="place")
-    if kind == "inside":
-        return goals.Inside(objects, places, traits, entry.count)
-    return goals.Stacked(objects, ids("movable"), places, traits)
+
+def _objects_of(
+    where: Record,
+    entry: Any,
+    draft: Arrangement,
+    named: Mapping[str, str],
+    field: str,
+    room: str = "",
+) -> goals.Ids:
+    """Return the objects that a field refers to, by name or kind; only those in ``room``, if given.
+    Raises ``DataError`` if there are none."""
+    name = getattr(entry, field)
+    matches = [named[name]] if name in named else draft.ids(name)
+    matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
+    if not matches:
+        inside = f"the {room}" if room else "the home"
+        types = sorted({o.type for o in draft.objects.values()})
+        hint = suggest(name, [*named, *types])
+        if name in OBJECTS:
+            hint = f"add one, as in objects: [{{kind: {name}, place: desk}}]"
+        raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
+    return tuple(matches)
 
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
@@ -400,7 +418,8 @@ class FileTasks(homes.SourcedTasks):
                 remedy = f"check it with `wayword task new {self.file}`"
                 with one_record(task.path, f"task {name!r}"):
                     raise DataError(task.path, f"task {name!r}", problem, remedy)
-        # As set in the files; none is left if all of them are bad.
+        # As set in the files; none is left if all of them are bad. The class attribute is shared by
+        # all datasets, so this one's value goes into its own namespace.
         vars(self)["max_steps"] = max([1, *(task.max_steps for task in tasks)])
         return _FileSource(tasks, self.settings)
 
@@ -447,12 +466,9 @@ def _pose(path: Path, entry: StartEntry | None, home: Home) -> JsonObject:
     start = homes.draw_start(rng, home, KIND, places)
     if entry.at:
         x, y = entry.at
-        if not can_stand(
-            home.layout,
-            0.2,
-            (x, y),
-            [True] * len(home.scene.doors),
-        ):
+        # The default body, as for the free positions; one of another radius is checked at reset.
+        closed_doors = [True] * len(home.scene.doors)
+        if not can_stand(home.layout, Body().radius, (x, y), closed_doors):
             raise where.error(f"is no free position: [{x:g}, {y:g}]", field="at")
         start["poses"]["agent"].update(x=x, y=y)
     if entry.heading is not None:

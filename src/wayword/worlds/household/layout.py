@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wayword.core import geometry as geo
 from wayword.core.geometry import Bools, Box, Floats, Point, Segment
-from wayword.worlds.household.scene import Room, Scene
+from wayword.worlds.household.scene import Door, Room, Scene, Wall
 
 Ints = NDArray[np.int32]
 
@@ -27,7 +27,9 @@ HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)
 DOORWAY_MARGIN = 0.3
 # No body's eye is lower (metres), so lower furniture never blocks sight.
 LOWEST_EYE = 1.0
-MAX_CELLS = 4096  # cells per cache; a full cache is cleared
+MAX_CELLS = 4096
+"""Entries of a cache that also depends on doors, eyes or exact points; a full one is cleared. The
+cache of nearby obstacles has one per cell and distance of a step, so the house bounds it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,33 +279,27 @@ def _within(limit: float, distances: Floats) -> list[int]:
 
 def _panels(scene: Scene) -> Panels:
     """Return walls, then door leaves, then the four sides of tall opaque furniture."""
-    # Rows of two ends, lowest and highest point, box, and the number of the door or -1. The box of
-    # a wall is empty, so that no point is in it.
-    unbounded = (
-        -math.inf,
-        math.inf,
-        math.inf,
-        math.inf,
-        -math.inf,
-        -math.inf,
-    )
-    rows: list[tuple[float, ...]] = []
-    rows += [(*wall.a, *wall.b, *unbounded, -1) for wall in scene.walls]
-    rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
+    fixed: list[Wall | Door] = [*scene.walls, *scene.doors]
+    ends = [(*each.a, *each.b) for each in fixed]
+    doors = [-1] * len(scene.walls) + list(range(len(scene.doors)))
+    # From floor to ceiling, with an empty box (west > east), so that no point is in it.
+    heights = -math.inf, math.inf
+    no_box = math.inf, math.inf, -math.inf, -math.inf
+    boxes = [(*heights, *no_box)] * len(fixed)
     for o in scene.objects:
         top = o.bottom + o.height
         # Things to carry move, and are too small to hide anything.
         if not o.opaque or "pickupable" in o.affordances or top <= LOWEST_EYE:
             continue
-        box = o.box
-        sides = geo.sides(geo.box_corners(box))
-        rows += [(*a, *b, o.bottom, top, *box, -1) for a, b in sides]
-    table = np.array(rows, dtype=np.float64).reshape(-1, 11)
+        for a, b in geo.sides(geo.box_corners(o.box)):
+            ends.append((*a, *b))
+            boxes.append((o.bottom, top, *o.box))
+            doors.append(-1)
     return Panels(
-        ends=table[:, :4],
-        boxes=table[:, 4:10].T.copy(),
-        door=table[:, 10].astype(np.int32),
-        walls=len(scene.walls) + len(scene.doors),
+        ends=np.array(ends, dtype=np.float64).reshape(-1, 4),
+        boxes=np.array(boxes, dtype=np.float64).reshape(-1, 6).T.copy(),
+        door=np.array(doors, dtype=np.int32),
+        walls=len(fixed),
     )
 
 

@@ -472,11 +472,12 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
 
     # On and off again. Something that runs already only has to be turned off.
     if kind != "cooler":
-        script.go_to(usable[0])
-        switch = house.name(me, usable[0])
-        if not entities.on[usable[0]]:
-            script.do("toggle_on", switch)
-        script.do("toggle_off", switch)
+        switch = usable[0]
+        script.go_to(switch)
+        switch_name = house.name(me, switch)
+        if not entities.on[switch]:
+            script.do("toggle_on", switch_name)
+        script.do("toggle_off", switch_name)
         # The switch may be elsewhere: back to the appliance.
         script.go_to(i)
 

@@ -24,8 +24,8 @@ from wayword.worlds.household.verbs import Body
 
 PLANNING_MARGIN = -0.5 * SLACK
 """Metres added to a radius: half the overlap of a step, so that rounding fails no planned step."""
-# Chosen without measurement.
-MOST_LATTICES = 64  # per layout; bounds the memory of bodies with many step sizes
+MOST_LATTICES = 64
+"""Of a layout: bounds the memory of bodies with many step sizes. Chosen without measurement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

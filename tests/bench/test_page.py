@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wayword.bench import ladders, page, scorecard
+from wayword.bench import card_text, ladders, page, scorecard
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
@@ -48,6 +48,16 @@ def test_a_card_page_has_a_curve_and_links_to_lost_episodes(cards: Path) -> None
     assert len(links) == 3
     assert all((cards / "random" / link).is_file() for link in links)
     assert "<a href" not in (cards / "gold" / page.PAGE).read_text()
+
+
+def test_a_card_page_says_what_to_type_next(cards: Path) -> None:
+    text = html.unescape((cards / "random" / page.PAGE).read_text())
+    commands = re.findall(r"<dd><code>(.*?)</code>", text)
+    assert commands == [command for _, command in card_text.CARD_STEPS]
+    for _, command in (*card_text.CARD_STEPS, *card_text.BOARD_STEPS):
+        words = command.split()[1:]
+        named = [word for word in words if word.isalpha() and word.islower()]
+        assert CliRunner().invoke(app, [*named, "--help"]).exit_code == 0, command
 
 
 def test_a_page_runs_its_own_script_alone_and_escapes_texts(cards: Path) -> None:

@@ -256,6 +256,34 @@ def test_on_a_phone_the_map_stays_while_steps_scroll(
     assert 0 <= drawn["y"] < 422
 
 
+def test_on_a_phone_a_clause_in_view_is_not_quoted_as_well(
+    browser: Browser, server: Server, library: Library
+) -> None:
+    screen = Screen(browser, server, library, "houses")
+    for wide, tall in SIZES:
+        page = screen.open(wide, tall)
+        assert page.locator(".instruction .violated").is_visible()
+        quote = page.locator(".mistake-rest .quote")
+        assert quote.is_visible() == (wide > 860)
+
+
+def test_on_a_phone_filters_of_episodes_take_one_line(
+    browser: Browser, server: Server
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(server.address + "run/houses/")
+    page.wait_for_selector("body[data-ready]")
+    bar = page.locator(".bar")
+    closed = bar.bounding_box()
+    assert closed is not None
+    assert closed["height"] < 60
+    page.locator("#tune").click()
+    assert page.locator("#outcome").is_visible()
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert not page.locator("#tune").is_visible()
+    assert page.locator("#outcome").is_visible()
+
+
 def test_the_home_page_names_its_costs_and_aligns_its_heads(
     browser: Browser, server: Server
 ) -> None:

@@ -492,6 +492,29 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     assert text == []
 
 
+@pytest.mark.parametrize("world", ["household", "iqa"])
+def test_on_a_phone_the_buttons_are_in_view_below_a_lower_map(
+    world: str, browser: Browser, server: Server, top: Path
+) -> None:
+    plan = Plan("human", world, episode="1", out=top / f"thumb-{world}")
+    page, text = start_page(browser, server, plan, wide=390)
+    page.wait_for_selector("body[data-ready]")
+    assert page.evaluate("scrollY") == 0
+    line = page.locator("#say").bounding_box()
+    todo = page.locator(".todo").bounding_box()
+    drawn = page.locator("svg.map").bounding_box()
+    assert line is not None
+    assert todo is not None
+    assert drawn is not None
+    is_low = drawn["height"] < 0.21 * 900
+    assert todo["y"] + todo["height"] <= line["y"] or is_low, "the map makes room"
+    assert drawn["height"] > 0.15 * 900, "it stays readable"
+    assert todo["y"] < 0.65 * 900
+    leave(page)
+    assert text == []
+    page.close()
+
+
 def test_a_server_that_has_gone_is_noticed_and_found_again(
     browser: Browser, server: Server, top: Path
 ) -> None:

@@ -319,6 +319,26 @@ def test_all_that_was_walked_after_the_path_was_left_for_good_is_red(
     assert f"{words} (step 2)" in page.all("ul", class_="legend")[0].text
 
 
+def test_a_stop_after_a_move_too_short_for_a_line_is_red_as_well() -> None:
+    points = ((0.0, 0.0), (40.0, 0.0), (80.0, 0.0), (80.05, 0.0))
+    walk = [Waypoint(n, f"p{n}", point, None) for n, point in enumerate(points)]
+    gold = [("p0", points[0]), ("p1", points[1]), ("g", (40.0, 40.0))]
+    drawn = Map({"agent": walk}, failed=True, mistake=2, departed=True, gold=gold)
+    page = Page.parse(str(maps.figure(drawn)))
+    red = [each.attributes["data-steps"] for each in page.all("g", class_="wrong")
+           if "data-steps" in each.attributes]  # fmt: skip
+    assert red == ["2", "3"]
+
+
+def test_the_start_keeps_its_letter_next_to_the_end() -> None:
+    points = ((0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.45, 0.15))
+    walk = [Waypoint(n, f"p{n}", point, 90.0) for n, point in enumerate(points)]
+    drawn = Map({"agent": walk}, failed=True)
+    page = Page.parse(str(maps.figure(drawn)))
+    numbers = [each.text for each in page.all("text", class_="number")]
+    assert "S" in numbers
+
+
 @pytest.mark.parametrize("moved", [True, False])
 def test_a_stop_has_the_mark_of_the_end_and_no_ring(moved: bool) -> None:
     """The ring would say nothing that the end does not."""

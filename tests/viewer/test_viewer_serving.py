@@ -274,6 +274,25 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         connection.close()
 
 
+def test_a_running_walk_is_drawn_where_observations_do_not_say_where_it_was(
+    tmp_path: Path,
+) -> None:
+    path = make_run(tmp_path / "runs" / "home", ("one",))
+    moves = []
+    for x in (1.0, 3.0):
+        pose = {"room": "kitchen", "x": x, "y": 2.0, "heading": 90.0}
+        moves.append(
+            {"actor": "a", "action": "b", "start": {"heading": 0.0}, "pose": pose}
+        )
+    walk = {"id": "two", "step": 2, "of": 9, **moves[-1], "moves": moves}
+    now = {"process": 1, "done": 1, "total": 2, "over": False, "episodes": [walk],
+           "calls": 0, "tokens": 0, "dollars": 0.0, "max_dollars": None, "before": 0}  # fmt: skip
+    (path / ".progress.json").write_text(json.dumps(now))
+    state = Content(Library([tmp_path / "runs"])).live_state("home")
+    assert isinstance(state, dict)
+    assert "<polyline" in state["episodes"][0]["sketch"]
+
+
 def test_a_page_that_takes_long_is_answered_with_a_line_until_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,19 @@ NO_HORIZON = "no horizon"
 BELOW = "below the ladder"
 
 
+# What to do with a card, and the command for it. FOLDER has the card.
+CARD_STEPS = (
+    ("Every episode, step by step", "wayword view FOLDER"),
+    ("Compare with another player", "wayword bench compare FOLDER OTHER"),
+    ("All cards on one page", "wayword bench board runs/bench"),
+)
+BOARD_STEPS = (
+    ("A card of your own", "wayword bench --model openai:NAME --quick"),
+    ("Compare two players", "wayword bench compare FOLDER OTHER"),
+    ("Every episode, step by step", "wayword view FOLDER"),
+)
+
+
 def _cells(name: str, row: JsonObject) -> tuple[str, ...]:
     """Return a line of the card's table: the horizon, the best level and the success of a track."""
     return (

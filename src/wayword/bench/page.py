@@ -157,6 +157,7 @@ def _card_page(
         percents=lambda triple: " ".join(card_text.percents(triple)),
         verdict=verdict,
         real=card.get("real", ()),
+        steps=card_text.CARD_STEPS,
         sample_count=card_text.sample_count,
     )
 
@@ -234,6 +235,7 @@ def write_board(
         versions=versions,
         unreadable=unreadable,
         unproven=UNPROVEN,
+        steps=card_text.BOARD_STEPS,
         percents=card_text.percents,
         dollars=dollars_text,
     )

@@ -33,7 +33,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import escaped, single_line, visible
 from wayword.core.world import Feedback
 from wayword.metrics.mistakes.wording import YOU
-from wayword.metrics.recorded import as_mapping, listed
+from wayword.metrics.recorded import as_mapping, listed, place_of, point_of
 from wayword.runs.identity import cast_of
 from wayword.runs.opening import Trusted
 from wayword.runs.play import PlayedGame
@@ -730,7 +730,12 @@ def _walk_of(now: JsonObject) -> Trajectory:
         pose = move.get("pose")
         # A move without a pose cannot be drawn.
         if isinstance(pose, Mapping):
-            start.setdefault(actor, as_mapping(move.get("start") or pose))
+            # The observations of some worlds do not say where the actor was: its walk then begins
+            # where its first listed move ended.
+            begins = as_mapping(move.get("start") or pose)
+            if not place_of(begins) and point_of(begins) is None:
+                begins = pose
+            start.setdefault(actor, begins)
             status = "ok" if move.get("ok") else "failed"
             step = Step(
                 actor,

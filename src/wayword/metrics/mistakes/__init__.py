@@ -28,7 +28,7 @@ from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, wa
 from wayword.metrics.mistakes.behavior import failures, find_course
 from wayword.metrics.mistakes.causes import meaning_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
-from wayword.metrics.mistakes.wording import IT, Fact, sentences
+from wayword.metrics.mistakes.wording import IT, Fact, sentences, words
 from wayword.metrics.objectnav import RELEASED
 from wayword.metrics.recorded import place_of
 from wayword.metrics.scoring import reached
@@ -78,10 +78,17 @@ class Mistake:
     def json(self) -> JsonObject:
         """Return the mistake for pages: its values, and its sentences in words."""
         head, rest = self.sentences()
+        # A page that marks this clause in the instruction need not repeat it.
+        clauses = [
+            each for each in self.fact.get("more", ()) if each["kind"] == "clause"
+        ]
+        quote = ""
+        if clauses:
+            quote = words(Fact("sentences", facts=clauses))
         return {
             "step": self.step, "lost": self.lost, "cause": self.cause, "text": self.text,
             "fact": self.fact,
-            "head": head, "rest": rest, "quotes": "“" in rest,
+            "head": head, "rest": rest, "quote": quote,
             "limit": self.limit, "departed": self.departed, "missed": [*self.missed],
         }  # fmt: skip
 

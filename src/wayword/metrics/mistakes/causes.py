@@ -68,7 +68,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "stopped off the path, or after it had turned back",
     ),
     "stopped_early": ("stopped early", "stopped before reaching the goal"),
-    "gave_up": ("gave up", "stopped after three failed actions in a row"),
+    "gave_up": ("stuck", "stopped after three failed actions in a row"),
     "looped": ("looped", "took the same action in the same pose three times or more"),
     "wandered": (
         "wandered",

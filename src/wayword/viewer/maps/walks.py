@@ -290,8 +290,8 @@ class _Stops:
         is_quiet = not text or self._is_hidden_in_game(group, is_last)
         taken = self._is_taken(x, y, half)
         aside = is_dart or (self._where.failed and len(text) > _LONG)
-        if taken and end:
-            aside = True  # the end keeps its number
+        if taken and (end or 0 in steps):
+            aside = True  # the end keeps its number, and the start its letter
         aside = aside and not is_quiet
         if is_quiet or (not aside and taken):
             half = _DOT
@@ -386,14 +386,14 @@ def ring(
     end = walk[-1]
     if end.step == where.mistake and end.point == before.point:
         return None
-    places = {stop.step: stop.place for stop in walk}
     on_path = {name for name, _ in where.gold}
     wrong = []
-    for *_, step in drawn["moves"]:
-        if step < where.mistake:
+    # Also moves that are too short for a line: their stops are marked.
+    for before_move, stop in pairwise(walk):
+        if stop.step < where.mistake or stop.point == before_move.point:
             continue
-        wrong.append(step)
-        has_returned = not on_path or places[step] in on_path
+        wrong.append(stop.step)
+        has_returned = not on_path or stop.place in on_path
         if has_returned and not where.departed:
             break
     marker = next(each for each in drawn["stops"] if before.step in each["steps"])

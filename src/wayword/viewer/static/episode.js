@@ -691,6 +691,16 @@
       pinned.classList.toggle("above", text.scrollTop > 2);
     });
   }
+  // On a phone, the clause that the instruction shows in red is not quoted as well, unless it is cut off.
+  const quote = document.querySelector(".mistake-rest .quote");
+  const violated = document.querySelector(".instruction .violated");
+  if (quote && violated && matchMedia("(max-width: 860px)").matches) {
+    const text = violated.closest(".instruction");
+    quote.hidden = true;
+    fit(text);
+    const { bottom } = text.getBoundingClientRect();
+    quote.hidden = violated.getBoundingClientRect().bottom <= bottom + 1;
+  }
   for (const text of document.querySelectorAll(".conditions, .instruction")) {
     if (text.matches(".instruction:only-of-type:not(.private)")) fit(text);
     if (text.matches(".whole")) continue;

@@ -599,6 +599,9 @@
     state.ended = ended.value === "all" ? "" : ended.value;
     update();
   });
+  $("tune").addEventListener("click", () => {
+    $("tune").setAttribute("aria-expanded", $("tuning").classList.toggle("open"));
+  });
   cause.addEventListener("change", () => {
     state.cause = cause.value === "all" ? "" : cause.value;
     update();

@@ -52,6 +52,7 @@
     });
   }
 
+  const LOWEST_MAP = 0.2; // of a phone's height
   // The board.
   let showing = 0;
   let drawn = "";
@@ -93,6 +94,7 @@
     markNamed();
     showRule();
     setKeys();
+    fitMap();
     unclutter(board().querySelectorAll("svg.map"));
     for (const part of log ? [log, log.parentElement] : [])
       part.scrollTop = part.scrollHeight; // the newest
@@ -132,6 +134,17 @@
   function once(key, look) {
     if (!read.has(key)) read.set(key, look());
     return read.get(key);
+  }
+  function fitMap() {
+    // on a phone, the buttons are in view below the map, which is as low as they need it
+    const map = board().querySelector(".sides-left .map");
+    const todo = board().querySelector(".todo");
+    if (!map || !todo || !matchMedia("(max-width: 860px)").matches) return;
+    const end = say && !say.hidden ? say.getBoundingClientRect().top : innerHeight;
+    const { height } = map.getBoundingClientRect();
+    const hidden = todo.getBoundingClientRect().bottom + scrollY - end;
+    if (hidden <= 0) return;
+    map.style.maxHeight = Math.max(LOWEST_MAP * innerHeight, height - hidden) + "px";
   }
   const taskOf = () =>
     once("task", () =>

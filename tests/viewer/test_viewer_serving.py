@@ -86,7 +86,7 @@ def test_the_home_page_lists_every_run_below(server: Server) -> None:
     (deep,) = [link for link in links if link and link.startswith("run/deep-er-b-")]
     assert len([link for link in links if link and link.startswith("run/")]) == 2
     assert "deep/er <b>" in home.text
-    assert "split of 180" in home.text
+    assert "of 180 in the split" in home.text
     page(server, f"/{deep}")
 
 

@@ -40,9 +40,9 @@ def test_columns_are_those_of_the_preset_in_its_order() -> None:
     head = next(line for line in lines if line.startswith("Method"))
     assert head == (
         r"Method & TL (m) & NE (m) $\downarrow$ & OSR (\%) $\uparrow$ & "
-        r"SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ \\"
+        r"SR (\%) $\uparrow$ & SPL (\%) $\uparrow$ & nDTW (\%) $\uparrow$ \\"
     )
-    assert r"\begin{tabular}{@{}llllll@{}}" in lines
+    assert r"\begin{tabular}{@{}lllllll@{}}" in lines
 
 
 def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
@@ -175,7 +175,7 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     theirs = published_rows("navgpt/table-1", [ours])
     lines = paper_table([ours], "r2r", theirs).splitlines()
     below = lines[lines.index(r"\midrule", lines.index(r"\midrule") + 1) + 1]
-    assert below == r"NavGPT & gpt-4 & $11.45$ & $6.46$ & $42$ & $34$ & $29$ \\"
+    assert below == r"NavGPT & gpt-4 & $11.45$ & $6.46$ & $42$ & $34$ & $29$ & -- \\"
     assert "(40 episodes)" in lines[2]
     assert "as published in NavGPT (Zhou et al. 2024), Table 1." in lines[-2]
     shown = render([ours, theirs[0]]).splitlines()

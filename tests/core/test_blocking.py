@@ -132,6 +132,24 @@ def test_code_that_returns_within_the_grace_is_not_interrupted(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_a_run_whose_agent_waits_for_a_thread(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    code = {
+        "act": "import asyncio; await asyncio.to_thread(work)",
+        "work": "while True: time.sleep(0.1)",
+    }
+
+    status, messages, agent = _stopped_once(tmp_path, number, **code)
+
+    assert status == 128 + number
+    assert f"{agent}:14: work has not returned; waiting for 5 s" in messages
+    assert f"{agent}:14: work has not returned; the process ends" in messages
+    assert "stopped; finished episodes are kept" in messages
+    assert "Traceback" not in messages
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_two_signals_end_a_run_whose_agent_blocks(
     tmp_path: Path, number: signal.Signals
 ) -> None:

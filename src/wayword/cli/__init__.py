@@ -228,7 +228,13 @@ def _end(stopped: list[int]) -> NoReturn:
     left = ENDINGS.get(command)
     _say("; ".join(filter(None, ["stopped", left])))
     # Shells and schedulers expect 128 plus the number of the signal.
-    sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
+    code = 128 + stopped[0] if stopped else INTERRUPTED
+    # Only a run has threads; others may be stopped before this module is loaded.
+    if "wayword.core.blocking" in sys.modules:
+        from wayword.core.blocking import end_process
+
+        end_process(code)
+    sys.exit(code)
 
 
 # Slurm and Grid Engine announce the end of a job by SIGUSR1, SIGUSR2 or SIGXCPU as well.

@@ -34,6 +34,7 @@ BEAT = 0.5
 """Seconds between looks at the loop."""
 GRACE = 5.0
 """Seconds that a user's code has to return after Ctrl-C, and between attempts to interrupt it."""
+_THREADS = "wayword-to-thread"
 ATTEMPTS = 2
 """Attempts to interrupt a user's code before the process ends: a bare ``except`` ignores them."""
 
@@ -83,6 +84,7 @@ class _Watched:
         """Note the running task, and wait for its work."""
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(_unless_interrupted)
+        self._loop.set_default_executor(_Threads(self))
         self._task = asyncio.current_task()
         self.thread = threading.get_ident()
         self._beat()
@@ -166,6 +168,54 @@ class _Watched:
             signal.pthread_kill(self.thread, signal.SIGINT)
         else:
             _thread.interrupt_main()
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads of ``asyncio.to_thread``, which nothing can interrupt: a stopped run waits for them
+    ``GRACE`` seconds at most."""
+
+    def __init__(self, watched: _Watched) -> None:
+        super().__init__(thread_name_prefix=_THREADS)
+        self._watched = watched
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads, as the loop does at its end."""
+        if not (wait and self._watched.stops):
+            super().shutdown(wait, cancel_futures=cancel_futures)
+            return
+        super().shutdown(wait=False, cancel_futures=True)
+        if place := _thread_place():
+            _say(f"{place} has not returned; waiting for {GRACE:.0f} s")
+        until = time.monotonic() + GRACE
+        for thread in _running_threads():
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+def end_process(code: int) -> None:
+    """End the process of a stopped run with a code if a thread of its user's still runs, for which
+    Python would wait; else return."""
+    if not _running_threads():
+        return
+    _say(f"{_thread_place() or 'a thread'} has not returned; the process ends")
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def _running_threads() -> list[threading.Thread]:
+    """Return the threads of ``asyncio.to_thread`` that have not ended."""
+    return [each for each in threading.enumerate() if each.name.startswith(_THREADS)]
+
+
+def _thread_place() -> str:
+    """Return the line of a user's code that one of these threads runs; empty if none does."""
+    frames = sys._current_frames()
+    for thread in _running_threads():
+        frame = frames.get(thread.ident or 0)
+        if place := running_place(frame, "concurrent.futures.thread"):
+            return place
+    return ""
 
 
 @contextmanager

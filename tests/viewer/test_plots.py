@@ -441,6 +441,18 @@ def test_the_targets_that_other_runs_reported_are_drawn_too() -> None:
     assert targets == [[(1.0, 0.0)], [(2.0, 0.0)]]
 
 
+@pytest.mark.parametrize(
+    ("column", "ends"), [("success", (0.0, 1.0)), ("reward", None)]
+)
+def test_success_is_drawn_between_none_and_all(
+    column: str, ends: tuple[float, float] | None, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(f"step,{column}\n1,0.5\n2,0.6\n")
+    drawn = axes_of(plot(log, "curve")).get_ylim()
+    assert (drawn == ends) == (ends is not None)
+
+
 def test_curves_come_from_the_logs_of_common_trainers(tmp_path: Path) -> None:
     csv = tmp_path / "ppo" / "progress.csv"
     csv.parent.mkdir()

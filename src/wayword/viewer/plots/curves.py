@@ -172,6 +172,9 @@ def draw_curves(request: FigureRequest) -> Drawing:
     axes.set_xlabel(_steps_label(logs[0].counts))
     axes.set_ylabel(_sentence(logs[0].metric))
     axes.margins(x=0.02)
+    # A share is read against none and all; rewards and losses have no such ends.
+    if VALUES.get(logs[0].metric) == "success":
+        axes.set_ylim(0.0, max(1.0, axes.dataLim.y1))
     faint_grid(axes, "y")
     legend_above(axes)
     caption = f"{_sentence(logs[0].metric)} during training."

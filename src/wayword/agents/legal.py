@@ -726,9 +726,11 @@ class Legal:
             is_one = option is not None and (number == 0 or option.is_call)
             if is_one or self.whole(line) is not None:
                 return self.read("\n".join(lines[number:]))
-        # One or two words are an attempt at an action, and get its reason.
-        if len(lines) == 1 and len(text.split()) <= 2:
-            return self.read(text)
+        # One or two words, or a line that begins with a verb, are an attempt at an action, and get
+        # its reason.
+        is_short = len(text.split()) <= 2
+        if len(lines) == 1 and (is_short or self._verb_of(strip_marker(text))[0]):
+            return self.read(strip_marker(text))
         return None
 
     def whole(self, line: str) -> Action | None:

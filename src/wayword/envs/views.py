@@ -316,6 +316,7 @@ class Background:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.loop.set_task_factory(_quiet_task)
         thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         thread.start()
         self.close = weakref.finalize(self, _stop_loop, self.loop, thread)
@@ -323,6 +324,15 @@ class Background:
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop, and return its result; the calling thread waits."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+
+def _quiet_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+) -> asyncio.Task[Any]:
+    """Return a task that may be dropped within a turn, with its environment, which is no error."""
+    task: Any = asyncio.Task(coroutine, loop=loop, **options)
+    task._log_destroy_pending = False
+    return task  # type: ignore[no-any-return]
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

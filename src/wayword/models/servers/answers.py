@@ -342,6 +342,8 @@ _WRITTEN = (
     *("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
     "cache_write_input_tokens",
 )
+_BESIDES = ("cache_read_input_tokens", *_WRITTEN)
+"""Parts of the prompt that Anthropic reports next to the count of the rest."""
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
 _SHORT = "ephemeral_5m_input_tokens"
 _HOUR = "ephemeral_1h_input_tokens"
@@ -378,12 +380,12 @@ def _prompt_tokens(counts: Mapping[str, Any]) -> tuple[int, int, int, int]:
     short = max(_counts(lifetimes, _SHORT), default=0)
     written = max(*_counts(places, *_WRITTEN), short + hour, 0)
     prompt = _first([counts], "prompt_tokens") or 0
-    if prompt:
-        # a proxy that has renamed ``input_tokens`` only: the parts do not fit into it
-        is_rest = bool(_counts([counts], *_WRITTEN)) and reused + written > prompt
-    else:
+    is_own_form = not prompt
+    if is_own_form:
         prompt = _first([counts], "input_tokens") or 0
-        is_rest = prompt > 0 and not any(details)
+    # a proxy that has renamed ``input_tokens`` only, or adds details: the parts do not fit into it
+    is_over = bool(_counts([counts], *_BESIDES)) and reused + written > prompt
+    is_rest = prompt > 0 and (is_over or (is_own_form and not any(details)))
     total = _first([counts], "total_tokens") or 0
     besides = total - prompt - (_first([counts], *_COMPLETION) or 0)
     if besides == reused + written and besides != _reasoning(counts):

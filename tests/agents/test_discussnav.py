@@ -561,3 +561,6 @@ def test_a_remembered_answer_speaks_of_the_direction_it_is_reused_for() -> None:
     assert memory.find("hall", same) == "Direction 7: a lamp, as in direction 12."
     assert memory.find("hall", replace(same, heading=106.0)) is None
     assert memory.find("stairs", same) is None
+    memory.keep("north", Direction(12, 350.0, (), ()), "Direction 12: a door.")
+    ahead = Direction(1, 2.0, (), ())
+    assert memory.find("north", ahead) == "Direction 1: a door.", "12° apart"

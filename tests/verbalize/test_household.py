@@ -22,6 +22,7 @@ from wayword.verbalize.household import (
     join_names,
     verbalizer,
 )
+from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.observation import SeenObject
 from wayword.worlds.household.verbs import Body, parse_spot
 
@@ -68,6 +69,22 @@ def test_the_offsets_of_a_spot_add_up(
     text: str, spot: tuple[float, float] | None
 ) -> None:
     assert parse_spot(text) == spot
+
+
+@pytest.mark.parametrize(
+    ("size", "has_spots"), [((1.2, 0.3), True), ((0.3, 1.2), True), ((0.5, 0.5), False)]
+)
+def test_furniture_is_long_by_its_longer_side(
+    size: tuple[float, float], has_spots: bool
+) -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    shelf = house.furniture("shelf", 2.0, 2.3, *size, 0.8, receptacle="on")
+    house.item("mug", parent=shelf, x=2.1)
+    world = start(house.build(), (2.0, 1.5, 0.0), spots=True)
+    text = describe(world.observe("agent"))
+    assert "mug_1" in text
+    assert (" of the middle" in text or "in the middle" in text) == has_spots, text
 
 
 def test_spots_on_long_furniture_are_reported_and_can_be_chosen() -> None:

@@ -63,3 +63,11 @@ def test_of_two_middle_levels_the_shorter_is_perturbed(
 ) -> None:
     track = replace(VERSION.tracks[0], lengths=lengths)
     assert track.middle == middle
+
+
+def test_sets_and_mappings_count_alike_in_whatever_order_they_are() -> None:
+    """Sets of texts are in another order in each process."""
+    names = [f"mug_{number}" for number in range(20)]
+    assert checksums._plain(frozenset(names)) == sorted(names)
+    turned = dict.fromkeys(reversed(names), 1.00004) | {"b": {1, 2}}
+    assert checksums._plain(turned) == [*[1.0] * 20, [1, 2]]

@@ -169,6 +169,8 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                           "door 1, between 1: "),
     "no such door": ({"doors": [{"between": ["kitchen", "attic"]}]},
                      "door 1, field 'between': there is no room 'attic'"),
+    "a door within a room": ({"doors": [{"between": ["study", "study"]}]},
+                             "door 1, field 'between': study and study share no wall"),
     "no such thing": ({"objects": [{"kind": "mgu", "place": "shelf"}]},
                       "object 1, field 'kind': there is no 'mgu'; did you mean 'mug'?"),
     "nowhere": ({"objects": [{"kind": "mug", "place": "sofa"}]},
@@ -286,6 +288,16 @@ def test_an_object_goes_to_the_first_receptacle_with_space(tmp_path: Path) -> No
     used = holders(2, most + 1)
     assert used[:most] == [used[0]] * most
     assert used[most] != used[0]
+
+
+def test_the_order_of_fields_is_no_change_of_a_task(tmp_path: Path) -> None:
+    path = accept(written(tmp_path))[0].path
+    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    rooms = [dict(reversed(each.items())) for each in tree["rooms"]]
+    turned = {**dict(reversed(tree.items())), "rooms": rooms}
+    path.write_text(yaml.safe_dump(turned, sort_keys=False), encoding="utf-8")
+    dataset = registry.load("dataset", str(path))
+    assert len(dataset("test", None, dataset.Settings()).tasks) == 1
 
 
 def test_a_place_in_a_room_is_that_of_the_room_alone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import socket
 import ssl
 import tarfile
 import zipfile
+from contextlib import suppress
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,23 @@ def test_a_cut_download_asks_for_the_rest(tmp_path: Path) -> None:
     assert path.read_bytes() == CONTENT
     assert site.ranges_requested == ["", "bytes=4000-", "bytes=7000-"]
     assert names(tmp_path) == ["a.json"]
+
+
+def test_the_progress_of_a_resumed_download_counts_the_bytes_that_are_there(
+    tmp_path: Path,
+) -> None:
+    seen: list[tuple[int, int]] = []
+    with serving(Site(cuts=[4000])) as site:
+        for tries in (1, 1):
+            with suppress(UsageError):
+                download(
+                    site.address,
+                    tmp_path / "a.json",
+                    Expected(),
+                    lambda name, received, total: seen.append((received, total)),
+                    tries,
+                )
+    assert seen == [(4000, len(CONTENT)), (len(CONTENT), len(CONTENT))]
 
 
 def test_a_later_call_resumes_where_the_last_one_gave_up(tmp_path: Path) -> None:
@@ -286,6 +304,27 @@ def test_content_that_the_table_does_not_state_is_not_put_in_place(
         with pytest.raises(UsageError, match="wrong content: "):
             list(bring(small, tmp_path, quiet))
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("published", "proof"),
+    [
+        ({"sha256": sha()}, "fetched, SHA-256 verified"),
+        ({"git": "b40e4ddb"}, "fetched, Git id verified"),
+        ({}, "fetched; its publisher states no checksum"),
+    ],
+)
+def test_a_fetched_file_is_named_with_how_it_was_verified(
+    published: dict[str, Any], proof: str, tmp_path: Path
+) -> None:
+    if "git" in published:
+        (tmp_path / "content").write_bytes(CONTENT)
+        published = {"git": git_blob(tmp_path / "content")}
+    with serving(Site()) as site:
+        file = Download(site.address, (Put("a"),), **published)
+        small = Published("small", "", "", "", "", (file,))
+        (line,) = bring(small, tmp_path, quiet)
+    assert line == f"  a: {proof}"
 
 
 def test_an_archive_is_unpacked_where_the_table_says(tmp_path: Path) -> None:

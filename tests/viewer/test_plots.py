@@ -19,6 +19,7 @@ from helpers.recorded_run import recorded_trajectory
 from helpers.small_scan import PLACES, SCAN, write_scan
 from wayword.core.errors import UsageError, WaywordError
 from wayword.metrics.intervals import Interval
+from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import summarize
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
@@ -808,11 +809,26 @@ def test_an_option_without_effect_is_refused(runs: Path) -> None:
             plot(runs / "random", kind, metric="sr")
 
 
+@pytest.mark.parametrize(
+    ("rates", "top"), [((10.0, 50.0), 50.0), ((10.0, 51.0), 100.0), ((100.0,), 100.0)]
+)
+def test_the_axis_of_a_rate_holds_its_largest_value(
+    rates: tuple[float, ...], top: float
+) -> None:
+    _, axes = style.new_figure(3.35, 2.0)
+    axes.plot(range(len(rates)), rates)
+    charts.metric_axis(axes, scorer("indoor").metrics[0])
+    assert axes.get_ylim() == (0.0, top)
+
+
 def test_a_name_is_broken_where_a_line_is_full() -> None:
     for text in ("two words", "runs/a_name-with_signs", "X" * 40, "", "a  b"):
         lines = style.wrapped(text, 0.5, 7.0).split("\n")
         assert all(style.text_width(line, 7.0) <= 0.5 for line in lines), text
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    # The blank at which a line ends takes no space.
+    full = style.text_width("random steps", 7.0)
+    assert style.wrapped("random steps 6", full, 7.0) == "random steps\n6"
 
 
 @pytest.mark.parametrize("dataset", ["houses", "towns", "apartments", "household"])

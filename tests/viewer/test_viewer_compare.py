@@ -301,6 +301,19 @@ def difference(metric: Metric, interval: Interval) -> MetricDifference:
     return MetricDifference(metric, 9, *means, 4, 3, 2, estimate, 0.04)
 
 
+def test_a_pair_is_judged_by_the_first_metric_that_has_a_better_direction() -> None:
+    gaps = (Interval(1.0, 0.5, 1.5), Interval(-1.0, -1.5, -0.5))
+    lines = tuple(map(difference, (NEITHER, LOWER), gaps))
+    columns = ({"ne": [1.0, 2.0, 9.0]}, {"ne": [8.0, 8.0, 3.0]})
+    comparison = Comparison("a", "b", 9, 0, 0, lines)
+    pair = RunPair(("a", "b"), ("a", "b"), (), comparison, columns)
+    assert pair.primary is lines[1]
+    assert pair.outcome == "better"
+    # The first run is drawn in the first color.
+    assert pair.spreads[0][1] == figures.overlay(NEITHER, *(c["ne"] for c in columns))
+    assert pair.spreads[0][1] != figures.overlay(NE, columns[1]["ne"], columns[0]["ne"])
+
+
 def test_a_difference_is_coloured_where_its_interval_excludes_zero() -> None:
     lines = tuple(
         difference(HIGHER, Interval(1.0, low, 2.0 - low)) for low in (-0.1, 0.9, -0.1)

@@ -8,13 +8,27 @@ from pathlib import Path
 import pytest
 
 from wayword import viewer
+from wayword.core.action import STOP, Decision
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
 from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import run
 from wayword.viewer import episode, pages
 from wayword.viewer.content import Content
+from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
+
+
+@pytest.mark.parametrize("observation", [{"scene": "flat_3"}, {}])
+def test_without_its_dataset_an_episode_names_the_scene_that_it_recorded(
+    observation: dict[str, str],
+) -> None:
+    stop = Step("agent", observation, Decision(STOP), Feedback(), {})
+    record = EpisodeRecord("one", {}, Trajectory("one", {}, [stop]))
+    assert Document.of(record, Sources()).scene == observation.get("scene", "")
 
 
 @pytest.mark.parametrize(

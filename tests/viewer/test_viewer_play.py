@@ -207,12 +207,13 @@ def test_a_game_is_made_of_installed_parts_alone(
         ("[" * 60_000, 400),
         ('{"on": ' + "[" * 900 + "]" * 900 + "}", 400),
         ('{"on": {"a": 1}}', 400),
+        ('{"on": "houses", "seed": [1]}', 400),
         ('{"on": null}', 400),
         ('{"on": NaN}', 400),
         ('{"on": "\\ud800"}', 400),
         ('{"on": 1' + "0" * 5_000 + "}", 400),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_broken_request_is_refused_in_one_line(
     server: Server, body: str, status: int

@@ -135,7 +135,7 @@ def _read_doors(
             check_room(where, name, names, "between")
         one, other = sorted(map(names.index, entry.between))
         door = _shared_door(rooms, one, other)
-        if one == other or door is None:
+        if door is None:
             problem = f"share no wall that is {DOOR_WALL:g} m long"
             raise where.error(
                 f"{' and '.join(entry.between)} {problem}",

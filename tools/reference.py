@@ -247,7 +247,7 @@ def _table(title: str, metrics: Any) -> str:
 
 def _released() -> str:
     """The meant differences between prompts of agents and of the released code."""
-    from wayword.agents.released import SYSTEMS, differences
+    from wayword.agents.released import differences, systems
 
     introduction = (
         "With [imported prompts](../reproduce.md#the-authors-prompts) an agent sends what the "
@@ -256,7 +256,7 @@ def _released() -> str:
         "at every other difference. `wayword reproduce` prints the names next to the results."
     )
     blocks = []
-    for system in SYSTEMS:
+    for system in systems():
         rows = [f"| `{name}` | {why} |" for name, why in differences(system).items()]
         table = "\n".join(["| Name | Difference |", "| --- | --- |", *rows])
         blocks.append(f"## {system}\n\n{table if rows else 'None.'}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from wayword.agents.released import (
     describe_folder,
     import_prompts,
     settings_of,
+    systems,
+    variants,
 )
 from wayword.agents.strategies import strategy
 from wayword.cli.app import app
@@ -462,3 +465,11 @@ def test_a_wrong_file_of_prompts_is_one_clear_line(
     path.write_text("robot: [")
     with pytest.raises(DataError, match="is not valid YAML"):
         import_prompts("lgx", path, tmp_path / "out")
+
+
+def test_the_help_of_the_import_names_every_system_and_variant() -> None:
+    text = CliRunner().invoke(app, ["prompts", "import", "--help"]).output
+    words = {*re.findall(r"\w+", text)}
+    assert words >= {*systems()}
+    for system in systems():
+        assert words >= {*filter(None, variants(system))}

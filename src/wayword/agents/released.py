@@ -28,14 +28,14 @@ from wayword.core.visible import single_line
 from wayword.settings import load_shipped, load_yaml
 
 SOURCE = "source.json"
-SYSTEMS = ("navgpt", "velma", "lgx", "langsuite", "discussnav")
 # Name of a shipped prompt -> the released text with our slots
 Texts = dict[str, "Template"]
 
 
 @dataclass(frozen=True)
 class Template:
-    """A released text with slots in the syntax of ``str.format``, and its file and line."""
+    """A released text in the syntax of ``str.format`` (slots in braces, other braces doubled) until
+    ``fill``, and its file and line."""
 
     text: str
     path: Path
@@ -64,7 +64,7 @@ class Template:
         return {name for _, name in self.fields() if name is not None}
 
     def fill(self, **slots: str) -> Template:
-        """Replace every released slot by one of ours or by text.
+        """Replace every released slot by one of ours or by text; other braces become single.
 
         Raises ``DataError`` if the template lacks a slot, has one that is not in
         ``slots``, or text that would be read as one of ours.
@@ -180,8 +180,9 @@ class Strings:
     """The string expressions of a Python file, by the names of function and variable.
 
     A chat message in a list has the list's name and its role: ``plan.prompt.system``.
-    The values of f-strings and of ``format`` calls become slots; constants are
-    inserted. With ``templates``, braces in plain strings are slots, too.
+    The values of f-strings and of ``format`` calls become slots, constants are inserted, and other
+    braces are doubled. With ``templates``, plain strings are templates whose authors have doubled
+    them: braces in them are slots, too.
     """
 
     def __init__(self, tree: ast.AST, path: Path, templates: bool) -> None:
@@ -319,7 +320,7 @@ _FORMAT_SIGN = re.compile("[{}!:]")
 
 
 def _literal(text: str) -> str:
-    """Return a text whose braces are no slots."""
+    """Double a text's braces, which are no slots."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -564,12 +565,11 @@ def import_prompts(
     releases = _releases()
     if system not in releases:
         raise UsageError(f"no release {system!r}; {suggest(system, releases)}")
-    variants = releases[system].get("variants", [""])
-    # By default the first one of the table.
-    variant = variant or variants[0]
-    if variant not in variants:
+    options = variants(system)
+    variant = variant or options[0]
+    if variant not in options:
         raise UsageError(
-            f"{system} has no variant {variant!r}; {suggest(variant, variants)}"
+            f"{system} has no variant {variant!r}; {suggest(variant, options)}"
         )
     # An empty folder may be filled; a file or anything else in the way is kept.
     is_empty = out.is_dir() and not any(out.iterdir())
@@ -611,6 +611,16 @@ def _releases() -> JsonObject:
     """Return the table of releases; it is read once."""
     releases: JsonObject = load_shipped(Path(__file__).parent / "released.yaml")
     return releases
+
+
+def systems() -> list[str]:
+    """Return the systems whose prompts can be imported."""
+    return [*_releases()]
+
+
+def variants(system: str) -> list[str]:
+    """Return the variants of a system's prompts, the default first."""
+    return [*_releases()[system].get("variants", [""])]
 
 
 def differences(system: str) -> Mapping[str, str]:

@@ -284,7 +284,8 @@ def prompts_import(
         path: Your clone of the released code; for lgx also a YAML file with the prompts of Table
           IV.
         out: New folder for the prompts.
-        variant: gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange.
+        variant: gpt4, gpt35 (navgpt); map2seq, touchdown, finetuned (velma); alfred, iqa,
+          iqa_contains, iqa_counts, rearrange (langsuite). The first is the default.
     """
     from wayword.agents.released import import_prompts
 

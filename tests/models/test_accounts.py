@@ -113,6 +113,8 @@ def test_a_limit_is_reported_in_its_own_unit() -> None:
         BudgetExhausted, match=r"the budget of \$2.00 is spent \(\$2.5000 used\)"
     ):
         dear.check()
+    nothing = Account(max_tokens=1000, max_dollars=0.0)
+    assert nothing.spent().startswith("the budget of $0")
 
 
 def test_what_complete_episodes_took_is_expected_of_the_next() -> None:

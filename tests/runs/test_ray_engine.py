@@ -66,6 +66,24 @@ def test_players_that_die_lose_and_double_nothing(
     assert _scores(tmp_path / "many") == _scores(tmp_path / "one")
 
 
+def test_rejected_answers_of_all_players_are_counted(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    one = Plan(
+        "navgpt",
+        "houses",
+        "scripted:echo",
+        {"decoding": "free"},
+        limit=4,
+        max_steps=3,
+        out=tmp_path / "one",
+    )
+    (expected,) = [line for line in run(one).notices if "were rejected" in line]
+    assert expected.startswith("12 of 12 answers were rejected")
+    many = replace(one, out=tmp_path / "many", engine="ray", workers=3)
+    assert expected in engine(many).notices
+
+
 def test_it_goes_on_where_one_process_stopped(
     tmp_path: Path, engine: Callable[..., RunResult]
 ) -> None:

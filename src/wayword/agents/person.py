@@ -122,8 +122,8 @@ class Terminal(Person):
         self._write(text, style, end="\n")
 
     def ask(self, question: str) -> str:
-        """Ask a question and wait for a line. Raises ``PlayerLeft`` if the person
-        leaves."""
+        """Ask a question and wait for a line. Raises ``EOFError`` at the end of the input, and if
+        another thread calls ``leave``."""
         self._leave_requested.clear()  # first, as the person may leave once the question is shown
         self._write(plain_text(question), "title")
         while b"\n" not in self._unread_input:
@@ -140,7 +140,7 @@ class Terminal(Person):
         self._leave_requested.set()
 
     def _read(self) -> bytes:
-        """Return the bytes typed so far; empty at the end of the input."""
+        """Return the bytes typed so far; empty at the end of the input and after ``leave``."""
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()

@@ -57,13 +57,11 @@ from wayword.runs.record import (
     Line,
     RecordedRun,
     RunFolder,
+    rejections,
 )
 
 # Caveat of a run whose episodes were named. It says nothing about the other episodes.
 CHOSEN = "chosen one by one"
-
-# Share of rejected answers from which on a run names the commonest reason.
-_MOST_REJECTED = 0.5
 
 
 def setup_of(
@@ -191,18 +189,9 @@ def config_of(
 
 PROGRESS = ".progress.json"
 
-# Minimum seconds between two writes.
-_WRITE_EVERY = 0.5
-
 # Most episodes in the file, and most moves, which then has about 60 kB, and with thoughts 140 kB.
 _MAX_EPISODES = 64
 _MAX_MOVES = 400
-
-# Most characters of an action or a thought: a chat may be long.
-_MAX_TEXT = 200
-
-# Fields of an observation that place it.
-_POSE = ("viewpoint", "panorama", "x", "y", "heading")
 
 
 class Moves:
@@ -247,6 +236,13 @@ class Moves:
         return episodes
 
 
+# Most characters of an action or a thought: a chat may be long.
+_MAX_TEXT = 200
+
+# Fields of an observation that place it.
+_POSE = ("viewpoint", "panorama", "x", "y", "heading")
+
+
 def _move(step: Step) -> JsonObject:
     """Return a step in the file: who did what, and where it began and ended."""
     action = str(getattr(step.decision, "action", ""))
@@ -268,6 +264,10 @@ def _move(step: Step) -> JsonObject:
         "start": plain(start) if _is_recordable(start) else {},
         "pose": plain(step.pose) if _is_recordable(step.pose) else {},
     }
+
+
+# Minimum seconds between two writes.
+_WRITE_EVERY = 0.5
 
 
 class Reporter:
@@ -370,6 +370,15 @@ QUIET = {
 }
 
 
+NO_REFERENCE = "no success metric: the episodes have no reference to judge by"
+
+# Share of rejected answers from which on a run names the commonest reason.
+_MOST_REJECTED = 0.5
+
+# Reasons of failures that are listed: one fault often has many.
+_MAX_REASONS = 5
+
+
 @dataclass
 class ActiveRun:
     """A run in progress: its parts, its folder, and the counts for progress and notices.
@@ -405,8 +414,7 @@ class ActiveRun:
     def stepped(self, episode: str, step: Step) -> None:
         """Report a step: with a slow model, the first episode takes a while to end."""
         self.steps += 1
-        if isinstance(step.decision, Rejection):
-            self.rejected[f"{step.decision.kind}: {step.decision.reason}"] += 1
+        self.rejected.update(rejections([step]))
         if self.reporter:
             self.reporter.moves.stepped(episode, step)
             self.reporter.write(self.done)
@@ -501,13 +509,14 @@ class ActiveRun:
                 f"{count:,} as {reason}{self._author(reason)}"
             )
 
-        # The solution of a user's own dataset is to solve it: check_dataset asks the same.
-        kinds = {parts.cls.follows for parts in self.agent.playing()}
-        if self.unsolved and "" not in kinds and not is_shipped(type(self.dataset)):
+        # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset
+        # asks the same.
+        solutions = {parts.cls.follows for parts in self.agent.playing()}
+        if self.unsolved and all(solutions) and not is_shipped(type(self.dataset)):
             notices.append(
-                f"{place_of(type(self.dataset).make_plan)}: the solution {kinds.pop()!r} does not "
-                f"reach the goal in {len(self.unsolved):,} of {self.played:,} episodes, such as "
-                f"{self.unsolved[0]!r}; correct it, the reference, or max_steps"
+                f"{place_of(type(self.dataset).make_plan)}: the solution {solutions.pop()!r} does "
+                f"not reach the goal in {len(self.unsolved):,} of {self.played:,} episodes, such "
+                f"as {self.unsolved[0]!r}; correct it, the reference, or max_steps"
             )
 
         # Notes of problems, by their kind.
@@ -532,8 +541,3 @@ class ActiveRun:
             elif parts.cls.follows and not is_shipped(type(self.dataset)):
                 places.append(place_of(type(self.dataset).make_plan))
         return f" ({', '.join(dict.fromkeys(places))})" if places else ""
-
-
-NO_REFERENCE = "no success metric: the episodes have no reference to judge by"
-# Reasons of failures that are listed: one fault often has many.
-_MAX_REASONS = 5

@@ -196,7 +196,7 @@ def replayed(
 ) -> Any:
     """Replay an episode and return its final world.
 
-    None if the dataset has none, or if the replay differs or fails: a record may
+    None without a dataset or a task, or if the replay differs or fails: a record may
     contain anything. Each of ``watchers`` is called before every step and after the
     last one.
     """

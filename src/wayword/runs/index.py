@@ -507,12 +507,15 @@ class Index:
         """
         with db:
             db.execute("BEGIN IMMEDIATE")
-            # The last record read tells whether the texts belong to this file.
+            # The last record read tells by its last bytes, the foot, whether the texts belong to
+            # this file. Without a record, the number is None.
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
             if number:
-                known = list(self.entries(range(number, min(number, len(self)) + 1)))
-                feet = [self._foot(EPISODES, last.at + last.size) for last in known]
-                if feet != [foot]:
+                is_same = False
+                if number <= len(self):
+                    (last,) = self.entries([number])
+                    is_same = self._foot(EPISODES, last.at + last.size) == foot
+                if not is_same:
                     raise sqlite3.DatabaseError("built from other records")
             # The next batch.
             first = (number or 0) + 1

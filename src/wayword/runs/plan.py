@@ -51,8 +51,9 @@ RESERVED = (
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``,
 ``eyes=pictures``."""
 
-SAMPLE = 0
-"""Seed of the order of runs that may play a part of their split and state no order."""
+SAMPLE_SEED = 0
+"""Seed of the order of runs that may play a part of their split and state no order. No order is
+None, as this seed is false to Python."""
 
 Count = Annotated[int, Ge(1)]
 Amount = Annotated[float, Ge(0), Lt(inf)]
@@ -156,13 +157,14 @@ class Plan:
         by task. All shards of a split need one order, with or without a limit. In tours, the order
         would otherwise be mistaken for learning.
         """
-        # Named episodes are played in the order of the split unless the user shuffles.
-        if self.states_order or self.episodes:
+        if self.shuffle is not None:
             return self.shuffle
+        # Named episodes are played in the order of the split.
+        if self.first or self.episodes:
+            return None
         # A whole split needs no order: every episode is played.
-        if self.limit or self.shard or self.remember:
-            return SAMPLE
-        return None
+        is_part = self.limit or self.shard or self.remember
+        return SAMPLE_SEED if is_part else None
 
     @property
     def dataset_name(self) -> str:

@@ -236,6 +236,8 @@ class _Driver:
             await self._over.wait()
             for task in tasks:
                 task.cancel()
+        # Since the last report, episodes may have ended; those in progress are not recorded.
+        self._active.steps = self._steps
         # Players close their models, and say what users should know.
         notices: list[str] = []
         for seat in self._processes:
@@ -360,6 +362,7 @@ class _Driver:
     def _record(self, line: Line) -> None:
         """Write a played episode to the run folder, and count it."""
         self._steps += line.steps
+        self._active.rejected.update(line.rejected)
         self._active.record(line)
         self._left -= 1
         if line.scores is None:

@@ -10,20 +10,23 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from wayword.core import registry
+from wayword.core.action import Rejection
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import make_parent, read_regular
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import visible
 from wayword.models.middleware.ledger import LedgerRow, Totals
 from wayword.runs import codec, json_lines, remote
@@ -70,8 +73,8 @@ class Line:
     """An encoded episode, ready to be written by a process other than the one that played it.
 
     ``scores`` is None for a failed episode, and ``reason`` is the cause; ``member`` is
-    the compressed record. ``notes`` are the kinds of its notes, and ``steps`` counts
-    its steps.
+    the compressed record. ``notes`` are the kinds of its notes, ``steps`` counts the steps of all
+    its trials, and ``rejected`` those with a rejected answer, by kind and reason.
     """
 
     episode_id: str
@@ -81,6 +84,7 @@ class Line:
     member: bytes
     notes: frozenset[str] = frozenset()
     steps: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: EpisodeRecord | FailedEpisode) -> Line:
@@ -109,8 +113,27 @@ class Line:
         if trajectory is None:
             return cls(name, scores, reason, "failed", line)
         notes = frozenset(note.kind for note in trajectory.notes())
-        steps = len(trajectory.steps)
-        return cls(name, scores, reason, trajectory.ended, line, notes, steps)
+        steps = [*chain.from_iterable(trial.steps for trial in trajectory.trials())]
+        return cls(
+            name,
+            scores,
+            reason,
+            trajectory.ended,
+            line,
+            notes,
+            len(steps),
+            rejections(steps),
+        )
+
+
+def rejections(steps: Iterable[Step]) -> Counter[str]:
+    """Return the number of rejected answers by kind and reason: ``illegal: jump is …``."""
+    decisions = [step.decision for step in steps]
+    return Counter(
+        f"{decision.kind}: {decision.reason}"
+        for decision in decisions
+        if isinstance(decision, Rejection)
+    )
 
 
 def is_run(path: Path) -> bool:

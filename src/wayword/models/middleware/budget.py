@@ -386,19 +386,10 @@ class Account:
         return round(time.monotonic() - self._opened_at, 3)
 
     def _share(self, tokens: float, dollars: float) -> float:
-        """Return the share of the budget that an amount is, by the tighter limit.
-
-        0 without limits. A limit of 0 is spent from the start.
-        """
-        shares = [0.0]
-        for spent, limit in ((tokens, self.max_tokens), (dollars, self.max_dollars)):
-            if limit is None:
-                continue
-            if limit > 0:
-                shares.append(spent / limit)
-            else:
-                shares.append(1.0)
-        return max(shares)
+        """Return the share of the budget that an amount is, by the tighter limit; 0 without any."""
+        return max(
+            _share_of(self.max_tokens, tokens), _share_of(self.max_dollars, dollars)
+        )
 
     def _check_call(self, caller: Meter | None) -> None:
         """Raise ``BudgetExhausted`` if no call can be paid, or no first call of an episode.
@@ -464,8 +455,9 @@ class Account:
 
     def _limit(self) -> str:
         """Return the limit that is nearer, for a message."""
-        is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
-        if self.max_tokens is not None and is_tokens:
+        by_tokens = _share_of(self.max_tokens, self.tokens)
+        by_dollars = _share_of(self.max_dollars, self.dollars)
+        if self.max_tokens is not None and by_tokens >= by_dollars:
             return f"the budget of {self.max_tokens:,} tokens"
         return f"the budget of {in_dollars(self.max_dollars or 0.0)}"
 
@@ -478,6 +470,13 @@ class Account:
         if self.late:
             used += f"; calls pending at that time: {self.late}"
         return f"{limit} is spent ({used})"
+
+
+def _share_of(limit: float | None, amount: float) -> float:
+    """Return the share of a limit that an amount is: 0 without one, 1 of a limit of 0."""
+    if limit is None:
+        return 0.0
+    return amount / limit if limit > 0 else 1.0
 
 
 @dataclass(eq=False)

@@ -46,7 +46,8 @@ KINDS = (
 """ALFRED's names of the task types."""
 
 SLICED_SHARE = 0.15
-"""Share of tasks with a sliceable object that ask for a slice of it."""
+"""Share of tasks with a sliceable object that ask for a slice of it. Chosen without measurement:
+in ALFRED's training split it is 0.57 (904 of 1,594)."""
 NEVER_GOALS = frozenset(
     (
         "stove_burner",

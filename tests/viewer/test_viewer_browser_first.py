@@ -267,6 +267,39 @@ def test_on_a_phone_a_clause_in_view_is_not_quoted_as_well(
         assert quote.is_visible() == (wide > 860)
 
 
+def test_on_a_phone_the_button_for_more_goals_covers_none(
+    browser: Browser, server: Server, library: Library
+) -> None:
+    page = Screen(browser, server, library, "rearrangement").open(390, 844)
+    covered = page.evaluate("""() => {
+      const more = document.querySelector(".conditions > .copy").getBoundingClientRect();
+      return [...document.querySelectorAll(".conditions li")].filter((each) => {
+        const words = document.createRange();
+        words.selectNodeContents(each);
+        return [...words.getClientRects()].some((box) => box.right > more.left
+          && box.bottom > more.top + 1 && box.top < more.bottom - 1);
+      }).length;
+    }""")
+    assert covered == 0
+
+
+def test_names_of_goals_on_one_line_do_not_read_as_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    episode = "home-test-s0-r5-0003_read_book_1"
+    run(Plan("random", "ma_wah", episodes=(episode,), out=tmp_path / "books"))
+    library = Library([tmp_path])
+    with Server(Content(library)) as server, server.in_background():
+        page = Screen(browser, server, library, "books").open(1400, 900)
+        gaps = page.evaluate("""() => {
+          const boxes = [...document.querySelectorAll("svg.map .goalname:not(.under)")]
+            .map((each) => each.getBoundingClientRect()).filter((box) => box.width);
+          return boxes.flatMap((a) => boxes.filter((b) => a.right <= b.left + 1
+            && a.top < b.bottom && b.top < a.bottom).map((b) => b.left - a.right));
+        }""")
+    assert min([*gaps, 9]) > 5
+
+
 def test_on_a_phone_filters_of_episodes_take_one_line(
     browser: Browser, server: Server
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -427,6 +428,10 @@ def test_runs_of_other_episodes_have_their_own_numbers_by_length(
     (note,) = [each.text for each in page.all("p") if "95% intervals" in each.text]
     assert "of each run in this order" in " ".join(note.split())
     assert "joined with the next" in note
+    counts = [each for each in page.all("text") if each.text in texts]
+    rows = {float(str(each.attributes["y"])) for each in counts}
+    gaps = [low - high for high, low in pairwise(sorted(rows))]
+    assert min(gaps) >= 18, "on a phone, letters are 17 units high"
 
 
 def test_the_chart_and_the_flips_are_made_at_once(top: Path) -> None:

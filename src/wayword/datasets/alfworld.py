@@ -40,6 +40,8 @@ GAME = "game.tw-pddl"
 """The name of a game's file, one in each trial's folder."""
 GENERATED = "generated"
 KINDS_OF_GAMES = tuple(kind for kind in KINDS if kind != PICK_STACK)
+PUBLISHED = {"train": 3553, "valid_seen": 140, "valid_unseen": 134}
+"""Games of each published split."""
 LEFT_OUT = ("movable", "Sliced")
 """Parts of the names of folders whose games ALFWorld's own loop leaves out."""
 
@@ -116,10 +118,15 @@ class Alfworld(Dataset):
         note = f"alfworld {_version('alfworld')}, textworld {_version('textworld')}"
         if self.split == GENERATED:
             return (note, "games of generated homes, not ALFWorld's")
+        notes = [note]
+        # Some archives lack games, which ALFWorld's own loop leaves out without a word.
+        count = len(self._paths) + len(self._unmarked)
+        if count < PUBLISHED[self.split]:
+            notes.append(f"{count:,} of the {PUBLISHED[self.split]:,} published games")
         if not self._unmarked:
-            return (note,)
+            return (*notes,)
         left_out = f"left out: {len(self._unmarked)} whose files lack 'solvable'"
-        return (note, f"{left_out} (run alfworld-download again)")
+        return (*notes, f"{left_out} (run alfworld-download again)")
 
     def world(self, episode: Episode) -> GameWorld:
         """Return the game of an episode, with an engine of its own."""

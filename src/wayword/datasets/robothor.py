@@ -46,6 +46,13 @@ SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 """Types whose spoken form differs from their name."""
 
 
+_HABITAT = re.compile(rb'"(?:start_position|goals_by_category|category_to_\w+)"')
+"""Fields of Habitat's files of object navigation, as for HM3D and Matterport3D."""
+_FORM = (
+    'a file of RoboTHOR is {scene}.json, a list of {"id": "ID", "scene": "SCENE", "object_type": '
+    '"Mug", "initial_position": {"x": 1, "y": 0.9, "z": 2}, "initial_orientation": 90}'
+)
+"""Remedy for episodes of another form."""
 _FARTHEST_START = 0.5
 """Metres from a start to the published path: paths begin on the mesh of the floor, up to 0.17 m
 away."""
@@ -176,10 +183,13 @@ class Robothor(SolvableSearches):
 
         def survey() -> dict[str, int]:
             """Return the number of episodes of each scene."""
-            return {
-                s: read_bytes(p).count(robothor.EPISODE)
-                for s, p in self._scenes.items()
-            }
+            counts = {}
+            for scene, path in self._scenes.items():
+                content = read_bytes(path)
+                counts[scene] = content.count(robothor.EPISODE)
+                if not counts[scene] and _HABITAT.search(content):
+                    raise DataError(path, "", "is one of Habitat's", _FORM)
+            return counts
 
         counts: dict[str, int] = cached_json(
             "robothor-1",
@@ -249,7 +259,9 @@ class Robothor(SolvableSearches):
         )
         turn = read("initial_orientation", NUMBER)
         # Degrees down; published: always 30.
-        horizon = float(record.get("initial_horizon", 0.0))
+        horizon = 0.0
+        if "initial_horizon" in record:
+            horizon = float(read("initial_horizon", NUMBER))
         start = {
             "x": x,
             "y": y,

@@ -216,6 +216,16 @@ def test_zeros_of_agents_without_a_model_give_way_to_metrics(
     assert ("Seconds" in text) != shows
 
 
+def test_the_last_of_chosen_columns_is_hidden_first(rows: Sequence[Row]) -> None:
+    keys = ("tl", "ne", "osr", "sr", "spl", "ndtw")
+    metrics = tuple(find(columns("indoor"), key) for key in keys)
+    chosen = [
+        replace(row, values={key: row.values[key] for key in keys}, metrics=metrics)
+        for row in rows
+    ]
+    assert "Hidden columns (terminal too narrow): nDTW." in terminal(chosen, 84)
+
+
 def test_a_metric_is_found_by_key() -> None:
     assert find(columns("indoor"), "spl").label == "SPL"
     with pytest.raises(

@@ -121,7 +121,12 @@ def terminal(rows: Sequence[Row], width: int = 100) -> str:
     idle = [key for key in OF_MODELS if not any(_is_nonzero(row, key) for row in rows)]
     if any(row.totals.get("calls") for row in rows):
         idle = []  # without rejections or cost: that tells of a model
-    shown = fit(metrics, widths, room, idle)
+    first = FIRST
+    # Every run has seconds: without them these are columns that someone chose, in their order.
+    if not any(metric.key == "seconds" for metric in metrics):
+        first = len(metrics)
+        idle = []
+    shown = fit(metrics, widths, room, idle, first)
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
@@ -154,10 +159,11 @@ def fit(
     widths: Sequence[int],
     room: int,
     last: Sequence[str] = (),
+    first: int = FIRST,
 ) -> list[Metric]:
     """Return the metrics whose columns fit into ``room``: chosen by rank, in their given order.
 
-    Those with the keys ``last`` are chosen last.
+    The ``first`` ones are chosen first, and those with the keys ``last`` last.
     """
 
     def rank(number: int) -> tuple[int, int]:
@@ -165,7 +171,7 @@ def fit(
         key = metrics[number].key
         if key in last:
             return 3, number
-        if number < FIRST:
+        if number < first:
             return 0, number
         if key in THEN:
             return 1, THEN.index(key)

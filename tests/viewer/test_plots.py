@@ -227,6 +227,18 @@ def test_means_of_few_episodes_are_hollow_and_not_joined(runs: Path) -> None:
     assert "Hollow, not joined: fewer than 10 episodes" in drawn.caption
 
 
+def test_episodes_of_several_seeds_count_once(runs: Path, tmp_path: Path) -> None:
+    settings = {**TREE, "steps": 3}
+    run(Plan("random", "houses", "", settings, seed=1, out=tmp_path / "second"))
+    alone = plot(runs / "random", "length")
+    pooled = plot([runs / "random", tmp_path / "second"], "length")
+    ticks = [
+        [tick.get_text() for tick in axes_of(drawn).get_xticklabels()]
+        for drawn in (alone, pooled)
+    ]
+    assert ticks[0] == ticks[1]
+
+
 def test_captions_claim_no_intervals_of_single_episodes(
     runs: Path, tmp_path: Path
 ) -> None:

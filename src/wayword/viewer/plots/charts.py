@@ -102,6 +102,11 @@ def axis_label(metric: Metric) -> str:
     return f"{name} ({unit})" if unit else name
 
 
+def episodes_of(row: Row) -> int:
+    """Return the number of a row's episodes, each of which counts once in runs of several seeds."""
+    return row.distinct or row.n
+
+
 def require_rows(rows: Sequence[Row]) -> None:
     """Raise ``UsageError`` for runs without finished episodes, or too many runs."""
     if empty := [row.name for row in rows if not row.n]:
@@ -213,12 +218,12 @@ def draw_lengths(request: FigureRequest) -> Drawing:
                 at.append(n + aside)
                 value = parts[label].values[metric.key].times(factor)
                 values.append(value)
-                few.append(parts[label].n < FEW)
+                few.append(episodes_of(parts[label]) < FEW)
         has_few = has_few or any(few)
         error_bars(axes, at, values, number, names[number], few=few)
     ticks = []
     for label in labels:
-        numbers = [parts[label].n for parts in runs if label in parts]
+        numbers = [episodes_of(parts[label]) for parts in runs if label in parts]
         ticks.append(f"{label.replace(' to ', '–')}\nn = {number_span(numbers)}")
     axes.set_xticks(range(len(labels)), ticks)
     axes.set_xlim(-0.5, len(labels) - 0.5)

@@ -25,14 +25,14 @@ BELOW = "below the ladder"
 
 # What to do with a card, and the command for it. FOLDER has the card.
 CARD_STEPS = (
-    ("Every episode, step by step", "wayword view FOLDER"),
-    ("Compare with another player", "wayword bench compare FOLDER OTHER"),
-    ("All cards on one page", "wayword bench board runs/bench"),
+    ("Every episode", "wayword view FOLDER"),
+    ("Two players", "wayword bench compare FOLDER OTHER"),
+    ("All cards", "wayword bench board runs/bench"),
 )
 BOARD_STEPS = (
-    ("A card of your own", "wayword bench --model openai:NAME --quick"),
-    ("Compare two players", "wayword bench compare FOLDER OTHER"),
-    ("Every episode, step by step", "wayword view FOLDER"),
+    ("Your own card", "wayword bench --model openai:NAME --quick"),
+    ("Two players", "wayword bench compare FOLDER OTHER"),
+    ("Every episode", "wayword view FOLDER"),
 )
 
 

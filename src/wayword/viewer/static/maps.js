@@ -558,8 +558,8 @@ function placeLabels(map, mark) {
     }
     label.classList.toggle("under", !best);
     if (!best) continue;
-    // A letter next to a name would read as its end.
-    const beside = label.matches(".landmarkname") ? 6 : 0;
+    // A letter or a name next to a name would read as its end.
+    const beside = label.matches(".landmarkname, .goalname") ? 6 : 0;
     taken.push({ ...best, left: best.left - beside, right: best.right + beside });
     if (still) continue;
     if (led) taken.push(...lead(label, best, own));

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.robothor_files import episode, write
 from helpers.small_scan import SCAN, write_scan
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.r2r import R2R, R2RSettings, Reverie, RxR, RxRSettings
+from wayword.datasets.robothor import Robothor
 from wayword.datasets.touchdown import StreetSettings
 
 WALK: dict[str, Any] = {"scan": SCAN, "path": ["s", "a"], "heading": 1.5, "path_id": 7}
@@ -91,3 +94,30 @@ def test_a_folder_may_be_a_text(data: Path) -> None:
     file.write_text(json.dumps([{**WALK, "instructions": ["Go."]}]))
     dataset = R2R("val_seen", str(data), R2RSettings(annotations=str(file)))
     assert len(dataset.tasks) == 1
+
+
+HM3D = {
+    "goals_by_category": {"x.glb_chair": [{"object_id": 3, "position": [1, 2, 3]}]},
+    "episodes": [{"episode_id": "0", "start_position": [1, 0, 2]}],
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [HM3D, {"episodes": [], "category_to_task_category_id": {"chair": 0}}],
+    ids=["a scene", "a split"],
+)
+def test_a_file_of_habitat_names_the_form_of_robothor(
+    tmp_path: Path, content: Any
+) -> None:
+    file = tmp_path / "robothor" / "episodes" / "val" / "val.json.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(DataError, match=r"is one of Habitat's; .*initial_position"):
+        len(Robothor("val", tmp_path).tasks)
+
+
+def test_a_horizon_that_is_no_number_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "val", [episode(0, 0.5, 0.5, initial_horizon="down")])
+    with pytest.raises(DataError, match="'initial_horizon': must be a number"):
+        _ = Robothor("val", tmp_path).tasks[0]

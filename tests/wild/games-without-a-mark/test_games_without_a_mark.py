@@ -29,6 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(alfworld, "check_installed", lambda: None)
     monkeypatch.setattr(alfworld, "_version", lambda name: "1")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    # As many as these tests store: fewer than published are a caveat.
+    monkeypatch.setattr(alfworld, "PUBLISHED", {"valid_unseen": 1}, raising=False)
     return tmp_path / "json_2.1.1/valid_unseen"
 
 
@@ -52,3 +54,14 @@ def test_a_game_that_is_marked_is_no_caveat(folder: Path, mark: str) -> None:
     store(folder, "solvable", mark)
     dataset = Alfworld("valid_unseen")
     assert len(dataset.tasks) == len(dataset.caveats) == 1
+
+
+def test_games_that_an_archive_lacks_are_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(folder, "solvable", "unmarked", "solvable")
+    (folder / "pick_and_place_simple-Mug-None-Shelf-2/trial_9").mkdir(parents=True)
+    monkeypatch.setattr(alfworld, "PUBLISHED", {"valid_unseen": 134})
+    caveats = Alfworld("valid_unseen").caveats
+    assert caveats[1] == "3 of the 134 published games"
+    assert "left out: 1 whose files lack 'solvable'" in caveats[2]

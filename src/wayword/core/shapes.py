@@ -100,10 +100,11 @@ _DECODER = json.JSONDecoder(parse_int=_parse_integer)
 
 def check_shape(path: Path, content: Json, shapes: Shapes) -> None:
     """Raise ``RecordingError`` for the first field of another type."""
-    for field, rule, value in _fields(content, "", "", shapes):
-        # Items of a list or mapping are there, even as null.
-        is_missing = value is None and not rule.endswith("*")
-        if is_missing or rule not in shapes:
+    for field, rule, value in _fields(content, shapes):
+        if rule not in shapes:
+            continue
+        # A field may be missing as null; an item of a list or mapping is there.
+        if value is None and not rule.endswith("*"):
             continue
         name, types = _TYPES[type(shapes[rule])]
         if type(value) not in types:
@@ -131,12 +132,10 @@ def with_defaults(content: JsonObject, shapes: Shapes, within: str = "") -> Any:
 
 
 def _fields(
-    value: Json,
-    field: str,
-    rule: str,
-    shapes: Shapes,
+    value: Json, shapes: Shapes, field: str = "", rule: str = ""
 ) -> Iterator[tuple[str, str, Json]]:
-    """Dotted name, name in the table, and value of everything inside a value, outside first."""
+    """Yield everything inside a value, outside first: its dotted name, its name in the table
+    (``models.*`` for the field ``models.main``), and its value."""
     # The whole content has no name.
     if field:
         yield field, rule, value
@@ -147,10 +146,10 @@ def _fields(
     else:
         return
     for key, inner in items:
+        inner_field = f"{field}.{key}".removeprefix(".")
         # A rule for exactly this key has priority over one for any key.
         inner_rule = f"{rule}.{key}".removeprefix(".")
         any_key = f"{rule}.*".removeprefix(".")
         if inner_rule not in shapes and any_key in shapes:
             inner_rule = any_key
-        inner_field = f"{field}.{key}".removeprefix(".")
-        yield from _fields(inner, inner_field, inner_rule, shapes)
+        yield from _fields(inner, shapes, inner_field, inner_rule)

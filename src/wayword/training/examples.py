@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -166,27 +166,26 @@ def _align_by_stretches(
 ) -> ClauseEnds:
     """Align clauses by stretches of the path, each with the character where its words begin and the
     index of the place where it ends. Clauses that share a stretch divide its places evenly."""
-    # Clause -> the number of its last stretch: the last one that begins before the next clause.
+    # The number of each clause's last stretch: the last one that begins before the next clause.
     begins = [begin for begin, _ in stretches]
-    last = [
+    numbers = [
         max(0, bisect_left(begins, next_clause.begin) - 1)
         for next_clause in clauses[1:]
     ]
-    last.append(len(stretches) - 1)
+    numbers.append(len(stretches) - 1)
 
     ends: list[int] = []
-    for clause, stretch in enumerate(last):
-        sharing = [other for other, ended in enumerate(last) if ended == stretch]
-        # The place where the part that they divide begins.
+    for number, group in groupby(numbers):
+        sharing = len([*group])
+        # From where the clauses before end, which includes stretches that no clause ended with.
+        # Those before the first clause are left out: nothing says that it describes them.
         begin = 0
-        if stretch:
-            begin = stretches[stretch - 1][1]
-        # Clauses that share a stretch also divide those that no clause ended with. Stretches
-        # before the first clause are left out: nothing says that it describes them.
-        if len(sharing) > 1 and sharing[0] > 0:
-            begin = stretches[last[sharing[0] - 1]][1]
-        share = (sharing.index(clause) + 1) / len(sharing)
-        ends.append(begin + round((stretches[stretch][1] - begin) * share))
+        if ends:
+            begin = ends[-1]
+        elif number:
+            begin = stretches[number - 1][1]
+        places = stretches[number][1] - begin
+        ends += [begin + round(places * (n / sharing)) for n in range(1, sharing + 1)]
     return ClauseEnds(tuple(ends))
 
 

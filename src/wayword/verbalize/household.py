@@ -5,7 +5,7 @@ Templates only: ``sentences.toml`` for results, ``describe`` for a full observat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -146,19 +146,36 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
     """Return what is in view, by thirds of the view. Objects on the same furniture are grouped, so
     that its name is said once. Objects that are ``known`` and unchanged are left out, and so are
     distances of objects on furniture, for actors that find their own way."""
-    # Third of the view -> place ("on desk_1"; empty: alone) -> labels of its objects.
+    # Third of the view -> place -> labels.
     groups: dict[str, dict[str, list[str]]] = {side: {} for side in SIDES}
+    for side, place, label in _labels(view, known):
+        groups[side].setdefault(place, []).append(label)
+    lines = []
+    for side, title in SIDES.items():
+        if groups[side]:
+            lines.append(f"{title}: {_by_place(groups[side])}.")
+    # A message is never empty: it would say neither that nothing is there nor that nothing
+    # changed.
+    if not lines:
+        lines.append("You see no objects." if known is None else "You see nothing new.")
+    lines += [f"{message.sender} says: {message.text}" for message in view.messages]
+    return "\n".join(lines)
+
+
+def _labels(
+    view: HouseholdObservation, known: KnownObjects | None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what ``_view_text`` describes: the third of the view, the place (``on desk_1``; empty
+    for what stands alone), and the label."""
     for door in view.doors:
         if known is None or known.notice_door(door):
-            text = _door_text(door, view.room)
-            groups[door.direction].setdefault("", []).append(text)
+            yield door.direction, "", _door_text(door, view.room)
+    # Others are always described: they move between any two messages.
     for other in view.others:
-        # Others are always described: they move between any two messages.
         notes = [f"{other.distance:.1f} m"]
         if other.holding:
             notes.insert(0, f"holds {join_names(other.holding)}")
-        text = _with_notes(other.name, notes)
-        groups[other.direction].setdefault("", []).append(text)
+        yield other.direction, "", _with_notes(other.name, notes)
     for seen in view.objects:
         if known is not None and not known.notice(seen):
             continue
@@ -172,21 +189,7 @@ def _view_text(view: HouseholdObservation, known: KnownObjects | None = None) ->
         # not of each cup on it.
         if known is None or not seen.container:
             notes.append(f"{seen.distance:.1f} m")
-        text = _with_notes(seen.name, notes)
-        groups[seen.direction].setdefault(place, []).append(text)
-
-    lines = []
-    for side, title in SIDES.items():
-        if groups[side]:
-            lines.append(f"{title}: {_by_place(groups[side])}.")
-    # A message is never empty: it would say neither that nothing is there nor that nothing
-    # changed.
-    if not lines and known is None:
-        lines.append("You see no objects.")
-    elif not lines:
-        lines.append("You see nothing new.")
-    lines += [f"{message.sender} says: {message.text}" for message in view.messages]
-    return "\n".join(lines)
+        yield seen.direction, place, _with_notes(seen.name, notes)
 
 
 def _with_notes(name: str, notes: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import Any
 
 from wayword.core.action import STOP, Decision
@@ -215,16 +215,17 @@ def _circle(poses: Sequence[Any], name: str) -> _Found:
     # Moves alone: an actor may turn in place.
     moved = [at for at, (a, b) in enumerate(pairwise(places)) if a != b]
     walk = [places[at + 1] for at in moved]
+    backwards = walk[::-1]
     for length in range(2, _CIRCLE + 1):
-        same = 0
-        while same + length < len(walk) and walk[-1 - same] == walk[-1 - same - length]:
-            same += 1
-        times = (same + length) // length
-        if times >= _LEAST:
-            first = len(walk) - times * length
+        # Moves, from the end, to the same place as one round earlier.
+        pairs = zip(backwards, backwards[length:], strict=False)
+        repeated = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+        rounds = 1 + repeated // length
+        if rounds >= _LEAST:
+            first = len(walk) - rounds * length
             circle = walk[first : first + length]
             kind = "went_between" if length == 2 else "circled"
-            yield moved[first:], Fact(kind, actor=name, places=circle, times=times)
+            yield moved[first:], Fact(kind, actor=name, places=circle, times=rounds)
             return
 
 

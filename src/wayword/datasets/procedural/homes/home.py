@@ -14,7 +14,7 @@ import math
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -94,47 +94,53 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     """Draw a corridor from south to north, with wings alternating between east and west."""
-    # Rooms besides the corridor, in wings of almost equal size.
-    # Each wing has at most ``WING_ROOMS``; the corridor is no part of one.
-    wing_count = -(-(count - 1) // WING_ROOMS)  # rounded up
+    # The rooms besides the corridor, in wings of almost equal size, at most ``WING_ROOMS``.
+    wing_count = math.ceil((count - 1) / WING_ROOMS)
     sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
     doors: list[PlanDoor] = []
-    wing_tops = [0.0, 0.0]  # y of the next wing in the east, and in the west
+    next_y = [0.0, 0.0]  # of the next wing in the east, and in the west
     for n, size in enumerate(sizes):
-        wing = floorplans.draw_wing(rng, size)
         side = n % 2
-        # The lowest room of the wing goes above the last wing on this side.
-        shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
+        drawn = floorplans.draw_wing(rng, size)
         first = 1 + len(rooms)  # the corridor is room 0
-
-        # The wing's rooms and doors, moved to its place.
+        # The lowest room of the wing goes above the last wing on this side.
+        lowest = min(room.y0 for room in drawn.rooms)
+        wing = _moved(drawn, side, round(next_y[side] - lowest, 2), first)
         # Rooms of later wings have a number, so that names stay unique.
         suffix = f" {n + 1}" if n else ""
-        for room in wing.rooms:
-            x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
-            y0 = round(room.y0 + shift_y, 2)
-            y1 = round(room.y1 + shift_y, 2)
-            rooms.append(PlanRoom(f"{room.name}{suffix}", x0, y0, x1, y1))
-        for door in wing.doors:
-            one, other = door.rooms
-            x = _mirror_x(door.x, side)
-            y = round(door.y + shift_y, 2)
-            pair = (one + first, other + first)
-            doors.append(PlanDoor(pair, x, y, door.vertical, door.width))
-
+        rooms += [replace(room, name=f"{room.name}{suffix}") for room in wing.rooms]
+        doors += wing.doors
         # Its hallway, the first of its rooms, opens to the corridor.
-        hall = rooms[first - 1]
+        hall = wing.rooms[0]
         edge = CORRIDOR_WIDTH if side == 0 else 0.0
         middle = round((hall.y0 + hall.y1) / 2, 2)
         doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
-        top = shift_y + max(room.y1 for room in wing.rooms)
         # The gap keeps the walls of two wings apart.
-        wing_tops[side] = round(top + WING_GAP, 2)
-    length = round(max(wing_tops) - WING_GAP, 2)
+        top = max(room.y1 for room in wing.rooms)
+        next_y[side] = round(top + WING_GAP, 2)
+    length = round(max(next_y) - WING_GAP, 2)
     corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, length)
     # Turned at the end, so that corridors run in any direction.
     return floorplans.turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
+
+
+def _moved(wing: FloorPlan, side: int, shift_y: float, first: int) -> FloorPlan:
+    """Move a wing along its side of the corridor; its rooms get the numbers from ``first``."""
+    rooms = []
+    for room in wing.rooms:
+        x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
+        y0 = round(room.y0 + shift_y, 2)
+        y1 = round(room.y1 + shift_y, 2)
+        rooms.append(PlanRoom(room.name, x0, y0, x1, y1))
+    doors = []
+    for door in wing.doors:
+        one, other = door.rooms
+        x = _mirror_x(door.x, side)
+        y = round(door.y + shift_y, 2)
+        pair = (one + first, other + first)
+        doors.append(PlanDoor(pair, x, y, door.vertical, door.width))
+    return FloorPlan(tuple(rooms), tuple(doors))
 
 
 def _mirror_x(x: float, side: int) -> float:

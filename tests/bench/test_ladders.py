@@ -376,6 +376,15 @@ def test_ladders_are_played_at_once_within_one_budget(
     assert min(reserved) > 1.0
 
 
+def test_outcomes_that_were_recorded_in_another_order_are_paired_by_episode() -> None:
+    first = {"a_1": 1.0, "b_1": 0.0, "c_1": 1.0, "d_1": 0.0}
+    second = {"x_1": 0.0, **dict(reversed(first.items()))}
+    (row,) = comparison._differences([("track", (first, second), outcomes.place)])
+    assert (row.shared, row.places, row.rates) == (4, 4, (0.5, 0.5))
+    assert row.difference.mean == 0.0
+    assert row.p == 1.0
+
+
 def test_ranks_count_the_players_that_are_significantly_better() -> None:
     def player(wins: int) -> dict[str, float]:
         return {f"p{n}_{k}": float(n < wins) for n in range(16) for k in range(4)}

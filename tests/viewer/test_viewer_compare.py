@@ -383,6 +383,20 @@ def test_changed_episodes_are_sorted_by_the_size_of_their_difference() -> None:
     assert lost["order"] == NE
 
 
+def test_episodes_that_runs_recorded_in_another_order_are_paired_by_their_ids() -> None:
+    """As of two processes, and of a run that has an episode more."""
+
+    def side(**solved: float) -> Any:
+        return SimpleNamespace(outcomes=lambda: solved, values=lambda key: {})
+
+    comparison = Comparison("a", "b", 4, 0, 1, ())
+    first = side(a=1.0, b=0.0, c=1.0, d=0.0)
+    second = side(x=0.0, d=1.0, c=0.0, b=0.0, a=1.0)
+    found = _outcomes(first, second, comparison)
+    kinds = ("gained", "lost", "both", "neither")
+    assert [found[kind] for kind in kinds] == [["d"], ["c"], ["a"], ["b"]]
+
+
 def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
     names = ["houses-oracle", "houses-random"]
     means = []

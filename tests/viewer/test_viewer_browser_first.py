@@ -300,6 +300,18 @@ def test_names_of_goals_on_one_line_do_not_read_as_one(
     assert min([*gaps, 9]) > 5
 
 
+def test_on_a_phone_the_button_below_the_list_of_games_is_in_view(
+    browser: Browser, server: Server
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(server.address + "play")
+    page.wait_for_selector("body[data-ready]")
+    button = page.locator("#begin > button[type=submit]").bounding_box()
+    assert button is not None
+    assert button["y"] + button["height"] <= 844
+    assert button["width"] > 340, "it covers whole lines of the list, no parts"
+
+
 def test_on_a_phone_filters_of_episodes_take_one_line(
     browser: Browser, server: Server
 ) -> None:

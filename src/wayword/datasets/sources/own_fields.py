@@ -233,18 +233,15 @@ def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
 
 
 # Fields that several conditions have
-_STATES: Any = dict.fromkeys(FLAGS, (bool | None, None))
-_HAS = _on(
-    **_STATES,
-    temperature=(Temperature | None, None),
-    count=(int, pydantic.Field(1, ge=1)),
-)
-_INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
+_FLAGS: Any = dict.fromkeys(FLAGS, (bool | None, None))
+_WITH_STATES = _on(**_FLAGS, temperature=(Temperature | None, None))
+_WITH_PLACE = _on(_WITH_STATES, place=(Text, ...), room=(str, ""))
+_COUNT: Any = {"count": (int, pydantic.Field(1, ge=1))}
 _WITHIN = _on(distance=(Number, 1.5))  # metres
 CONDITIONS: Mapping[str, type[Any]] = {
-    "inside": _INSIDE,
-    "has": _HAS,
-    "stacked": _on(_INSIDE, movable=(Text, ...)),
+    "inside": _on(_WITH_PLACE, **_COUNT),
+    "has": _on(_WITH_STATES, **_COUNT),
+    "stacked": _on(_WITH_PLACE, movable=(Text, ...)),
     "held": OnObject,
     "lit": _WITHIN,
     "near": _WITHIN,

@@ -135,7 +135,7 @@ def _fields(
     value: Json, shapes: Shapes, field: str = "", rule: str = ""
 ) -> Iterator[tuple[str, str, Json]]:
     """Yield everything inside a value, outside first: its dotted name, its name in the table
-    (``models.*`` for the field ``models.main``), and its value."""
+    (``identity.models.*`` for the field ``identity.models.main``), and its value."""
     # The whole content has no name.
     if field:
         yield field, rule, value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -462,6 +463,24 @@ def test_a_long_walk_has_few_numbers_and_no_dots(
     markers = walks._Stops(drawn, walk, lambda point: point, [], has_dart=False)
     assert sorted(markers._chosen) == numbers
     assert markers._is_long != dots
+
+
+@pytest.mark.parametrize(
+    ("points", "starts"),
+    [
+        (((0, 0), (200, 0), (10, 10), (200, 0)), [0]),
+        (((0, 0), (10, 0), (200, 0), (10, 0)), [0, 1, 3]),
+    ],
+)
+def test_only_an_end_next_to_the_start_shares_its_number(
+    points: Sequence[tuple[float, float]], starts: list[int]
+) -> None:
+    walk = [Waypoint(n, f"p{n}", point, None) for n, point in enumerate(points)]
+    drawn = Map({"a": walk}, failed=True)
+    markers = walks._Stops(drawn, walk, lambda point: point, [], has_dart=False)
+    first, *others = markers._groups()
+    assert [stop.step for stop in first] == starts
+    assert sum(map(len, others)) == len(walk) - len(starts)
 
 
 @pytest.mark.parametrize(

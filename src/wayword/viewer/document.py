@@ -1,4 +1,5 @@
-"""An episode as a JSON document: everything its page shows, derived once from the record.
+"""An episode as a JSON document: what its page shows of the whole episode, derived once from the
+record. The cards of its steps are the page's (``wayword.viewer.episode``).
 
     document = Document.of(record, sources)
     document.progress.best_step, document.causes    # (2, {"looped": 3, "ran_out": 5})

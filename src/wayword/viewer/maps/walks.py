@@ -253,12 +253,13 @@ class _Stops:
             point = (round(x, 2), round(y, 2))
             by_point.setdefault(point, []).append(stop)
         start, *others = by_point.values()
-        if others and self._where.failed and not self._is_grid:
+        end = next((group for group in others if self._final in group), None)
+        if end is not None and self._where.failed and not self._is_grid:
             first_point = self._at(start[0].point)
-            last_point = self._at(others[-1][0].point)
-            if math.dist(first_point, last_point) < _NEAR:
+            if math.dist(first_point, self._at(self._final.point)) < _NEAR:
                 # The end would be hidden below the start's number.
-                start += others.pop()
+                others.remove(end)
+                start += end
 
         def rank(group: list[Waypoint]) -> tuple[bool, bool]:
             return self._final not in group, self._left not in group

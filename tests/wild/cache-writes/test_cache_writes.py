@@ -29,7 +29,7 @@ def test_each_prompt_token_has_one_price(row: dict[str, Any]) -> None:
     counted = _counted(row)
     expected = Usage(
         row["prompt"],
-        10,
+        row.get("completion", 10),
         row.get("reused", 0),
         written=row.get("written", 0),
         written_hour=row.get("hour", 0),

@@ -277,7 +277,7 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
     prompt nor completion are added to the completion. An impossible count of cached
     tokens, which are cheaper, is ignored.
     """
-    counts = mapping(answer, "usage")
+    counts = _whole_counts(mapping(answer, "usage"))
     prompt, reused, written, written_hour = _prompt_tokens(counts)
     completion = _first([counts], *_COMPLETION)
     reasoning = _reasoning(counts)
@@ -344,9 +344,32 @@ _WRITTEN = (
 )
 _BESIDES = ("cache_read_input_tokens", *_WRITTEN)
 """Parts of the prompt that Anthropic reports next to the count of the rest."""
+_ADDED_UP = (
+    *("input_tokens", "output_tokens"),
+    *("cache_read_input_tokens", "cache_creation_input_tokens"),
+)
 _LIFETIMES = ("cache_creation", "cache_creation_token_details")
 _SHORT = "ephemeral_5m_input_tokens"
 _HOUR = "ephemeral_1h_input_tokens"
+
+
+def _whole_counts(counts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the counts of all that was sampled for a reply.
+
+    Anthropic lists each sampling in ``iterations``. Its totals leave out those that summarized the
+    conversation, which are billed; a gateway may have added them already.
+
+    Source: https://platform.claude.com/docs/en/build-with-claude/compaction
+    """
+    entries = as_list(counts.get("iterations"))
+    samplings = [entry for entry in entries if isinstance(entry, dict)]
+    if not samplings:
+        return counts
+    whole = dict(counts)
+    for name in _ADDED_UP:
+        added = sum(_counts(samplings, name))
+        whole[name] = max([added, *_counts([counts], name)])
+    return whole
 
 
 def _reasoning(counts: Mapping[str, Any]) -> int | None:

@@ -138,6 +138,6 @@ LINK = (
     r"|/|\./|\.\./\.\./|play|(run/[A-Za-z0-9_.-]+/)?(episode\?id=[A-Za-z0-9_.~%-]*)?"
     r"|/play|watch|seat\?as=[A-Za-z0-9_.~%-]*"
     r"|/run/[A-Za-z0-9_.-]+/episode\?id=[A-Za-z0-9_.~%-]*"
-    r"|(\.\./)*(compare|play|continue)\?[A-Za-z0-9_.~%&=-]*"
+    r"|(\.\./)*(compare|play|continue|prompts)\?[A-Za-z0-9_.~%&=-]*"
 )
 """What a page may point at: its own steps, the pages beside it, and pictures inside it."""

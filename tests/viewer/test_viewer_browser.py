@@ -24,7 +24,8 @@ from helpers.sampling import LONG
 from helpers.shown import episode_page
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
-from wayword.core.trajectory import CLAUSES, FOLLOWED, Note
+from wayword.core.model import Completion, Message, Usage
+from wayword.core.trajectory import CLAUSES, FOLLOWED, ModelCall, Note
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import run
@@ -265,6 +266,38 @@ def test_the_clause_that_is_followed_moves_with_the_cursor(
         assert box is not None
         assert 0 < box["y"] < 100, "it stays in view at the last step, on a phone too"
         assert wrongs == []
+
+
+def test_messages_that_repeat_an_earlier_prompt_unfold_to_their_text(
+    browser: Browser, tmp_path: Path
+) -> None:
+    trajectory = recorded_trajectory("one")
+    prompts = []
+    for number, step in enumerate(trajectory.steps):
+        # The oldest message is left out from the second prompt on.
+        turns = [
+            Message("user", f"This is turn {each}.\n" * 9)
+            for each in range(max(0, number - 1), number + 4)
+        ]
+        prompt = (Message("system", "Act."), Message("user", f"Turn {number}"), *turns)
+        step.calls = [ModelCall("main", prompt, Completion(("stop",), Usage(5, 1)))]
+        prompts.append(prompt)
+    record = EpisodeRecord("one", SCORES, trajectory)
+    file = tmp_path / "one.html"
+    file.write_text(episode_page(record, (), Sources(), "run", Links()))
+    page, wrongs = look(browser, file.as_uri(), "", 1400, "light")
+    page.keyboard.press("Home")
+    page.keyboard.press("e")
+    assert page.get_by_text(re.compile("messages as in step 2")).count() == 1
+    while page.locator(".folded").count():
+        page.locator(".folded").last.click()
+    for number, prompt in enumerate(prompts, 1):
+        texts = page.locator(f"#step-{number} .prompt pre.text")
+        assert texts.all_text_contents() == [each.content for each in prompt]
+        roles = page.locator(f"#step-{number} .prompt h4")
+        assert roles.all_text_contents() == [each.role for each in prompt]
+    assert wrongs == []
+    assert wrong(page, axe=False) == []
 
 
 @pytest.mark.parametrize(("words", "fits"), [(20, True), (400, False)])

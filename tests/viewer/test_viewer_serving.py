@@ -274,6 +274,27 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         connection.close()
 
 
+def test_the_whole_prompts_of_a_step_are_a_page_of_plain_text(
+    server: Server, runs: Path
+) -> None:
+    (record, *_) = RunFolder.read(runs / "walked").records()
+    name = record.episode_id
+    _, page, _ = ask(server, f"/run/walked/episode?id={quote(name)}")
+    links = [
+        each.attributes.get("href")
+        for each in Page.parse(page).all("a", class_="press")
+    ]
+    assert f"prompts?id={quote(name)}&step=1" in links
+    status, text, _ = ask(server, f"/run/walked/prompts?id={quote(name)}&step=2")
+    assert status == 200
+    (call,) = record.trajectory.steps[1].calls
+    written = [f"[{each.role}]\n{each.content}" for each in call.prompt]
+    assert text == "\n\n".join(written)
+    status, text, _ = ask(server, f"/run/walked/prompts?id={quote(name)}&step=99")
+    assert status == 404
+    assert "has no step 99" in text
+
+
 def test_a_running_walk_is_drawn_where_observations_do_not_say_where_it_was(
     tmp_path: Path,
 ) -> None:

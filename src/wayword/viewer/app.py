@@ -101,6 +101,10 @@ def application(
             "/run/{run}/sentence", site.part("sentence", "id", kind=PlainTextResponse)
         ),
         Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
+        Route(
+            "/run/{run}/prompts",
+            site.part("prompts", "id", "step", kind=PlainTextResponse),
+        ),
         Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),
         Route("/run/{run}/continue", site.commands),
         Route("/play", site.form),

@@ -41,7 +41,7 @@ from wayword.viewer import index, library, maps
 from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links, episode_page, prompt_text
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import (
     Cache,
@@ -608,14 +608,30 @@ class Content:
         ``step`` counts from 1. Control characters are made visible and secrets
         redacted. Raises ``UsageError`` for a step that does not exist.
         """
+        recorded = self._recorded_step(name, episode, step)
+        text = json.dumps(recorded, indent=1, ensure_ascii=False)
+        return escaped(redacted(text))
+
+    def prompts(self, name: str, episode: str, step: str) -> str:
+        """Return the whole prompts of a step as plain text, each message under its role.
+
+        Made safe as ``raw`` is, with the same error.
+        """
+        with readable("prompt"):
+            calls = self._recorded_step(name, episode, step).get("calls", ())
+            text = "\n\n".join(prompt_text(call["prompt"]) for call in calls)
+        return visible(redacted(text))
+
+    def _recorded_step(self, name: str, episode: str, step: str) -> JsonObject:
+        """Return a step as the record holds it."""
         number = _number(step)
         record = self.library.rows(name).run.raw_record(episode)
         trajectory = record.get("trajectory") or {}
         steps = trajectory.get("steps", [])
         if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
-        text = json.dumps(steps[number - 1], indent=1, ensure_ascii=False)
-        return escaped(redacted(text))
+        recorded: JsonObject = steps[number - 1]
+        return recorded
 
     def experts(self, name: str, episode: str) -> str:
         """Return the expert's action at each step, as JSON."""

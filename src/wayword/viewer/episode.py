@@ -1,8 +1,8 @@
 """The page of one episode, rendered from its JSON document.
 
 A prompt repeats most of the previous one, so a page with all of them in full would grow with the
-square of the steps. A long passage that repeats an earlier prompt is therefore a reference to it,
-which the page's script fills in on demand.
+square of the steps. A long passage and a series of messages that repeat an earlier prompt are
+therefore references to it, which the page's script fills in on demand.
 """
 
 from __future__ import annotations
@@ -233,6 +233,8 @@ def _tokens(answer: Written, kind: str) -> int:
 
 FOLD = 6
 """Shared passages of this many lines or more are folded away."""
+FOLDED_MESSAGES = 3
+"""Series of this many messages or more that an earlier prompt has are folded away."""
 _HEAD = 64  # characters of a prompt's opening that tell one kind of prompt from another
 _MOST = 1500  # longer differences count as new throughout, without a comparison by line
 
@@ -241,69 +243,142 @@ class Piece(NamedTuple):
     """A passage of a prompt.
 
     ``kind`` is ``new``, the ``same`` as in an earlier prompt, or ``folded``: instead of
-    a text, ``lines`` lines of the same block of call ``call``, from line ``start``
+    a text, ``lines`` lines of block ``block`` of call ``call``, from line ``start``
     (from 0).
     """
 
     kind: str
     text: str = ""
     call: int = 0
+    block: int = 0
     start: int = 0
     lines: int = 0
 
 
 class Block(NamedTuple):
-    """A message; a raw text prompt is a single block without a role."""
+    """A message, the ``number``-th of its prompt (from 0); a raw text prompt is a single block
+    without a role."""
 
+    number: int
     role: str
     pieces: tuple[Piece, ...]
     images: Sequence[Written] = ()
 
 
-_Lines = list[tuple[str, list[str]]]
-"""Messages of a prompt: role and lines."""
+class Repeated(NamedTuple):
+    """A series of messages of an earlier prompt, instead of blocks.
+
+    They are ``messages`` messages from the ``number``-th on (from 0) of their prompt, the same as
+    those from the ``start``-th on of call ``call``.
+    """
+
+    number: int
+    messages: int
+    call: int
+    start: int
+
+
+class _Message(NamedTuple):
+    role: str
+    text: str
+    images: Sequence[Written] = ()
 
 
 class PromptHistory:
     """Prompts of one episode in the order of its calls.
 
-    Each is compared with the previous one of the same role and opening, which differs
-    least.
+    Each is compared with the previous one of the same actor, role and opening, which
+    differs least.
     """
 
     def __init__(self) -> None:
-        self._latest: dict[tuple[str, str], tuple[int, _Lines]] = {}
+        self._latest: dict[tuple[str, str, str], tuple[int, list[_Message]]] = {}
         self._count = 0
 
-    def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
+    def add(
+        self, role: str, prompt: Json, actor: str = ""
+    ) -> tuple[Block | Repeated, ...]:
         """Add a recorded prompt sent to the model of ``role``, and return its blocks.
 
-        The number of a call, which folded pieces refer to, is the number of prompts
-        added before.
+        The number of a call, which references have, is the number of prompts added
+        before.
         """
         if isinstance(prompt, str):
-            messages: list[Any] = [{"role": "", "content": prompt}]
+            messages = [_Message("", prompt)]
         else:
-            messages = list(prompt)
-        opening = _text_of(messages[0])[:_HEAD] if messages else ""
-        key = (role, opening)
+            messages = []
+            for each in prompt:
+                images = each.get("images", ())
+                messages.append(_Message(each["role"], _text_of(each), images))
+        opening = messages[0].text[:_HEAD] if messages else ""
+        key = (actor, role, opening)
         # The previous prompt of the same kind differs least.
         call, earlier = self._latest.get(key, (0, []))
-        lines: _Lines = []
-        for message in messages:
-            text = _text_of(message)
-            lines.append((message["role"], split_lines(text)))
-        self._latest[key] = self._count, lines
+        self._latest[key] = self._count, messages
         self._count += 1
-        blocks = []
-        for at, (who, new) in enumerate(lines):
-            pieces: tuple[Piece, ...] = (Piece("new", "".join(new)),)
-            # Compared by position and role: a longer chat repeats its first messages.
-            if at < len(earlier) and earlier[at][0] == who:
-                pieces = tuple(_pieces(earlier[at][1], new, call))
-            images = messages[at].get("images", ())
-            blocks.append(Block(who, pieces, images))
+        sources = _sources(earlier, messages)
+        blocks: list[Block | Repeated] = []
+        number = 0
+        while number < len(messages):
+            message = messages[number]
+            start = sources[number]
+            length = _repeated(earlier, start, messages, number)
+            if length >= FOLDED_MESSAGES:
+                blocks.append(Repeated(number, length, call, start))
+                number += length
+                continue
+            new = split_lines(message.text)
+            pieces: tuple[Piece, ...] = (Piece("new", message.text),)
+            if start < len(earlier) and earlier[start].role == message.role:
+                base = split_lines(earlier[start].text)
+                pieces = tuple(_pieces(base, new, call, start))
+            blocks.append(Block(number, message.role, pieces, message.images))
+            number += 1
         return tuple(blocks)
+
+
+def _sources(earlier: Sequence[_Message], messages: Sequence[_Message]) -> list[int]:
+    """Return for each message the one of an earlier prompt with which it is compared.
+
+    By position: a longer chat repeats its first messages. A chat that has left out its
+    oldest messages to fit a context has all later ones further ahead, often behind a
+    message that says how many are missing.
+    """
+    head = _repeated(earlier, 0, messages, 0)
+    sources = list(range(len(messages)))
+    for changed in (0, 1):
+        first = head + changed
+        for start in range(first, len(earlier)):
+            rest = len(earlier) - start
+            if _repeated(earlier, start, messages, first) == rest:
+                sources[first:] = range(start, start + len(messages) - first)
+                return sources
+    return sources
+
+
+def _is_same(one: _Message, other: _Message) -> bool:
+    """True if a message repeats another. One with pictures never does: its pictures are shown."""
+    return one[:2] == other[:2] and not one.images and not other.images
+
+
+def _repeated(
+    earlier: Sequence[_Message], start: int, messages: Sequence[_Message], number: int
+) -> int:
+    """Return how many ``messages`` from ``number`` on repeat ``earlier`` ones from ``start`` on."""
+    most = min(len(earlier) - start, len(messages) - number)
+    length = 0
+    while length < most and _is_same(
+        earlier[start + length], messages[number + length]
+    ):
+        length += 1
+    return length
+
+
+def prompt_text(prompt: Json) -> str:
+    """Return a recorded prompt as one text, each message below its role in brackets."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n\n".join(f"[{each['role']}]\n{_text_of(each)}" for each in prompt)
 
 
 def _text_of(message: Written) -> str:
@@ -319,11 +394,13 @@ def split_lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piece]:
-    """Compare the lines of a block with the same block of an earlier call.
+def _pieces(
+    base: Sequence[str], new: Sequence[str], call: int, block: int
+) -> Iterator[Piece]:
+    """Compare the lines of a block with a block of an earlier call.
 
     Yields the pieces of ``new`` in order. A shared passage of at least ``FOLD`` lines is folded: it
-    has no text, but its first line in ``base``, the block of call number ``call``.
+    has no text, but its first line in ``base``, message ``block`` of call number ``call``.
     """
 
     def shared(one: Sequence[str], other: Sequence[str]) -> int:
@@ -356,7 +433,7 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
     runs.append((True, tail_start, len(new), len(base) - tail))
     for is_shared, start, end, origin in runs:
         if is_shared and end - start >= FOLD:
-            yield Piece("folded", "", call, origin, end - start)
+            yield Piece("folded", "", call, block, origin, end - start)
         elif end > start:
             kind = "same" if is_shared else "new"
             yield Piece(kind, "".join(new[start:end]))
@@ -438,19 +515,26 @@ class _Cards:
             cards.append(frame(when, "closing", "verdict", "Verdict", words))
         return cards
 
-    def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:
+    def _calls(
+        self, calls: Sequence[Written], when: str, actor: str = ""
+    ) -> list[dict[str, Any]]:
         """Return what a card shows of each call, and number the calls on.
 
-        ``when`` is the time of the calls, in words. Calls must come in the order in
-        which they were made, because each prompt is compared with earlier ones.
+        ``when`` is the time of the calls, in words, ``actor`` who made them. Calls must
+        come in the order in which they were made, because each prompt is compared with
+        earlier ones.
         """
         views = []
         for call in calls:
-            blocks = self._history.add(call["role"], call["prompt"])
+            blocks = self._history.add(call["role"], call["prompt"], actor)
             answer = call.get("answer")
             # Prompts repeat earlier text: only what is new tells calls apart.
             new = 0
+            images: list[Written] = []
             for block in blocks:
+                if isinstance(block, Repeated):
+                    continue
+                images += block.images
                 for piece in block.pieces:
                     if piece.kind == "new":
                         new += len(piece.text)
@@ -465,6 +549,7 @@ class _Cards:
                     "answer": answer,
                     "number": len(self.when),
                     "blocks": blocks,
+                    "images": images,
                     "summary": summary,
                 }
             )
@@ -506,7 +591,7 @@ class _Cards:
                     (claim.about, claim.stated, claim.true, claim.right)
                     for claim in claims(details, before, step["observation"])
                 ]
-        calls = self._calls(step.get("calls", ()), when)
+        calls = self._calls(step.get("calls", ()), when, step["actor"])
         answers = [view["answer"] for view in calls if view["answer"]]
         usage = dict.fromkeys(_USAGE, 0)
         for answer in answers:

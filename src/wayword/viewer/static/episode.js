@@ -190,23 +190,40 @@
     unclutter(document.querySelectorAll("svg.dial"));
   }
 
-  // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.
+  // Prompts: a folded passage is lines of an earlier call's message, and a folded series is messages
+  // of an earlier call; both may be folded there, too.
   const cached = new Map();
-  function lines(call, block) {
-    const key = call + "/" + block;
-    if (!cached.has(key)) {
-      cached.set(key, []);
-      const pre = document.querySelector(
-        'pre[data-call="' + Number(call) + '"][data-block="' + Number(block) + '"]',
+  const messages = new Map(); // call/block -> its text
+  const series = new Map(); // call -> its folded series
+  for (const pre of document.querySelectorAll("pre.text"))
+    messages.set(pre.dataset.call + "/" + pre.dataset.block, pre);
+  for (const { dataset } of document.querySelectorAll(".folded[data-own]")) {
+    if (!series.has(dataset.own)) series.set(dataset.own, []);
+    series.get(dataset.own).push(dataset);
+  }
+  function message(call, block) {
+    // where a message is written: a loop, since each of thousands of calls may lead to the one before
+    for (;;) {
+      const pre = messages.get(call + "/" + block);
+      if (pre) return pre;
+      const from = (series.get(String(call)) || []).find(
+        ({ at, count }) => at <= block && block < Number(at) + Number(count),
       );
-      if (pre) {
-        cached.set(
-          key,
-          [...pre.children].flatMap((piece) => linesOf(piece)),
-        );
-      }
+      if (!from) return null;
+      block = Number(from.start) + Number(block) - Number(from.at);
+      call = from.call;
     }
-    return cached.get(key);
+  }
+  function lines(call, block) {
+    const pre = message(call, block);
+    if (!pre) return [];
+    if (!cached.has(pre)) {
+      cached.set(
+        pre,
+        [...pre.children].flatMap((piece) => linesOf(piece)),
+      );
+    }
+    return cached.get(pre);
   }
   function linesOf(piece) {
     const from = piece.dataset;
@@ -227,6 +244,21 @@
   const letters = new Map(
     [...document.querySelectorAll("abbr.letter")].map((each) => [each.title, each]),
   );
+  function unfoldMessages(button) {
+    const { call, start, count } = button.dataset;
+    const parts = [];
+    for (let block = Number(start); block < Number(start) + Number(count); block++) {
+      const part = make("div", "message");
+      const role = message(call, block)?.parentElement.querySelector("h4");
+      if (role) part.append(role.cloneNode(true));
+      const pre = make("pre", "text");
+      pre.append(...lettered(lines(call, block).join("")));
+      part.append(pre);
+      parts.push(part);
+    }
+    button.parentElement.replaceWith(...parts);
+    parts[0]?.querySelector("pre").focus();
+  }
   function unfold(button) {
     const pre = button.parentElement;
     lines(pre.dataset.call, pre.dataset.block); // remembered before its pieces change
@@ -237,7 +269,8 @@
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".folded");
-    if (button) unfold(button);
+    if (button?.dataset.own) unfoldMessages(button);
+    else if (button) unfold(button);
     const stop = event.target.closest(".stop");
     if (stop && stop.dataset.go) {
       const visits = stop.dataset.steps.split(" ").map(Number).filter(Boolean);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import wayword
+from helpers.small_scan import SCAN, write_scan
 from wayword.cli.app import app
 from wayword.core import registry
-from wayword.core.errors import UsageError
+from wayword.core.errors import DataError, UsageError
 from wayword.perception.detectors import detector_called
 
 AGENT = """
@@ -91,6 +93,33 @@ def test_a_mistake_in_code_is_to_be_mended_not_retried(tmp_path: Path) -> None:
         f"2 episodes failed; mend {file}:12, then run the same command" in result.stderr
     )
     assert "Episodes" not in result.stdout
+
+
+def test_records_that_cannot_be_scored_are_to_be_checked_not_retried(
+    tmp_path: Path,
+) -> None:
+    write_scan(tmp_path)
+    annotations = tmp_path / "r2r" / "annotations"
+    annotations.mkdir(parents=True, exist_ok=True)
+    record = {"path_id": 7, "instructions": ["Go."], "scan": SCAN, "heading": 0.0}
+    text = json.dumps([{**record, "path": ["s", "x"]}])
+    (annotations / "R2R_val_seen.json").write_text(text)
+    command = ["run", "random", "--on", "r2r:val_seen", "--data", str(tmp_path)]
+    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "run")])
+    remedy = "1 episode failed; `wayword data check r2r:val_seen` names the bad records"
+    assert remedy in result.stderr
+
+
+def test_a_missing_model_or_data_names_what_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    with pytest.raises(
+        UsageError, match="'local:smollm2', or model regression:walker, which"
+    ):
+        wayword.run("walker", "houses", out=tmp_path / "run")
+    with pytest.raises(DataError, match="get it with `wayword data fetch r2r`, or set"):
+        wayword.run("random", "r2r:val_seen", data=tmp_path, out=tmp_path / "run")
 
 
 def test_a_detector_in_a_file_names_the_door_of_detectors() -> None:

@@ -347,6 +347,10 @@ AGENTS = {
         "mine.py:@act: the arguments of an action are a tuple of texts, got Action(name='goto', "
         "arguments=(1,))",
     ),
+    "an action for an argument": Mistake(
+        "Decision(STOP)", "Decision(Action('goto', (STOP,)))",
+        "return the inner action itself",
+    ),
     "a name from another package": Mistake(
         "from wayword.core.agent", "from wayword import STOP\nfrom wayword.core.agent",
         "cannot import name 'STOP' from 'wayword'; did you mean 'from wayword.core import STOP'?",

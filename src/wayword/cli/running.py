@@ -513,6 +513,8 @@ def print_notices(result: RunResult) -> None:
             remedy = f"mend {' and '.join(places)}, then run the same command"
             if result.resumed or result.outcome.finished:
                 remedy += " with another --out: changed code is another run"
+        elif bad := _unscored(result):
+            remedy = f"`wayword data check {bad}` names the bad records"
         show.notice(f"{failed} failed; {remedy}")
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; run the same command to resume")
@@ -520,6 +522,17 @@ def print_notices(result: RunResult) -> None:
         show.notice(
             f"stopped: {result.outcome.unusable}; run the same command to resume"
         )
+
+
+def _unscored(result: RunResult) -> str:
+    """Return the name of the dataset if all failures are of scoring, which a retry repeats."""
+    failures = [
+        each for each in result.notices if re.match(r"episode .* failed: ", each)
+    ]
+    are_unscored = [" failed: scoring: " in each for each in failures]
+    if not failures or not all(are_unscored):
+        return ""
+    return str(result.recorded.config["identity"]["dataset"])
 
 
 def _own_mistakes(notices: Sequence[str]) -> list[str]:

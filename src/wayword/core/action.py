@@ -166,11 +166,11 @@ def action_problem(action: Action) -> str:
         return ""
     if not isinstance(arguments, tuple | list):
         arguments = (arguments,)
+    problem = f"the arguments of an action are a tuple of texts, got {action!r:.80}"
+    if any(isinstance(each, Action) for each in arguments):
+        return f"{problem}; return the inner action itself"
     texts = tuple(map(str, arguments))
-    return (
-        f"the arguments of an action are a tuple of texts, got {action!r:.80}; write "
-        f"Action({verb!r}, {texts!r:.60})"
-    )
+    return f"{problem}; write Action({verb!r}, {texts!r:.60})"
 
 
 def plan_problem(action: object) -> str:

@@ -207,7 +207,10 @@ def find_any(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows the files you have"
+SOURCES = (
+    "set --data FOLDER or WAYWORD_DATA, or get it: `wayword data list --published` names what "
+    "`wayword data fetch` gets"
+)
 """The remedy in errors about missing published data."""
 FETCH = "get it with `wayword data fetch {}`"
 """The same for a dataset with an entry among those that can be fetched, by its name."""
@@ -217,10 +220,7 @@ NEEDS_DATA = "needs its data"
 def require_data(folder: Path | None, name: str) -> Path:
     """Return the data folder. Raises ``UsageError`` if dataset ``name`` needs a missing one."""
     if folder is None:
-        raise UsageError(
-            f"{name} {NEEDS_DATA}: set --data FOLDER or WAYWORD_DATA; docs/datasets.md lists its "
-            "files"
-        )
+        raise UsageError(f"{name} {NEEDS_DATA}: {SOURCES}")
     return folder
 
 

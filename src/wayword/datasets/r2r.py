@@ -32,7 +32,6 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import (
     FETCH,
     NUMBER,
-    SOURCES,
     cache_folder,
     check_kind,
     collects_bad_records,
@@ -145,7 +144,7 @@ class R2R(SolvableWalks):
                 folder,
                 "",
                 "contains no r2r/annotations",
-                SOURCES,
+                f"{FETCH.format(self.name)}, or set --data FOLDER or WAYWORD_DATA",
             )
         self._graphs: dict[str, ViewpointGraph] = {}
 

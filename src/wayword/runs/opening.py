@@ -38,7 +38,12 @@ from wayword.models.middleware.budget import Account
 from wayword.models.middleware.prices import load_prices
 from wayword.models.middleware.rate import RateLimit
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.models.parts.weights import is_chat, is_small, trained_settings
+from wayword.models.parts.weights import (
+    is_chat,
+    is_small,
+    regression_model_names,
+    trained_settings,
+)
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums
 from wayword.runs.identity import source_checksum
@@ -97,9 +102,12 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     for parts in agents.playing():
         played = [actor for actor, other in others.items() if other is parts] or unnamed
         if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
-            raise UsageError(
-                f"{parts.name} needs a language model; add --model local:smollm2"
-            )
+            remedy = "add --model local:smollm2"
+            if parts.name in regression_model_names():
+                remedy += (
+                    f", or --model regression:{parts.name}, which is trained for it"
+                )
+            raise UsageError(f"{parts.name} needs a language model; {remedy}")
         if dataset.live:
             # A robot must not wait, half connected, for weights that are missing.
             parts.cls.load_detectors(parts.settings)

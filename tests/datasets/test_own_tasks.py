@@ -335,6 +335,28 @@ def test_lines_of_dashes_around_a_task_are_as_in_yaml(
     assert accept(path)[0].accepted == task.accepted
 
 
+def test_two_objects_of_one_kind_are_brought_together(tmp_path: Path) -> None:
+    mugs = [{"kind": "mug", "place": "counter_top"}, {"kind": "mug", "place": "shelf"}]
+    goal = [{"next_to": {"object": "mug", "other": "mug"}}]
+    path = written(tmp_path, objects=mugs, goal=goal)
+    assert accept(path)[0].accepted["steps"] > 3
+    played = run(Plan("expert", str(path), out=tmp_path / "run"))
+    assert [each["sr"] for _, each in played.recorded.scores()] == [1.0]
+
+
+def test_tasks_of_one_name_are_not_accepted(tmp_path: Path) -> None:
+    path = written(tmp_path, name="a")
+    one = path.read_text(encoding="utf-8")
+    path.write_text(f"{one}---\n{one}", encoding="utf-8")
+    with pytest.raises(DataError, match="'a' is the name of two tasks"):
+        accept(path)
+    path.write_text(one, encoding="utf-8")
+    (tmp_path / "other.yaml").write_text(one, encoding="utf-8")
+    with pytest.raises(DataError, match="'a' is the name of two tasks"):
+        accept(tmp_path)
+    assert path.read_text(encoding="utf-8") == one
+
+
 def test_tasks_of_a_folder_are_accepted_in_place(tmp_path: Path) -> None:
     path = written(tmp_path)
     before = path.read_bytes()

@@ -470,6 +470,7 @@ def test_a_long_walk_has_few_numbers_and_no_dots(
     [
         (((0, 0), (200, 0), (10, 10), (200, 0)), [0]),
         (((0, 0), (10, 0), (200, 0), (10, 0)), [0, 1, 3]),
+        (((0, 0), (10, 0), (0, 0), (10, 0)), [0, 1, 2, 3]),
     ],
 )
 def test_only_an_end_next_to_the_start_shares_its_number(

@@ -324,7 +324,8 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-# The releases. Files, names and slots are in ``released.yaml``; each has a function for the rest.
+# The releases. Files, names and slots are in ``released.yaml``; those that need more than its rows
+# have a function.
 
 
 def _navgpt(clone: Clone, variant: str, release: JsonObject) -> Texts:

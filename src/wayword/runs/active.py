@@ -501,11 +501,11 @@ class ActiveRun:
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]
         notices += [f"episode {name} failed: {reason}" for reason, name in reasons]
-        rejections = self.rejected.total()
-        if rejections and rejections >= _MOST_REJECTED * self.steps:
+        refused = self.rejected.total()
+        if refused and refused >= _MOST_REJECTED * self.steps:
             (reason, count), *_ = self.rejected.most_common(1)
             notices.append(
-                f"{rejections:,} of {self.steps:,} answers were rejected and changed nothing; "
+                f"{refused:,} of {self.steps:,} answers were rejected and changed nothing; "
                 f"{count:,} as {reason}{self._author(reason)}"
             )
 

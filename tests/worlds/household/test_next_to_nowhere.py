@@ -12,3 +12,10 @@ def test_two_objects_are_next_to_each_other_only_in_a_place_that_both_share() ->
     for mug, plate in product(("", "table", "shelf"), repeat=2):
         state = {"objects": {"mug": {"in": mug}, "plate": {"in": plate}}}
         assert goal.met(state) == int(mug == plate != ""), (mug, plate)
+
+
+def test_no_object_is_next_to_itself() -> None:
+    goal = NextTo(("mug_1", "mug_2"), ("mug_1", "mug_2"))
+    for second, is_met in (("shelf", 0), ("table", 1), ("", 0)):
+        state = {"objects": {"mug_1": {"in": "table"}, "mug_2": {"in": second}}}
+        assert goal.met(state) == is_met

@@ -83,7 +83,7 @@ def _condition(
 
     ids = partial(_objects_of, where, entry, draft, named)
 
-    # The fields that the kind has.
+    # Every kind has objects; the other fields only some.
     objects = ids("object")
     count = getattr(entry, "count", 1)
     if count > len(objects):
@@ -145,9 +145,7 @@ def _objects_of(
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
 """Line above the expert's mark in a file; what follows it is replaced."""
-MOST_BYTES = (
-    1_000_000  # a task is a few kilobytes: a larger file is probably not a task
-)
+MOST_BYTES = 1_000_000  # a task has a few kilobytes: a larger file is probably none
 KIND = "own"
 
 
@@ -329,12 +327,13 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         if target_path:
             problem = "is a folder, whose files are updated in place"
             raise DataError(path, "", problem, "remove --out, or name one of its files")
+        read_tasks(path)  # names must differ across files, too
         accepted: list[TaskFile] = []
         for file in _files_in(path):
             accepted += accept(file)
         return accepted
     texts = []
-    for task in _read_file(path):
+    for task in read_tasks(path):
         item = task.case.task
         source = _FileSource([task], FileSettings())
         world = source.world(item.episode)

@@ -361,6 +361,7 @@ def _habits(written: Written, steps: Sequence[Written]) -> dict[str, int]:
         found["gave_up"] = max(1, len(steps) - _REPEATS)
     if (looped := _find_loop(written, steps)) is not None:
         found["looped"] = looped
+    # A loop is a way of wandering, and says more.
     elif _has_wandered(written, steps):
         found["wandered"] = 0
     rejected = [
@@ -438,7 +439,7 @@ def _poses(
 
 
 def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
-    """Return the second of the first three steps with the same action in the same pose."""
+    """Return the earliest second step of an action that was done three times in one pose."""
     repeats: list[int] = []
     actors = dict.fromkeys(str(step.get("actor")) for step in steps)
     for actor in actors:

@@ -31,7 +31,8 @@ _CHARACTER = 4.1  # half width of a character
 _EVERY = 5  # on a grid, or where all moves are short, steps between two numbers
 _FEW = 8  # moves of a walk up to which each may have its number
 _CLOSE = 32  # units of a move up to which the next number would touch the last one
-_MANY = 30  # stops up to which all others are numbered; of more, about a dozen
+_MANY = 30  # stops up to which all others are numbered
+_NUMBERS = 12  # of a longer walk, about
 _BESIDE = 1.5  # squares from a player up to which numbers would hide what is next to it
 
 
@@ -232,7 +233,7 @@ class _Stops:
         is_dense = len(moves) > _FEW and max(moves) < _CLOSE
         every = _EVERY if self._is_grid or is_dense else 1
         if len(waypoints) > _MANY:
-            every = _EVERY * math.ceil(len(waypoints) / (2 * _MANY))
+            every = _EVERY * math.ceil(len(waypoints) / (_EVERY * _NUMBERS))
         chosen = [*waypoints[::every], self._final]
         if self._left:
             chosen.append(self._left)
@@ -259,7 +260,7 @@ class _Stops:
             if math.dist(first_point, self._at(self._final.point)) < _NEAR:
                 # The end would be hidden below the start's number.
                 others.remove(end)
-                start += end
+                start = sorted(start + end, key=lambda stop: stop.step)
 
         def rank(group: list[Waypoint]) -> tuple[bool, bool]:
             return self._final not in group, self._left not in group

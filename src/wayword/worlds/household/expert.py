@@ -406,13 +406,21 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
 def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
     """Put an object where one of the others is."""
     # The innermost holder of each other object.
-    chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
-    places = dict.fromkeys(
-        skills.world.layout.ids[holders[0]] for holders in chains if holders
-    )
+    places: dict[str, str] = {}
+    for other in goal.others:
+        if holders := skills.entities.holders(skills.number(other)):
+            places[other] = skills.world.layout.ids[holders[0]]
     if not places:
         raise PlanningFailed(f"no receptacle contains any of {', '.join(goal.others)}")
-    yield from _reach_inside(skills, g.Inside(goal.objects, tuple(places)))
+    objects = goal.objects
+    if not places.keys().isdisjoint(objects):
+        # No object is next to itself: one stays where it is, and another goes there.
+        stays, place = next(iter(places.items()))
+        places = {stays: place}
+        objects = tuple(each for each in objects if each != stays)
+    yield from _reach_inside(
+        skills, g.Inside(objects, tuple(dict.fromkeys(places.values())))
+    )
 
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:

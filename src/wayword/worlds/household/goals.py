@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Protocol, runtime_checkable
 
 from wayword.core.episode import Json, JsonObject, Reference
@@ -270,10 +271,15 @@ class NextTo:
         return f"{kinds(self.objects)} next to {kinds(self.others)}"
 
     def met(self, state: State) -> int:
-        """Return 1 if an object shares its receptacle with another."""
-        # Objects on the floor have no common place: the floor is the whole house.
-        places = {state["objects"][other]["in"] for other in self.others} - {""}
-        return int(any(state["objects"][obj]["in"] in places for obj in self.objects))
+        """Return 1 if an object shares its receptacle with another one."""
+        places = {
+            name: state["objects"][name]["in"] for name in {*self.objects, *self.others}
+        }
+        for one, other in product(self.objects, self.others):
+            # Objects on the floor have no common place: the floor is the whole house.
+            if one != other and places[one] and places[one] == places[other]:
+                return 1
+        return 0
 
 
 OF_OBJECTS = (Has, Inside, Stacked, Held, NextTo)

@@ -36,7 +36,7 @@ cache of nearby obstacles has one per cell and distance of a step, so the house 
 class Panels:
     """S upright rectangles, each from a point a to a point b in the plan.
 
-    ``ends`` (S, 4) are a and b. The first ``walls`` of them are walls and doors, from floor to
+    ``ends`` (S, 4) are a and b. The first ``wall_count`` of them are walls and doors, from floor to
     ceiling; ``door`` (S,) is the door's index or -1. ``boxes`` (6, S) gives, for the others, their
     lowest and highest points and the box of their furniture (west, south, east, north): they hide
     nothing within it or from an eye inside it. ``boxes_in``: boxes that overlap the cell for which
@@ -48,7 +48,7 @@ class Panels:
     ends: Floats
     boxes: Floats
     door: Ints
-    walls: int
+    wall_count: int
     boxes_in: tuple[Box, ...] = ()
     span: Floats = field(init=False)
     along: Floats = field(init=False)
@@ -227,7 +227,7 @@ class Layout:
             inside &= (south <= y + half) & (north >= y - half)
             rims = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
             # Selection keeps the order, so the walls still come first: count them.
-            walls = int(np.searchsorted(selected, p.walls))
+            walls = int(np.searchsorted(selected, p.wall_count))
             cached = Panels(
                 p.ends[selected],
                 boxes,
@@ -299,7 +299,7 @@ def _panels(scene: Scene) -> Panels:
         ends=np.array(ends, dtype=np.float64).reshape(-1, 4),
         boxes=np.array(boxes, dtype=np.float64).reshape(-1, 6).T.copy(),
         door=np.array(doors, dtype=np.int32),
-        walls=len(fixed),
+        wall_count=len(fixed),
     )
 
 

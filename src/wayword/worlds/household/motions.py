@@ -28,7 +28,11 @@ COLD = TEMPERATURES.index("cold")
 
 
 def require(condition: object, status: str, **details: Json) -> None:
-    """Raise ``Fail`` with a status and the values of its sentence unless the condition holds."""
+    """Raise ``Fail`` with a status and the values of its sentence unless the condition holds.
+
+    The status is one of the verb's ``failures`` (``wayword.worlds.household.verbs``), worded in
+    ``sentences.toml``.
+    """
     if not condition:
         raise Fail(status, **details)
 

@@ -320,7 +320,7 @@ def is_unhidden(
     ``mid_heights`` (P,) heights above the floor; all metres.
     """
     count = len(panels.along)
-    walls = panels.walls
+    walls = panels.wall_count
     # With e the eye, r an aim and s a panel from a to b, the panel is met at
     # t = (a - e) × s / (r × s), which must be in (0, RAY_END), and r × (a - e) and r × (b - e) must
     # differ in sign or be 0. Two walls with a common corner compute the same number for it, so no

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -885,3 +886,34 @@ def test_texts_of_a_map_are_clear_of_marks_of_walks_and_of_each_other(
                 if len(line) > 2:
                     for point in axes.transData.transform(line):
                         assert not strip.contains(*point), episode
+
+
+@pytest.mark.parametrize("kind", ["length", "causes", "pairs", "curve"])
+def test_a_shortened_axis_clips_what_is_beyond_it(
+    kind: str, runs: Path, tmp_path: Path
+) -> None:
+    """Marks at the ends of the default axis are drawn whole, also in a copy of the figure."""
+    paths = [runs / "forward", runs / "random"]
+    if kind == "curve":
+        paths = [tmp_path / "log.csv"]
+        paths[0].write_text("step,success\n1,0.0\n2,0.5\n3,1.0\n", encoding="utf-8")
+    figure = pickle.loads(pickle.dumps(plot(paths, kind).figure))
+    (axes,) = figure.axes
+    figure.draw_without_rendering()
+    for line in axes.lines:
+        whole = line.get_window_extent()
+        if np.isfinite(whole.extents).all():
+            assert line.get_tightbbox().extents == pytest.approx(whole.extents)
+    axes.set_xlim(-0.1, 1.1)
+    axes.set_ylim(0.0, 0.2)
+    figure.draw_without_rendering()
+    # With room for a mark at the end of the axis.
+    room = 3.5 * figure.dpi / 72
+    frame = axes.get_window_extent().padded(room)
+    for mark in [*axes.lines, *axes.collections]:
+        box = mark.get_tightbbox()
+        if box is not None:
+            assert frame.fully_containsx(box.x0)
+            assert frame.fully_containsx(box.x1)
+            assert frame.fully_containsy(box.y0)
+            assert frame.fully_containsy(box.y1)

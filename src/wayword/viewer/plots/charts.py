@@ -33,6 +33,7 @@ from wayword.viewer.plots.style import (
     FAINT,
     MOST,
     QUIET,
+    clip_around,
     faint_grid,
     legend_above,
     look,
@@ -151,7 +152,7 @@ def error_bars(
         data: dict[str, Any] = {"x": at, "y": shown, "yerr": spread}
         if horizontal:
             data = {"x": shown, "y": at, "xerr": spread}
-        axes.errorbar(
+        bars = axes.errorbar(
             **data,
             **look_of_mark,
             color=color,
@@ -159,9 +160,9 @@ def error_bars(
             marker=marker,
             elinewidth=0.8,
             label=label,
-            clip_on=False,
             zorder=3,
         )
+        clip_around(axes, bars.get_children())
         label = ""  # a series has one line in the legend
 
 
@@ -274,7 +275,7 @@ def _draw_found(
         color, dashes, marker = look(number)
         shares = 100.0 * np.arange(len(metres) + 1) / len(driven[number])
         # All lines end where the longest search did.
-        axes.step(
+        steps = axes.step(
             [0.0, *metres, farthest],
             [*shares, shares[-1]],
             where="post",
@@ -284,9 +285,9 @@ def _draw_found(
             markevery=range(1, len(metres) + 1),
             markeredgewidth=0.0,
             label=name,
-            clip_on=False,
             zorder=3,
         )
+        clip_around(axes, steps)
     axes.set_xlim(0.0, max(1.0, 1.02 * farthest))
     axes.set_xlabel("Metres driven")
     metric_axis(axes, metric)

@@ -29,7 +29,13 @@ from wayword.runs import reports, scored_runs
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
 from wayword.viewer.plots.request import Drawing, FigureRequest, interval_note
-from wayword.viewer.plots.style import faint_grid, legend_above, look, new_figure
+from wayword.viewer.plots.style import (
+    clip_around,
+    faint_grid,
+    legend_above,
+    look,
+    new_figure,
+)
 
 STEPS = (
     "step",
@@ -158,7 +164,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
             )
         # About eight marks tell lines apart in print without hiding them.
         every = max(1, len(steps) // 8)
-        axes.plot(
+        line = axes.plot(
             steps,
             mean,
             color=color,
@@ -167,8 +173,8 @@ def draw_curves(request: FigureRequest) -> Drawing:
             markevery=every,
             markeredgewidth=0,
             label=names[number],
-            clip_on=False,
         )
+        clip_around(axes, line)
     axes.set_xlabel(_steps_label(logs[0].counts))
     axes.set_ylabel(_sentence(logs[0].metric))
     axes.margins(x=0.02)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wayword.core.errors import UsageError, needing
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -205,6 +206,16 @@ def legend_above(axes: Axes) -> None:
     height = fitted_legend(axes, "outside upper left")
     line = (_LEADING + 0.5) * _LEGEND_TEXT / 72
     figure.set_figheight(figure.get_figheight() + height - line)
+
+
+def clip_around(axes: Axes, artists: Iterable[Artist]) -> None:
+    """Clip artists at the axes, with room for marks at their ends."""
+    # Imports matplotlib, which is optional.
+    from wayword.viewer.plots.clipping import AroundAxes
+
+    box = AroundAxes(axes)
+    for artist in artists:
+        artist.set_clip_box(box)
 
 
 def faint_grid(axes: Axes, axis: Any) -> None:

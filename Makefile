@@ -42,7 +42,8 @@ $(UV):
 
 # An extra of pyproject.toml, such as `make extra-mcp`; `wayword doctor` lists them.
 extra-%: install
-	@$(UV) pip install --quiet --python $(BIN)/python -e '.[$*]'
+	@log=$$($(UV) pip install --color never --python $(BIN)/python -e '.[$*]' 2>&1) || { echo "$$log" >&2; exit 1; }; \
+	echo "$$log" | grep -E '^( \+|warning)' || echo 'extra $* is already installed in .venv'
 
 demo: install
 	@$(BIN)/wayword demo

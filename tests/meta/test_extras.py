@@ -59,6 +59,28 @@ def test_a_hint_in_an_environment_without_pip_is_a_target_of_the_makefile(
     assert "'.[pandas]'" in planned.stdout
 
 
+@pytest.mark.parametrize(
+    ("log", "shown"),
+    [
+        (" + matplotlib==3.9.0", " + matplotlib==3.9.0\n"),
+        (" ~ wayword==0.1.0", "extra plot is already installed in .venv\n"),
+        ("warning: no such extra", "warning: no such extra\n"),
+    ],
+)
+def test_installing_an_extra_says_what_it_did(
+    log: str, shown: str, tmp_path: Path
+) -> None:
+    installer = tmp_path / "uv"
+    installer.write_text(f"#!/bin/sh\necho 'Resolved 2 packages'\necho '{log}'\n")
+    installer.chmod(0o755)
+    # -o: without a look at the environment itself.
+    command = ["make", "-s", "-C", ROOT, "-o", "install", "extra-plot"]
+    ran = subprocess.run(
+        [*command, f"UV={installer}"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == shown
+
+
 def test_a_hint_in_an_environment_with_pip_uses_this_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -187,6 +187,14 @@ def test_names_cannot_break_a_table() -> None:
     assert "seed:cat: \\[x]" in terminal([row]), "no picture, no escape"
 
 
+def test_a_long_name_is_broken_at_its_signs(rows: Sequence[Row]) -> None:
+    name = "imitation-r2r-val_seen-with-long-names-71e9019a"
+    text = terminal([replace(rows[0], name=name)], width=100)
+    lines = [line.split("  ")[0] for line in text.splitlines()]
+    start = lines.index("imitation-r2r-val_seen-with-long-names-")
+    assert lines[start + 1].strip() == "71e9019a"
+
+
 def test_another_format_is_a_usage_error(rows: Sequence[Row]) -> None:
     with pytest.raises(
         UsageError, match="unknown table format 'jsno'; did you mean 'json'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 _HIDDEN = re.compile(
@@ -31,6 +31,34 @@ def visible(text: str) -> str:
 def single_line(text: object, most: int | None = None) -> str:
     """Return a text, or an error's, in one line of at most ``most`` characters."""
     return " ".join(str(text).split())[:most]
+
+
+_BREAKS = re.compile(r"[^\s/_-]*[\s/_-]*")
+"""Parts of a text between which a line may end."""
+
+
+def in_lines(text: str, fits: Callable[[str], bool]) -> str:
+    """Return the text in lines that fit: broken at blanks and signs such as ``/``, or within a word
+    that does not fit into a line.
+
+    >>> in_lines("navgpt-houses-71e9019a", lambda line: len(line) <= 16)
+    'navgpt-houses-\\n71e9019a'
+    """
+    # A word that is too wide for a line is broken wherever the line is full.
+    parts: list[str] = []
+    for part in _BREAKS.findall(text):
+        if fits(part.rstrip()):
+            parts.append(part)
+        else:
+            parts += part
+    lines = [""]
+    for part in parts:
+        longer = lines[-1] + part
+        if lines[-1] and not fits(longer.rstrip()):
+            lines.append(part)
+        else:
+            lines[-1] = longer
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def spaced(name: object) -> str:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
-from wayword.core.visible import single_line, visible
+from wayword.core.visible import in_lines, single_line, visible
 from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import (
@@ -115,6 +115,8 @@ def terminal(rows: Sequence[Row], width: int = 100) -> str:
 
     # Names take at most two fifths of the width; metrics share the rest.
     title = min(_widest("Run", *names), max(MIN_TITLE, width * 2 // 5))
+    # In the middle of "71e9019a", a line break would hide it from a search.
+    names = [_folded(name, title) for name in names]
     room = width - title - _widest("Episodes", *counts) - 2
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
     # What does not fit is named in the notes below the table.
@@ -193,6 +195,14 @@ def _agent(row: Row) -> str:
     if re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name):
         return ""
     return row.agent
+
+
+def _folded(text: str, width: int) -> str:
+    """Return lines of text with line breaks in those that are longer than ``width``."""
+    lines = [
+        in_lines(line, lambda part: len(part) <= width) for line in text.split("\n")
+    ]
+    return "\n".join(lines)
 
 
 def _widest(*texts: str) -> int:

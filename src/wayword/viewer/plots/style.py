@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wayword.core.errors import UsageError, needing
+from wayword.core.visible import in_lines
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -128,8 +128,6 @@ _LEGEND_TEXT = 7.0  # points
 _SIGN = 0.33  # inches of a legend's sign and the gap to its text
 _BETWEEN = 0.13  # inches between the columns of a legend
 _LEADING = 1.2  # height of a line of text, in sizes of its font
-_BREAKS = re.compile(r"[^\s/_-]*[\s/_-]*")
-"""Parts of a text between which a line may end."""
 
 
 def text_width(text: str, points: float, weight: str = "normal") -> float:
@@ -144,23 +142,9 @@ def text_width(text: str, points: float, weight: str = "normal") -> float:
 
 
 def wrapped(text: str, inches: float, points: float) -> str:
-    """Return the text in lines of at most that width: broken at blanks and signs such as ``/``, or
-    within a word that is wider than a line."""
-    # A word that is too wide for a line is broken wherever the line is full.
-    parts: list[str] = []
-    for part in _BREAKS.findall(text):
-        if text_width(part.rstrip(), points) > inches:
-            parts += part
-        else:
-            parts.append(part)
-    lines = [""]
-    for part in parts:
-        longer = lines[-1] + part
-        if lines[-1] and text_width(longer.rstrip(), points) > inches:
-            lines.append(part)
-        else:
-            lines[-1] = longer
-    return "\n".join(line.rstrip() for line in lines)
+    """Return the text in lines of at most that width, as by
+    :func:`~wayword.core.visible.in_lines`."""
+    return in_lines(text, lambda line: text_width(line, points) <= inches)
 
 
 def fitted_legend(axes: Axes, loc: str, columns: int = 8) -> float:

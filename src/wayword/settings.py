@@ -372,7 +372,8 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
 @cache
 def _loader() -> Any:
-    """Return PyYAML's safe loader with the numbers of YAML 1.2 and a bound on nesting.
+    """Return PyYAML's safe loader with the numbers and unique keys of YAML 1.2, and a bound on
+    nesting.
 
     PyYAML follows YAML 1.1, where ``010`` is eight, ``1:30`` is ninety and ``1e-3`` is a text.
     """
@@ -392,6 +393,21 @@ def _loader() -> Any:
                 raise yaml.composer.ComposerError(None, None, problem, mark)
             node = super().compose_node(parent, index)
             self.depth -= 1
+            return node
+
+        # PyYAML takes the last of two equal keys.
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
+            seen = set()
+            for key, _ in node.value:
+                name = key.tag, str(key.value)
+                # Several merges are merged all.
+                if name in seen and name[1] != "<<":
+                    problem = f"has the key {key.value!r} twice"
+                    raise yaml.composer.ComposerError(
+                        None, None, problem, key.start_mark
+                    )
+                seen.add(name)
             return node
 
     numbers = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")

@@ -337,6 +337,8 @@ def read_recipe(path: Path) -> RunRecipe:
     # YAML 1.1 parses the key ``on`` as true
     renamed = {"True": "on", "continue": "continues"}
     values = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
+    if len(values) < len(tree):
+        raise UsageError(f'{path}: has an option twice, such as on and "on"')
     # Keys with dots are a tree, as for ``--set``.
     settings = values.get("settings") or {}
     if not isinstance(settings, dict):

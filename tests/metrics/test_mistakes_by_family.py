@@ -102,6 +102,17 @@ def test_of_objects_seen_and_left_the_first_is_named() -> None:
     assert "it had seen mug 1 at step 1" in both.text, "names decide where steps do not"
 
 
+@pytest.mark.parametrize("others", [(), ("bob",)])
+def test_the_wrong_object_is_picked_up_by_its_actor(others: Sequence[str]) -> None:
+    picked = acts(("pick_up:pan_1", OK), actor="ann")
+    company = {name: {} for name in ("ann", *others)}
+    causes = {"wrong_object": 1}
+    found = at_home(*picked, sought=[MUG], start=company, causes=causes)
+    who = "ann " if others else ""
+    expected = f"Step 1: {who}picked up pan 1, an object that the task does not name."
+    assert expected in found.text
+
+
 def test_who_saw_it_is_named_if_another_one_ended() -> None:
     company = {"ann": {}, "bob": {}}
     for seer in company:

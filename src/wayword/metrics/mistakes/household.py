@@ -199,7 +199,10 @@ def _undone(evidence: EpisodeFacts) -> Explanation | None:
 def _wrong_object(evidence: EpisodeFacts, picked: int) -> Explanation:
     """Explain an episode in which the actor picked up another object than the goal's."""
     actor = evidence.name(picked)
-    did = Fact("wrong_object", actor=actor, action=evidence.acted(picked))
+    decision = evidence.trajectory.steps[picked - 1].decision
+    assert isinstance(decision, Decision)  # an action that picked something up
+    taken = spaced(decision.action.arguments[0])
+    did = Fact("wrong_object", actor=actor, object=taken)
     return Explanation(_unmet(evidence), [Fact("at_step", step=picked, did=did)])
 
 

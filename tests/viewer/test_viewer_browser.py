@@ -5,6 +5,7 @@ Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
@@ -16,10 +17,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from helpers.in_a_browser import CHROMIUM, NEXT_FRAME, listen, wrong
-from helpers.recorded_run import SCORES, recorded_trajectory
+from helpers.recorded_run import SCORES, make_run, recorded_trajectory
 from helpers.sampling import LONG
 from helpers.shown import episode_page
 from wayword.core.dataset import Task
@@ -426,6 +427,67 @@ def test_a_run_is_watched_while_it_goes_on(
         for line in lost:
             line.close()
         page.close()
+
+
+def test_the_box_of_running_episodes_shrinks_once_no_other_follows(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = make_run(tmp_path / "runs" / "home", ("one",))
+    names = ("two", "three")
+    walks = [
+        {"id": name, "step": 2, "of": 9, "actor": "a", "action": "b", "moves": []}
+        for name in names
+    ]
+
+    def report(running: int, total: int) -> None:
+        now = {"process": 1, "done": 1, "total": total, "over": False, "calls": 0,
+               "episodes": walks[:running], "tokens": 0, "dollars": 0.0,
+               "max_dollars": None, "before": 0}  # fmt: skip
+        (path / ".progress.json").write_text(json.dumps(now))
+
+    def height() -> int:
+        box = page.locator("#running").bounding_box()
+        assert box is not None
+        return round(box["height"])
+
+    report(2, 9)
+    with (
+        Server(Content(Library([tmp_path / "runs"]))) as server,
+        server.in_background(),
+    ):
+        page, _ = look(browser, server.address.rstrip("/"), "/run/home/", 390, "light")
+        until(lambda: page.locator("#running li").count() == 2, page)
+        both = height()
+        report(1, 9)
+        until(lambda: page.locator("#running li").count() == 1, page)
+        assert height() == both, "what is below stays"
+        report(1, 2)
+        until(lambda: height() < both, page)
+        page.close()
+
+
+def test_a_sentence_is_cut_after_two_lines_and_moves_no_row(
+    browser: Browser, address: str
+) -> None:
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    words = (
+        "<span>Step 3: " + "went where nobody had been, " * 2 + "and stopped.</span>"
+    )
+    waiting: list[Route] = []
+    page.route("**/sentence?*", lambda route: waiting.append(route))
+    page.goto(address + "/run/houses-navgpt/")
+    page.wait_for_selector("body[data-whole]", state="attached")
+    sentences = page.locator("#episodes .sentence")
+    before = page.locator("#more").bounding_box()
+    # The next one is requested once the one before has arrived.
+    for number in range(sentences.count()):
+        until(lambda: len(waiting) > number, page)  # noqa: B023
+        waiting[number].fulfill(body=words, content_type="text/plain")
+    until(lambda: all(sentences.all_text_contents()), page)
+    for sentence in sentences.all():
+        assert sentence.evaluate("e => e.scrollHeight - e.clientHeight") <= 2
+    assert page.locator("#more").bounding_box() == before
+    page.close()
 
 
 def test_a_page_that_watches_has_the_full_run_at_its_end(

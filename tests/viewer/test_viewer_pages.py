@@ -20,6 +20,7 @@ from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links
+from wayword.viewer.markup import unbroken
 
 
 @pytest.fixture(scope="module")
@@ -256,3 +257,7 @@ def test_full_pages_are_not_replaced_by_pages_without_the_users_world(
         viewer.write_pages(tmp_path / "run")
     assert full.index.read_bytes() == page
     viewer.write_pages(tmp_path / "run", tmp_path / "others")
+
+
+def test_no_line_break_comes_between_a_length_and_its_unit() -> None:
+    assert unbroken("moved 0.25 m, 3 moves") == "moved 0.25\N{NO-BREAK SPACE}m, 3 moves"

@@ -54,7 +54,7 @@ from wayword.viewer.library import (
 )
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.content import SQUARES, Map
-from wayword.viewer.markup import Html, Letters, page, render
+from wayword.viewer.markup import Html, Letters, page, render, unbroken
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
@@ -501,7 +501,8 @@ class Content:
         mistake = document["mistake"]
         head = mistake["head"] if mistake else document["ending"][0]
         letters = Letters(document["letters"])
-        return redacted(letters.over(Html("<span>{}</span>").format(head)))
+        sentence = Html("<span>{}</span>").format(unbroken(head))
+        return redacted(letters.over(sentence))
 
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
         """Return the data of an episode's page, computed once while nothing changes."""

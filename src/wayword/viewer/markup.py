@@ -105,6 +105,14 @@ def template_function(function: F) -> F:
 
 template_function(data)
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=k?m\b)")
+
+
+@template_function
+def unbroken(sentence: str) -> str:
+    """Return a sentence whose lengths no line break can cut: ``0.25 m`` with a no-break space."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", sentence)
+
 
 def render(template: str, **context: Any) -> Html:
     """Render a template of ``templates/`` with these values.

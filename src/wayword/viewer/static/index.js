@@ -182,6 +182,7 @@
     }
     place.replaceChildren(...partsOf(heard.get(ask)));
     place.title = place.textContent;
+    place.classList.toggle("long", place.scrollHeight > place.clientHeight + 2);
   });
   function cell(row, column) {
     const td = make("td");
@@ -200,10 +201,13 @@
         sentences.observe(sentence);
         td.append(sentence);
       }
-      const clamp = make("div", "", row[1]);
-      clamp.title = row[1];
-      td.append(clamp);
-      for (const each of causes) td.append(make("small", "cause", each.label));
+      const task = make("div", "goal-text", row[1]);
+      task.title = row[1];
+      const rest = make("div", "rest");
+      const labels = make("div");
+      for (const each of causes) labels.append(make("small", "cause", each.label));
+      rest.append(task, labels);
+      td.append(rest);
     } else if (column.kind === "ended") {
       td.className = "why-ended";
       td.append(
@@ -499,7 +503,9 @@
           return li;
         }),
       );
-      running.style.minHeight = running.offsetHeight + "px"; // what is below stays as episodes end
+      // What is below stays as long as others follow those that end.
+      const follow = now.total - now.done > now.episodes.length;
+      running.style.minHeight = follow ? running.offsetHeight + "px" : "";
       running.hidden = !now.running;
       arriving = arriving.then(() => arrive(now)).catch(() => {}); // the server may have ended
       if (!now.running) arriving.then(() => source.close()); // which the server waits for

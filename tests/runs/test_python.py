@@ -427,6 +427,19 @@ def test_means_intervals_and_comparisons_are_numbers(tmp_path: Path) -> None:
     assert "Mine" in played.to_latex(labels="Mine")
 
 
+def test_a_lower_limit_than_the_folder_holds_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wayword.run("forward", "houses", limit=4, out=tmp_path / "run")
+    played = wayword.run("forward", "houses", limit=2, out=tmp_path / "run")
+    (record,) = caplog.records
+    assert len(played.episodes) == 4
+    assert record.message.startswith(
+        "the folder has 4 finished episodes, more than the limit of 2: its table and metrics are "
+        "of all 4"
+    )
+
+
 def test_failed_episodes_are_logged_and_named_where_a_table_has_no_metrics(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -378,6 +378,9 @@ _MOST_REJECTED = 0.5
 # Reasons of failures that are listed: one fault often has many.
 _MAX_REASONS = 5
 
+ABOVE_LIMIT = "more than the limit of"
+"""Part of the notice on a folder that an earlier call filled further: Python logs it."""
+
 
 @dataclass
 class ActiveRun:
@@ -483,7 +486,7 @@ class ActiveRun:
         held = len(self.folder.index)
         if self.plan.limit and held > self.total:
             notices.append(
-                f"the folder has {held:,} finished episodes, more than the limit of "
+                f"the folder has {held:,} finished episodes, {ABOVE_LIMIT} "
                 f"{self.plan.limit:,}: its table and metrics are of all {held:,}; for fewer, use "
                 "another folder"
             )

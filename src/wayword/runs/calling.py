@@ -26,7 +26,7 @@ from wayword.core.model import Model
 from wayword.core.visible import visible
 from wayword.models.parts.opening import use_model
 from wayword.runs import running
-from wayword.runs.active import OnProgress
+from wayword.runs.active import ABOVE_LIMIT, OnProgress
 from wayword.runs.plan import Plan, expand_keys
 from wayword.runs.results import RunResult
 from wayword.settings import errors_in_python, merge
@@ -123,8 +123,9 @@ async def run_async(
 
 
 def _log_problems(result: RunResult) -> None:
-    """Log that episodes failed or the run stopped early, which its table would not say. Python
-    prints such a line on stderr unless logging is set up otherwise."""
+    """Log that episodes failed, that the run stopped early, or that its folder has episodes of an
+    earlier call, which its table would not say. Python prints such a line on stderr unless logging
+    is set up otherwise."""
     outcome = result.outcome
     log = logging.getLogger("wayword")
     if outcome.failed:
@@ -132,6 +133,9 @@ def _log_problems(result: RunResult) -> None:
         reasons = [line for line in result.notices if " failed: " in line]
         problem = f"{outcome.failed:,} of {played:,} episodes failed"
         log.warning("%s", visible("; ".join([problem, *reasons[:1]])))
+    for line in result.notices:
+        if ABOVE_LIMIT in line:
+            log.warning("%s", visible(line))
     for stop in filter(None, (outcome.exhausted, outcome.unusable)):
         log.warning("%s", visible(f"stopped: {stop}"))
 

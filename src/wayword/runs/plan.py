@@ -73,14 +73,15 @@ class Plan:
     unfinished one, or ``level`` for one that suits a person who plays; ``episodes`` selects several
     ids, and ``redo`` are finished ones to play again. ``ask`` is ``terminal`` or ``browser`` if a
     person answers agents' questions. ``limit`` selects N episodes; raising it later extends the
-    same run. They are a random sample (see ``order``) drawn with the seed ``shuffle``, or the
-    ``first`` of the split. ``continues`` names a step of a recorded episode to start from
-    (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
-    ``rpm`` limits requests per minute, and ``cache`` is a file to reuse answers from. With the
-    ``engine`` ``ray``, ``workers`` processes of a Ray cluster play ``concurrency`` episodes each;
-    by default, this process plays. With ``remember="scene"``, agents keep what they learned for the
-    next episode in the scene (:mod:`wayword.runs.tours`). ``trusted`` are files that the recorded
-    run names and that may be opened (:mod:`wayword.runs.opening`).
+    same run, and results are of all episodes that its folder has by then. They are a random sample
+    (see ``order``) drawn with the seed ``shuffle``, or the ``first`` of the split. ``continues``
+    names a step of a recorded episode to start from (:mod:`wayword.runs.running`). ``max_tokens``
+    and ``max_dollars`` are budgets for the whole run, ``rpm`` limits requests per minute, and
+    ``cache`` is a file to reuse answers from. With the ``engine`` ``ray``, ``workers`` processes of
+    a Ray cluster play ``concurrency`` episodes each; by default, this process plays. With
+    ``remember="scene"``, agents keep what they learned for the next episode in the scene
+    (:mod:`wayword.runs.tours`). ``trusted`` are files that the recorded run names and that may be
+    opened (:mod:`wayword.runs.opening`).
     """
 
     agent: str

@@ -435,6 +435,24 @@ def test_every_number_of_a_forecast_is_stated_with_its_unit() -> None:
     assert thoughts == ["thinking tokens of mine", "thinking tokens of other"]
 
 
+def test_assumed_reasoning_is_stated_with_its_number_and_setting() -> None:
+    plan = Plan("navgpt", "houses", "openai:gpt-5-mini", limit=9)
+    estimate = forecast(plan, rehearsed=2)
+    assert estimate.thinking == {"openai:gpt-5-mini": 8_192}
+    assumed = (
+        "assumed: 3,277 reasoning tokens per answer of openai:gpt-5-mini, 40% of the 8,192 it may "
+        "use (--set model.thinking=N); after a few finished episodes (--limit 5), the estimate "
+        "uses theirs"
+    )
+    assert assumed in lines(estimate)
+    assert row_lines([("one", estimate), ("two", estimate)])[3:] == [assumed]
+    # The spread of episodes says nothing about the assumption.
+    (cost,) = [line for line in lines(estimate) if line.startswith("cost")]
+    assert " (95%, by the spread of episodes alone: $" in cost
+    plan = replace(plan, settings={"model": {"thinking": 0}})
+    assert not any("assumed" in line for line in lines(forecast(plan, rehearsed=2)))
+
+
 def test_the_total_of_several_runs_adds_what_can_be_added() -> None:
     half = replace(MEASURED, dollars=0.5, max_dollars=1.0, range=(0.25, 0.75), hours=2)
     first, second, total = row_lines([("large", MEASURED), ("small", half)])

@@ -81,10 +81,12 @@ class Forecast:
     its token limit; it and ``dollars`` are None without known prices. ``measured`` is the number of
     finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
     episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
-    tokens. ``unprofiled`` models might reason: their thinking is not counted. ``range`` is the 95%
-    interval of ``dollars`` by the spread of the episodes that it is based on. ``ways`` are the
-    dollars of a rehearsal in each way that the provider offers (:mod:`wayword.runs.tiers`), and
-    ``shared`` is the share of prompt tokens that a prefix cache can hold.
+    tokens. ``unprofiled`` models might reason: their thinking is not counted. ``thinking`` are the
+    reasoning tokens allowed per answer, by model, of which a rehearsal assumes ``THINKING_SHARE``.
+    ``range`` is the 95% interval of ``dollars`` by the spread of the episodes that it is based on.
+    ``ways`` are the dollars of a rehearsal in each way that the provider offers
+    (:mod:`wayword.runs.tiers`), and ``shared`` is the share of prompt tokens that a prefix cache
+    can hold.
     """
 
     episodes: int
@@ -100,6 +102,7 @@ class Forecast:
     first_calls: tuple[ModelCall, ...] = ()
     window: int = 0
     unprofiled: tuple[str, ...] = ()
+    thinking: Mapping[str, int] = field(default_factory=dict)
     range: tuple[float, float] = (0.0, math.inf)
     ways: Mapping[str, float] = field(default_factory=dict)
     shared: float = 0.0
@@ -206,6 +209,7 @@ class _Stage:
         max_dollars = 0.0
         costs = []
         shared_tokens = 0.0
+        allowed: dict[str, int] = {}
         ways: dict[str, float] = defaultdict(float)
         for trajectory, factor in rehearsals:
             before = dollars
@@ -232,6 +236,8 @@ class _Stage:
                 thinking = profile.thinking * samples
                 text = call.answer.usage.completion
                 # Thinking is added by the profile: a rehearsal does not think.
+                if profile.thinking:
+                    allowed[choices[role][0]] = profile.thinking
                 tier = str(choices[role][1].get("tier", ""))
                 written = text + round(THINKING_SHARE * thinking)
                 usage = Usage(prompt, written, tier=tier)
@@ -261,6 +267,7 @@ class _Stage:
             max_dollars * scale,
             range=dollars_range(costs, episodes),
             unprofiled=self._unprofiled(),
+            thinking=allowed,
             ways={way: ways[way] * scale for way in self._ways() if ways[way]},
             shared=shared_tokens / max(1.0, prompt_tokens),
         )
@@ -552,6 +559,7 @@ def _measured(
         dollars=dollars,
         max_dollars=most,
         range=likely,
+        thinking={},  # the bill of finished episodes has it
         measured=len(scores),
         hours=call_scale * minutes / 60,
         concurrency=concurrency,
@@ -632,6 +640,7 @@ def lines(estimate: Forecast) -> list[str]:
     text_lines += [
         calls,
         f"tokens: {estimate.prompt_tokens:,} read, {estimate.completion_tokens:,} written",
+        *_assumptions(estimate.thinking),
         _dollars(estimate),
     ]
     if estimate.ways:
@@ -653,6 +662,16 @@ def lines(estimate: Forecast) -> list[str]:
             for name in dict.fromkeys(estimate.unprofiled)
         ]
     return text_lines
+
+
+def _assumptions(thinking: Mapping[str, int]) -> list[str]:
+    """Return a line for each model whose reasoning tokens are assumed, with their number."""
+    return [
+        f"assumed: {round(THINKING_SHARE * allowed):,} reasoning tokens per answer of {name}, "
+        f"{THINKING_SHARE:.0%} of the {allowed:,} it may use (--set model.thinking=N); after a few "
+        "finished episodes (--limit 5), the estimate uses theirs"
+        for name, allowed in thinking.items()
+    ]
 
 
 def _power(estimate: Forecast) -> str:
@@ -681,7 +700,9 @@ def _dollars(estimate: Forecast) -> str:
     limit = ""
     # Free runs, and a single episode, have no interval.
     if math.isfinite(high) and high > low:
-        likely = f" (95%: {in_dollars(low)} to {in_dollars(high)})"
+        # An assumed amount of reasoning may be wrong by more than the episodes differ.
+        over = ", by the spread of episodes alone" if estimate.thinking else ""
+        likely = f" (95%{over}: {in_dollars(low)} to {in_dollars(high)})"
     if estimate.max_dollars:
         most = in_dollars(estimate.max_dollars)
         limit = f"; at most {most} if every answer reaches its token limit"
@@ -700,6 +721,9 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
         if each.hours is not None:
             parts.insert(2, _duration(each.hours))
         rows.append(f"{name}: {', '.join(parts)}")
+    thinking: dict[str, int] = {}
+    for _, each in named:
+        thinking |= each.thinking
     # One run is its own total.
     if len(rows) > 1:
         estimates = [each for _, each in named]
@@ -719,10 +743,11 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
             **sums,
             unpriced=unpriced,
             measured=0,
+            thinking=thinking,
             range=(low, high),
         )
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
-    return rows
+    return [*rows, *_assumptions(thinking)]
 
 
 def _tokens(estimate: Forecast) -> str:

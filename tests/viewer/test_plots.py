@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -753,6 +754,31 @@ def is_inside(drawn: Plot, artist: Any) -> bool:
     return bool(across and -edge <= box.y0 and box.y1 <= height + edge)
 
 
+def check_numbers(axis: Any) -> None:
+    """Assert that each tick whose label is a number stands at that number."""
+    factor = float(axis.get_offset_text().get_text() or 1)
+    for tick in axis.get_major_ticks():
+        text = tick.label1.get_text().replace("−", "-").replace(",", "")
+        with suppress(ValueError):
+            assert float(text) * factor == pytest.approx(tick.get_loc(), abs=1e-9)
+
+
+@pytest.mark.parametrize("farthest", [0.4, 17.5, 1700.0])
+@pytest.mark.parametrize("nearest", [1.0, 0.05])
+def test_labels_of_an_axis_are_where_they_say(
+    nearest: float, farthest: float, tmp_path: Path
+) -> None:
+    """On axes with equal steps, and on logarithmic ones."""
+    near = _searches(tmp_path, "near", [(nearest * farthest, True)])
+    far = _searches(tmp_path, "far", [(farthest, False)])
+    axes = axes_of(plot([near, far], "cost", width="page"))
+    axes.figure.draw_without_rendering()
+    check_numbers(axes.xaxis)
+    if farthest == 17.5 and nearest == 1.0:
+        shown = [tick.label1.get_text() for tick in axes.xaxis.get_major_ticks()]
+        assert shown[:4] == ["0.0", "2.5", "5.0", "7.5"]
+
+
 @pytest.mark.parametrize("width", ["column", "page"])
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -781,6 +807,8 @@ def test_all_text_is_inside_the_figure(
     axes = axes_of(drawn)
     texts = [*drawn.figure.findobj(Text)]
     for axis in (axes.xaxis, axes.yaxis):
+        if kind not in ("length", "causes", "pairs"):  # their labels are names
+            check_numbers(axis)
         # Labels of ticks beyond the ends of an axis are not drawn.
         low, high = axis.get_view_interval()
         for tick in axis.get_major_ticks():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -418,7 +418,7 @@ def draw_costs(request: FigureRequest) -> Drawing:
     elif is_driven:
         label = "Metres driven per episode"
     axes.set_xlabel(label)
-    _spent_axis(axes, priced, present)
+    _spent_axis(axes, present)
     metric_axis(axes, metric)
     legend_above(axes)
     caption = f"{metric.label} against {what} per episode, on {splits(rows)}."
@@ -445,17 +445,32 @@ def _tokens(row: Row) -> float | None:
     return prompt + completion
 
 
-def _spent_axis(axes: Axes, priced: bool, present: Sequence[float]) -> None:
+def _spent_axis(axes: Axes, present: Sequence[float]) -> None:
     """Number the axis of dollars, tokens or metres, and leave room around the values
     ``present``."""
-    if not priced:
-        axes.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
+    axis = axes.xaxis
     if axes.get_xscale() == "log":
         axes.set_xlim(min(present) / 2, max(present) * 2)
-        if priced:  # powers of ten are mathematics, which is not parsed
-            axes.xaxis.set_major_formatter(lambda value, position: f"{value:g}")
+        # Powers of ten are mathematics, which is not parsed.
+        axis.set_major_formatter(lambda value, position: _plain([value], value))
     else:
         axes.set_xlim(0, max(present) * 1.15)
+        axis.set_major_formatter(
+            lambda value, position: _plain(axis.get_majorticklocs(), value)
+        )
+
+
+def _plain(positions: Iterable[float], value: float) -> str:
+    """Return a tick's label with the decimals that the positions of all ticks need.
+
+    >>> _plain([0, 2.5, 5], 5), _plain([0, 500, 1000], 1000)
+    ('5.0', '1,000')
+    """
+    decimals = 0
+    for position in positions:
+        _, _, fraction = f"{position:.9f}".rstrip("0").partition(".")
+        decimals = max(decimals, len(fraction))
+    return f"{value:,.{decimals}f}"
 
 
 # Causes of failure.

@@ -259,6 +259,9 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         if first["type"] == "missing":
             raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
         path = first["loc"]
+        if not path:  # raised by the class itself, about settings together
+            problem = str(first["msg"]).removeprefix("Value error, ")
+            raise UsageError(f"{owner.removesuffix('setting ')}{problem}") from None
         expected = [_expected(first)]
         # A field of several types has an error for each of them; so has each item of a list, but
         # for values of their own.

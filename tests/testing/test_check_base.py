@@ -7,6 +7,8 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -39,6 +41,8 @@ from wayword.worlds.objectnav.robot import (
 from wayword.worlds.objectnav.rosbridge import RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
+
+TESTS = Path(__file__).parents[1]
 
 
 class Here(SimulatedBase):
@@ -329,6 +333,62 @@ def test_a_method_that_hangs_has_a_limit_and_is_stopped() -> None:
     with pytest.raises(CodeError, match=r"has not returned for 0.3 s"):
         world.step("agent", goto(1.0, 1.0))
     assert base.is_stopped
+
+
+STOPPING = """
+import sys, time
+from testing.test_check_base import Here
+from wayword.core.episode import Episode
+from wayword.worlds.objectnav.base import goto
+from wayword.worlds.objectnav.guarded import GuardedBase
+from wayword.worlds.objectnav.robot import SharedRobotWorld
+
+class Drives(Here):
+    def go_to(self, x, y):
+        print("driving", flush=True)
+        while True: time.sleep(0.01)
+
+    def stop(self):
+        {stop}
+
+world = SharedRobotWorld(GuardedBase(Drives(), 60.0), [])
+world.reset(Episode("1", "", "robot", {{}}))
+world.step("agent", goto(1.0, 1.0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("stop", "line"),
+    [
+        ("pass", "robot: stop has returned"),
+        (
+            "time.sleep(60)",
+            "robot: {file}:15: stop has not returned for 0.8 s; the robot may still drive",
+        ),
+        (
+            "raise OSError('no port')",
+            "robot: stop raised OSError: no port ({file}:15); the robot may still drive",
+        ),
+    ],
+)
+def test_ctrl_c_says_whether_stop_has_returned(
+    stop: str, line: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "drives.py"
+    file.write_text(STOPPING.format(stop=stop), encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "driving\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=40)
+    said = [each for each in errors.splitlines() if each.startswith("robot: ")]
+    assert said == [line.format(file=file)], errors
 
 
 def test_check_base_names_the_line_of_a_method_that_hangs() -> None:

@@ -20,6 +20,7 @@ from wayword.core import interrupts
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
+from wayword.settings import make
 from wayword.worlds.objectnav import robot as ros
 from wayword.worlds.objectnav import robot_messages
 from wayword.worlds.objectnav.base import Base, goto, rotate
@@ -312,6 +313,11 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(
     [
         ("http://127.0.0.1", "url must be an address"),
         ("ws://", "url must be an address"),
+        ("ws://127.0.0.1:port", "url must be an address .*port"),
+        ("ws://127.0.0.1:99999", "url must be an address .*0-65535"),
+        ("ws://127.0.0.1:0", "url must be an address"),
+        ("ws://[::1:9097", "url must be an address .*IPv6"),
+        ("ws://me:secret@[::1", "remove the password from the address"),
         ("ws://robot.local:9090", "is not encrypted"),
         ("wss://me:secret@robot.local", "remove the password from the address"),
     ],
@@ -320,6 +326,8 @@ def test_unsafe_addresses_are_refused(url: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as error:
         RosSettings(url=url)
     assert "secret" not in str(error.value)
+    with pytest.raises(UsageError, match=f"^robot: .*{message}"):
+        make(RosSettings, {"url": url}, "robot")
     RosSettings(url="wss://robot.local:9090")
     RosSettings(url="ws://robot.local:9090", plain=True)
 

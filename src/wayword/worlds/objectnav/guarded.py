@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from wayword.core import interrupts
-from wayword.core.blame import CodeError, place_of, running_place
+from wayword.core.blame import CodeError, describe, place_of, running_place
 from wayword.core.episode import Episode, JsonObject
+from wayword.core.visible import visible
 from wayword.worlds.objectnav.base import (
     UNMEASURED_SECONDS,
     Base,
@@ -53,6 +53,10 @@ class LimitedBase:
         # Reentrant, since a signal's handler takes it as well.
         self._changed = threading.Condition()
         self._interrupted = False
+        # The last ``stop`` next to another method, and what was said of it
+        self._stopping: threading.Thread | None = None
+        self._stop_error = ""
+        self._stop_line = ""
         # The first method that raised, after which `stop` may raise, too
         self.raised = ""
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -60,6 +64,7 @@ class LimitedBase:
 
     def start(self, episode: Episode) -> None:
         """Start the base."""
+        self._stop_line = ""
         self._call("start", episode)
 
     def capture(self) -> View:
@@ -106,12 +111,16 @@ class LimitedBase:
         self._running = call
         self._interrupted = False
         with interrupts.listening(self._interrupt):
-            with self._changed:
-                if not self._interrupted:
-                    self._calls.put((call, getattr(self.base, name), args))
-                    self._changed.wait_for(
-                        lambda: call.done() or self._interrupted, self._limit
-                    )
+            try:
+                with self._changed:
+                    if not self._interrupted:
+                        self._calls.put((call, getattr(self.base, name), args))
+                        self._changed.wait_for(
+                            lambda: call.done() or self._interrupted, self._limit
+                        )
+            except KeyboardInterrupt:
+                # Raised by the signal's handler, where there is no event loop
+                self._interrupted = True
             if self._interrupted:
                 # A robot behind rosbridge listens itself, and cancels its goals now.
                 wait([call], STOPPING if self._running is call else 0)
@@ -132,22 +141,42 @@ class LimitedBase:
             self._interrupted = True
             self._changed.notify_all()
 
-    def _place(self) -> str:
-        """Return the user's line that the base's thread runs, and the method."""
+    def _place(self, thread: threading.Thread | None = None) -> str:
+        """Return the user's line that a thread runs, and the method; by default the base's."""
+        thread = thread or self._thread
         frames = sys._current_frames()
-        return running_place(frames.get(self._thread.ident or 0), __name__)
+        return running_place(frames.get(thread.ident or 0), __name__)
 
     def _stop_beside(self) -> None:
-        """Stop the base while another method may run, and do not wait long for it."""
+        """Stop the base while another method may run, and do not wait long for it.
 
-        def stop() -> None:
-            """Stop the base; an error of it would hide why it was stopped."""
-            with suppress(Exception):
-                self.base.stop()
+        A person watches the robot, and has to know if it may still drive.
+        """
+        if self._stopping is None or not self._stopping.is_alive():
+            self._stop_error = ""
+            self._stopping = threading.Thread(target=self._stop_base, daemon=True)
+            self._stopping.start()
+        self._stopping.join(STOPPING)
+        line = ""
+        if self._stopping.is_alive():
+            place = self._place(self._stopping)
+            place = place or f"{place_of(type(self.base))}: stop"
+            line = f"{place} has not returned for {STOPPING:g} s; the robot may still drive"
+        elif self._stop_error:
+            line = f"stop raised {self._stop_error}; the robot may still drive"
+        elif self._limit is not None and self._interrupted:
+            # A robot behind rosbridge says so itself.
+            line = "stop has returned"
+        if line and line != self._stop_line:
+            self._stop_line = line
+            sys.stderr.write(f"{visible(f'robot: {line}')}\n")
 
-        stopping = threading.Thread(target=stop, daemon=True)
-        stopping.start()
-        stopping.join(STOPPING)
+    def _stop_base(self) -> None:
+        """Stop the base; an error of it would hide why it was stopped."""
+        try:
+            self.base.stop()
+        except BaseException as error:  # noqa: BLE001 - shown, with its line
+            self._stop_error = describe(error)
 
     def _work(self) -> None:
         """Run the calls, one after the other."""

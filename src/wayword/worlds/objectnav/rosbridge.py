@@ -516,15 +516,19 @@ def _close_unused(connecting: Future[ClientConnection]) -> None:
 
 def check_url(url: str, plain: bool) -> None:
     """Raise ``UsageError`` for an invalid address, and a remote one without encryption."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise UsageError(
-            f"robot: url must be an address like ws://127.0.0.1:9090, got {url!r}"
-        )
-    if parts.username or parts.password:
+    if "@" in url:
         raise UsageError(
             "robot: remove the password from the address; set $WAYWORD_ROBOT_TOKEN"
         )
+    expected = f"robot: url must be an address like ws://127.0.0.1:9090, got {url!r}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        # A port that is none, or half of an IPv6 address
+        raise UsageError(f"{expected}: {error}") from None
+    if parts.scheme not in ("ws", "wss") or not parts.hostname or port == 0:
+        raise UsageError(expected)
     if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
         problem = f"{parts.hostname} is another machine, and ws:// is not encrypted"
         raise UsageError(

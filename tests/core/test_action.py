@@ -12,7 +12,10 @@ from wayword.core.action import (
     Decision,
     LazyActions,
     Rejection,
+    decision_problem,
     legal,
+    nearest_legal,
+    plan_problem,
 )
 
 WAIT = Action("wait")
@@ -84,3 +87,37 @@ def test_of_an_action_that_is_not_legal_the_record_keeps_the_beginning() -> None
     assert isinstance(found, Rejection)
     assert found.said == str(action)[:LONGEST_SAID]
     assert len(found.reason) < LONGEST_SAID + 50
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("goto[070f0a]", "Action('goto', ('070f0a',))"),
+        ("put[mug, desk]", "Action('put', ('mug', 'desk'))"),
+        ("wait", "Action('wait')"),
+        ("stop", "STOP"),
+        ("goto[070f0a", "Action('goto[070f0a')"),
+    ],
+)
+def test_advice_for_a_text_is_the_action_that_is_written_so(
+    text: str, call: str
+) -> None:
+    assert decision_problem(text).endswith(f"; write Decision({call})")
+    assert plan_problem(text).endswith(f"; write yield {call}")
+
+
+@pytest.mark.parametrize(
+    ("action", "call"),
+    [
+        (Action("goto[roof]"), "Action('goto', ('roof',))"),
+        (Action("goto[cellar]"), "Action('goto', ('cellar',))"),
+        (Action("put", ("mug, desk",)), "Action('put', ('mug', 'desk'))"),
+    ],
+)
+def test_an_action_of_the_same_text_is_not_the_one_that_is_meant(
+    action: Action, call: str
+) -> None:
+    listed = (Action("goto", ("roof",)), Action("put", ("mug", "desk")), STOP)
+    hint = nearest_legal(action, ActionSpace(listed))
+    assert hint.endswith(f": write {call}")
+    assert "did you mean" not in hint

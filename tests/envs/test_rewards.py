@@ -485,11 +485,20 @@ def test_progress_that_cannot_be_measured_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reward", ["guided", "success", "conditions", "progress"])
-def test_a_reward_that_nothing_judges_is_refused(tmp_path: Path, reward: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("def succeeded", "def solved", "Escapes defines no succeeded"),
+        ("return bool(", "bool(", "Escapes.succeeded returns nothing"),
+    ],
+)
+def test_a_reward_that_nothing_judges_is_refused(
+    tmp_path: Path, reward: str, old: str, new: str, problem: str
+) -> None:
     """A policy would train on zeros for a night."""
     world = tmp_path / "keys.py"
-    world.write_text(KEYS.replace("def succeeded", "def solved"))
-    match = "no success metric: Escapes defines no succeeded.*a callable as the reward"
+    world.write_text(KEYS.replace(old, new))
+    match = f"no success metric: {problem}.*a callable as the reward"
     with pytest.raises(UsageError, match=match):
         make(str(world), reward=reward)
     env = make(str(world), reward=lambda step: 1)

@@ -96,7 +96,9 @@ WORLDS = {
         "line.py:@Lines: Lines: an episode's id must be text, got 1",
     ),
     "no state": Mistake(
-        "def state(", "def sate(", "scoring: KeyError: 'place' (D/line.py:@judged)"
+        "def state(", "def sate(",
+        "scoring: KeyError: 'place' (D/line.py:@judged): the world's state is empty; define "
+        "state(self) in it",
     ),
     "a judge that raises": Mistake(
         "return task.episode.id ==", "return 1 / 0 ==",
@@ -159,6 +161,10 @@ WORLDS = {
     "no judge": Mistake(
         "def succeeded(", "def judged(",
         "note: no success metric: Lines defines no succeeded(task, trajectory)",
+    ),
+    "a judge that returns nothing": Mistake(
+        "return task.episode.id ==", "task.episode.id ==",
+        "note: no success metric: Lines.succeeded returns nothing; write `return` before its",
     ),
     "a done that returns nothing": Mistake(
         "return self.stopped", "self.stopped",

@@ -11,8 +11,9 @@ import pytest
 from helpers.docs_pages import PAGES, ROOT, Block, blocks, name
 from helpers.line_world import WORLD
 from wayword.core import registry
+from wayword.core.blame import CodeError
 from wayword.core.errors import UsageError
-from wayword.runs import Plan, run
+from wayword.runs import Plan, RunResult, run
 from wayword.testing import check_dataset, check_world
 
 
@@ -64,6 +65,61 @@ def test_a_solution_that_does_not_reach_the_goal_is_named(
     where = rf"{re.escape(str(file))}:\d+: episode 'walk_0': {problem}"
     with pytest.raises(AssertionError, match=where):
         check(file)
+
+
+ENDLESS = """
+    solutions = ("expert",)
+    max_steps = 4
+
+    def make_plan(self, task, world, actor, kind):
+        while True:
+            yield Action("right")
+
+    def succeeded(self, task, trajectory):
+        return trajectory.state["place"] > 0
+"""
+
+
+def test_a_plan_without_an_end_is_cut_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace("\n\ndataset =", f"{ENDLESS}\n\ndataset ="))
+    line = (
+        file.read_text()
+        .splitlines()
+        .index("    def make_plan(self, task, world, actor, kind):")
+    )
+    problem = "the plan does not stop within 4 steps; end it with `yield STOP`"
+    expected = rf"{re.escape(str(file))}:{line + 1}: {problem}"
+
+    dataset = registry.load("dataset", str(file))()
+    [task, *_] = dataset.tasks
+    for check_part in (check_dataset, check_world):
+        with pytest.raises(AssertionError, match=expected):
+            check_part(dataset)
+    with pytest.raises(CodeError, match=expected):
+        dataset.expert_length(task)
+
+    # Agents that follow it play to the limit, and a longer limit of the run counts.
+    result = run(Plan("expert", str(file), max_steps=6, out=tmp_path / "run"))
+    named = [each for each in result.notices if "within 6 steps" in each]
+    assert len(named) == 1
+    assert (
+        f"line.py:{line + 1}: in 3 of 3 episodes, such as 'to_1', the plan" in named[0]
+    )
+    assert not result.outcome.failed
+    with pytest.raises(CodeError, match=expected):
+        _ = RunResult.read(tmp_path / "run", trusted=[file]).episodes
+
+
+def test_a_plan_may_leave_its_end_to_the_world(tmp_path: Path) -> None:
+    # The world ends at the last step that the plan has.
+    text = WORLD.replace("\n\ndataset =", f"{ENDLESS}\n\ndataset =")
+    text = text.replace("return self.stopped", "return self.stopped or self.place > 3")
+    (tmp_path / "line.py").write_text(text)
+    dataset = registry.load("dataset", str(tmp_path / "line.py"))()
+    check_dataset(dataset)
+    check_world(dataset)
+    assert dataset.expert_length(dataset.tasks[0]) == 4
 
 
 def file_blocks(page: Path) -> list[Block]:

@@ -26,6 +26,31 @@ STOP = Action("stop")
 """Ends the actor's episode. Every world understands it."""
 
 
+def as_written(text: str) -> Action:
+    """Return the action that prints as this text; the whole text is its name if none does.
+
+    >>> as_written("put[mug_1, desk]")
+    Action(name='put', arguments=('mug_1', 'desk'))
+    """
+    name, bracket, rest = text.partition("[")
+    if not (name and bracket and rest.endswith("]")):
+        return Action(text)
+    return Action(name, tuple(rest.removesuffix("]").split(", ")))
+
+
+def call_of(action: Action) -> str:
+    """Return the Python code of an action, for a message.
+
+    >>> call_of(Action("goto", ("fridge_1",)))
+    "Action('goto', ('fridge_1',))"
+    """
+    if action == STOP:
+        return "STOP"
+    if not action.arguments:
+        return f"Action({action.name!r:.40})"
+    return f"Action({action.name!r:.40}, {action.arguments!r:.60})"
+
+
 class LazyActions(Sequence[Action]):
     """A sequence that ``make`` computes at the first access.
 
@@ -146,9 +171,7 @@ def decision_problem(answer: object) -> str:
         remedy = ""
         name = action or answer
         if isinstance(name, str):
-            remedy = f"; write Decision(Action({name!r:.40}))"
-            if name == STOP.name:
-                remedy = "; write Decision(STOP)"
+            remedy = f"; write Decision({call_of(as_written(name))})"
         return f"{problem}, got {answer!r:.80}{remedy}"
     return action_problem(action)
 
@@ -179,9 +202,7 @@ def plan_problem(action: object) -> str:
         return action_problem(action)
     remedy = ""
     if isinstance(action, str):
-        remedy = f"; write yield Action({action!r:.40})"
-        if action == STOP.name:
-            remedy = "; write yield STOP"
+        remedy = f"; write yield {call_of(as_written(action))}"
     return f"a plan must yield Action(…), got {action!r:.80}{remedy}"
 
 
@@ -192,7 +213,17 @@ def nearest_legal(action: Action, space: ActionSpace) -> str:
     'did you mean right?'
     """
     listed = [str(each) for each in space.listed]
-    near = get_close_matches(str(action), listed, 3, 0.5)
+    text = str(action)
+    # The same text, but other parts: its name holds the arguments, or one argument all of them.
+    if text in listed:
+        meant = space.listed[listed.index(text)]
+        return (
+            f"its name and each argument are texts of their own: write {call_of(meant)}"
+        )
+    if "[" in action.name:
+        meant = as_written(action.name)
+        return f"its name holds the arguments: write {call_of(meant)}"
+    near = get_close_matches(text, listed, 3, 0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
     shown = ", ".join(listed[:5]) or "none"

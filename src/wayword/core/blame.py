@@ -9,11 +9,13 @@ checks a dataset. What only shows while an episode is played raises :class:`Code
 
 from __future__ import annotations
 
+import ast
 import inspect
 import logging
 import math
 import re
 import sysconfig
+import textwrap
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -92,6 +94,25 @@ def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
             f"{place_of(method)}: {method.__name__} must return {expected}, got {value!r:.80}"
         )
     return value
+
+
+def returns_nothing(method: Any) -> bool:
+    """True for a function whose text has no ``return`` with a value: one that was forgotten."""
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(method)))
+        tree = ast.parse(text)
+    except (OSError, TypeError, SyntaxError):
+        return False
+    # The text of a lambda is the line around it.
+    if not isinstance(tree.body[0], ast.FunctionDef):
+        return False
+    # A generator's caller gets the generator, and a function that always raises says why.
+    speaks = ast.Yield | ast.YieldFrom | ast.Raise
+    for node in ast.walk(tree):
+        is_answer = isinstance(node, ast.Return) and node.value is not None
+        if is_answer or isinstance(node, speaks):
+            return False
+    return True
 
 
 def finite(value: Any) -> float | None:

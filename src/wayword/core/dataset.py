@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 from wayword.core import registry
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.blame import check_class, describe, is_shipped, place_of
+from wayword.core.blame import check_class, describe, is_own, is_shipped, place_of
 from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.field_types import field_problem, value_problem
@@ -366,7 +366,8 @@ class Dataset(ABC):
         """Return a plan that solves the task from the world's current state, including the stop.
 
         Raises ``UsageError`` if ``kind`` is not in ``solutions`` or the task has no public answer;
-        the plan raises ``PlanningFailed`` if it cannot continue.
+        the plan raises ``PlanningFailed`` if it cannot continue. That of a user's ``make_plan``
+        has at most ``max_steps`` actions: ``CodeError`` above it.
         """
         # Both errors name what to change: the dataset, or the kind.
         if not self.solutions:
@@ -379,7 +380,10 @@ class Dataset(ABC):
         plan = self.make_plan(task, world, actor, kind)
         if is_shipped(type(self)):
             return plan
-        return CheckedPlan(plan, type(self).make_plan)
+        method = type(self).make_plan
+        # The package's own plans end, and may be longer than a user's limit.
+        limit = self.max_steps if is_own(method) else None
+        return CheckedPlan(plan, method, limit)
 
     def training(self) -> Training:
         """Return the source of examples. Raises ``UsageError`` if there is no training split."""

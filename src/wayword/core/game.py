@@ -384,20 +384,47 @@ def next_action(plan: ActionPlan, feedback: Any = None) -> Action | None:
 
 
 class CheckedPlan(ReasonedPlan):
-    """A plan of a user's ``make_plan``. Raises ``CodeError`` where it yields no action."""
+    """A plan of a user's ``make_plan``. Raises ``CodeError`` where it yields no action, or more
+    than ``max_steps`` of them (None: no limit)."""
 
-    def __init__(self, plan: Any, method: Callable[..., Any]) -> None:
+    def __init__(
+        self, plan: Any, method: Callable[..., Any], max_steps: int | None = None
+    ) -> None:
         expected = "a plan: write `yield` before each action"
         self._method = method
+        self.max_steps = max_steps
+        self._yielded = 0
         self._plan: ActionPlan = returned(method, plan, Generator, expected)
         super().__init__(self._plan, lambda: thought_of(self._plan))
 
     def send(self, feedback: Any) -> Action:
         """Return the plan's next action."""
         action = super().send(feedback)
-        if problem := plan_problem(action):
+        self._yielded += 1
+        problem = plan_problem(action)
+        # A loop without an end would be read for ever.
+        limit = self.max_steps
+        if not problem and limit is not None and self._yielded > limit:
+            problem = endless_problem(limit)
+        if problem:
             raise CodeError(f"{place_of(self._method)}: {problem}")
         return action
+
+
+def limited(plan: ActionPlan, max_steps: int | None) -> ActionPlan:
+    """Return a plan with the limit of the game that plays it, where it has one; None keeps the
+    plan's own."""
+    if max_steps and isinstance(plan, CheckedPlan) and plan.max_steps:
+        plan.max_steps = max_steps
+    return plan
+
+
+def endless_problem(max_steps: int) -> str:
+    """Return that a plan takes more steps than an episode has."""
+    return (
+        f"the plan does not stop within {max_steps:,} steps; end it with `yield STOP`, or raise "
+        "max_steps"
+    )
 
 
 class PlanningFailed(Exception):

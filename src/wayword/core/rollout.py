@@ -43,7 +43,7 @@ from wayword.core.errors import (
     UsageError,
     WaywordError,
 )
-from wayword.core.game import Game
+from wayword.core.game import ActionPlan, Game, limited
 from wayword.core.model import Model
 from wayword.core.perceiver import WatchedPerceiver
 from wayword.core.recording import Continued, Log, RecordedModel, retake
@@ -371,8 +371,14 @@ def seat(
         check_family(type(agent), dataset.family.name, type(dataset).__name__)
     # Only agents that say so see the answer.
     if agent.sees_answer:
-        agent.reveal(task.reference, world, partial(dataset.plan, task, world, actor))
+        plan = partial(_plan_within, setup.max_steps, dataset, task, world, actor)
+        agent.reveal(task.reference, world, plan)
     return agent
+
+
+def _plan_within(max_steps: int, dataset: Dataset, *of: Any) -> ActionPlan:
+    """Return a dataset's plan with the limit of a run, which may be longer than the dataset's."""
+    return limited(dataset.plan(*of), max_steps)
 
 
 def finish(coroutine: Any) -> Any:

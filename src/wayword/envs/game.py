@@ -11,7 +11,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
+from wayword.core.game import ActionPlan, Game, PlanningFailed, copied, limited
 from wayword.core.metric import is_solved
 from wayword.core.rollout import new_world
 from wayword.core.sight import Eyes, EyesSettings, Frame, view_ahead
@@ -200,7 +200,8 @@ class TaskGame(Game):
         # The first of them that the dataset has.
         for kind in EXPERT_SOLUTIONS:
             if kind in dataset.solutions:
-                return dataset.plan(self.task, world, actor, kind)
+                plan = dataset.plan(self.task, world, actor, kind)
+                return limited(plan, self.max_steps)
         return None
 
     def clone(self) -> Self:

@@ -25,6 +25,7 @@ from wayword.core.blame import (
     is_shipped,
     of_users_data,
     place_of,
+    returns_nothing,
 )
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import DataError, UsageError, WaywordError, suggest
@@ -256,7 +257,15 @@ class SuccessScorer(EpisodeScorer):
         trajectory: Trajectory,
     ) -> dict[str, float]:
         """Return the success that the dataset decides; nothing where it cannot."""
-        success = dataset.succeeded(task, trajectory)
+        try:
+            success = dataset.succeeded(task, trajectory)
+        except KeyError as error:
+            if trajectory.state:
+                raise
+            raise CodeError(
+                f"{describe(error)}: the world's state is empty; define state(self) in it, which "
+                "returns a dict"
+            ) from error
         if success is None:
             return {}
         # Numbers and numpy's booleans are fine, but a share would be averaged as if it were a rate.
@@ -274,11 +283,20 @@ _SIMILAR_NAME = 0.85
 
 def missing_success(dataset: Dataset) -> str:
     """Return that a dataset has no success metric, as neither its family nor itself judges success;
-    empty if it has one. A misspelled ``succeeded`` is named."""
-    is_inherited = getattr(dataset.succeeded, "__func__", None) is Dataset.succeeded
+    empty if it has one. A misspelled ``succeeded`` and one without ``return`` are named."""
+    judge = dataset.succeeded
+    is_inherited = getattr(judge, "__func__", None) is Dataset.succeeded
     by = scorer(dataset.family)
-    if not is_inherited or not isinstance(by, SuccessScorer):
+    if not isinstance(by, SuccessScorer):
         return ""
+    if not is_inherited:
+        if not returns_nothing(judge):
+            return ""
+        # Without its file: tables have this as a note.
+        return (
+            f"no success metric: {type(dataset).__name__}.succeeded returns nothing; write "
+            "`return` before its answer"
+        )
     problem = (
         f"no success metric: {type(dataset).__name__} defines no "
         "succeeded(task, trajectory)"

@@ -25,6 +25,7 @@ from wayword.core.blame import describe, is_own, is_shipped, place_of
 from wayword.core.dataset import INDEPENDENT, Dataset, Task
 from wayword.core.episode import JsonObject
 from wayword.core.errors import RecordingError, WaywordError
+from wayword.core.game import endless_problem
 from wayword.core.metric import is_solved
 from wayword.core.model import Model
 from wayword.core.recording import Continued
@@ -410,6 +411,8 @@ class ActiveRun:
     """Number of rejected answers by kind and reason."""
     unsolved: list[str] = field(default_factory=list)
     """Finished episodes of this session without success."""
+    cut: list[str] = field(default_factory=list)
+    """Solved episodes of this session that the limit of steps ended."""
     reasons: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     store: remote.Store | None = None
@@ -469,6 +472,8 @@ class ActiveRun:
         self.judged.add(success in line.scores)
         if not is_solved(line.scores.get(success, 1.0)):
             self.unsolved.append(line.episode_id)
+        elif line.ended == "step_limit":
+            self.cut.append(line.episode_id)
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
@@ -515,12 +520,20 @@ class ActiveRun:
         # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset
         # asks the same.
         solutions = {parts.cls.follows for parts in self.agent.playing()}
-        if self.unsolved and all(solutions) and not is_shipped(type(self.dataset)):
-            notices.append(
-                f"{place_of(type(self.dataset).make_plan)}: the solution {solutions.pop()!r} does "
-                f"not reach the goal in {len(self.unsolved):,} of {self.played:,} episodes, such "
-                f"as {self.unsolved[0]!r}; correct it, the reference, or max_steps"
-            )
+        if all(solutions) and not is_shipped(type(self.dataset)):
+            where = place_of(type(self.dataset).make_plan)
+            if self.cut:
+                limit = self.plan.max_steps or self.dataset.max_steps
+                notices.append(
+                    f"{where}: in {len(self.cut):,} of {self.played:,} episodes, such as "
+                    f"{self.cut[0]!r}, {endless_problem(limit)}"
+                )
+            if self.unsolved:
+                notices.append(
+                    f"{where}: the solution {solutions.pop()!r} does not reach the goal in "
+                    f"{len(self.unsolved):,} of {self.played:,} episodes, such as "
+                    f"{self.unsolved[0]!r}; correct it, the reference, or max_steps"
+                )
 
         # Notes of problems, by their kind.
         noted = [

@@ -16,7 +16,14 @@ from typing import Any, ParamSpec
 
 from wayword.agents.person import PERSON, Person, Style
 from wayword.core import registry
-from wayword.core.action import STOP, Action, Decision, Rejection, nearest_legal
+from wayword.core.action import (
+    STOP,
+    Action,
+    Decision,
+    Rejection,
+    as_written,
+    nearest_legal,
+)
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.blame import (
     CodeError,
@@ -258,6 +265,7 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
         assert not leaked, f"{episode.id}: the episode leaks {sorted(leaked)}"
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is in files but does not exist"
+    _check_judge(dataset)
     _check_clusters(dataset, [tasks[number] for number in range(min(30, len(tasks)))])
     # The experts of published data solve most episodes: their rates have tests of their own.
     if is_shipped(type(dataset)):
@@ -288,6 +296,8 @@ def _check_solved(dataset: Dataset, task: Task, kind: str) -> None:
             f"{step.decision.reason}{_nearest(step.decision, game, actor)}"
         )
         _own_distance(dataset, task, game)  # a number at each step
+        if game.done(actor):
+            break  # a plan may leave the end to the world
         # A slipped action changed nothing: the plan still stands at it.
         if step.feedback.status == SLIPPED:
             continue
@@ -408,10 +418,7 @@ def check_world(
     """
     check_opened(dataset)
     scoring.check_success(dataset)
-    # A dataset need not judge success, but a method of nearly that name is meant to.
-    missing = scoring.missing_success(dataset)
-    is_misspelled = missing and scoring.misspelled_success(dataset)
-    assert not is_misspelled, f"{place_of(type(dataset))}: {missing}"
+    _check_judge(dataset)
     for number, task in enumerate(dataset.tasks[:episodes]):
         _check_twins(dataset, task, steps, random.Random(seed))
 
@@ -457,6 +464,16 @@ def check_world(
             assert world.done(actor), f"{where}: {actor} is not done after its stop"
         if number < PLAYED:
             _check_played(dataset, task, steps)
+
+
+def _check_judge(dataset: Dataset) -> None:
+    """Check that a method meant to judge success is called so, and returns its answer."""
+    # A dataset need not judge success.
+    missing = scoring.missing_success(dataset)
+    judge = dataset.succeeded
+    where = place_of(judge if is_own(judge) else type(dataset))
+    is_meant = is_own(judge) or scoring.misspelled_success(dataset)
+    assert not (missing and is_meant), f"{where}: {missing}"
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
@@ -595,7 +612,8 @@ def _check_played(dataset: Dataset, task: Task, steps: int) -> None:
                 taken.append(str(decision.action))
                 _own_distance(dataset, task, game)  # a number at each step
                 _check_words(dataset, game, actor, feedback)
-                if not game.active(actor):
+                # A user's plan is asked for one more, which it must not have.
+                if game.taken[actor] > dataset.max_steps:
                     break
     # Some episodes cannot be solved, or keep their answer to themselves.
     except (PlanningFailed, UsageError):
@@ -635,7 +653,7 @@ def _nearest(rejection: Rejection, game: Game, actor: str) -> str:
     """Return the legal actions that are most like an illegal one; it changed nothing."""
     if rejection.kind != "illegal":
         return ""
-    return f"; {nearest_legal(Action(rejection.said), game.space(actor))}"
+    return f"; {nearest_legal(as_written(rejection.said), game.space(actor))}"
 
 
 def _check_words(

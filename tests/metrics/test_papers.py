@@ -183,6 +183,25 @@ def test_published_rows_stand_below_a_rule_with_their_source_and_no_interval() -
     assert "–" in terminal
 
 
+def test_an_spl_is_in_the_column_of_its_papers_scorer() -> None:
+    """EnvDrop's divides by the shortest path, DuET's and NavGPT's by the reference."""
+    ours = replace(
+        row("mine"), values={**row("mine").values, "spl_gold": Interval(0.4)}
+    )
+    theirs = published_rows("navgpt/table-1", [ours])
+    lines = paper_table([ours], "r2r", theirs).splitlines()
+    cells = {}
+    for line in lines:
+        cells[line.split(" & ")[0]] = line.removesuffix(r" \\").split(" & ")[6:8]
+    spl = r"(\%) $\uparrow$"
+    assert cells["Method"] == [f"SPL {spl}", f"SPL gold {spl}"]
+    assert cells["mine"][0].startswith("$50.0_")
+    assert cells["mine"][1] == "$40.0$"
+    assert cells["EnvDrop"] == ["$48$", "--"]
+    assert cells["DuET"] == ["--", "$60$"]
+    assert cells["NavGPT"] == ["--", "$29$"]
+
+
 @pytest.mark.parametrize("form", ["latex", "markdown"])
 def test_published_rows_have_the_digits_of_the_paper(form: str) -> None:
     ours = replace(

@@ -81,12 +81,16 @@ def paper_metrics(
             raise UsageError(
                 f"--preset {preset}: {problem}; give runs that have at least half of its metrics"
             )
-    # A paper's SPL may be of another definition: ours is then shown in the same one.
+    # A paper's SPL may be of another definition, which is then a column of its own, next to ours.
     variants = published_variants(wanted, published)
-    wanted = [variants.get(key, key) for key in wanted]
+    shown = []
+    for key in wanted:
+        shown.append(key)
+        if key in variants:
+            shown.append(variants[key])
     # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
-    return [present[key] for key in wanted if key in present]
+    return [present[key] for key in shown if key in present]
 
 
 def missing_columns(rows: Sequence[Row], preset: str) -> list[str]:
@@ -260,11 +264,15 @@ def _footnote(
         notes += map(latex_text, few_notes(rows, metrics))
     if any(_is_bold(row, metric, published) for row in rows for metric in metrics):
         others = "every other method"
+        unless = ""
+        # Of a published mean, no episodes are known to test a difference.
         if published:
-            others += " above the line, and than the published means"
+            others += " above the line"
+            unless = ", unless a published mean is as good"
         notes.append(
             f"Bold: better than {others} ($p < 0.05$, paired tests on the same episodes; "
-            "Holm's correction over methods and shown metrics, for success over methods)."
+            "Holm's correction over methods and shown metrics, for success over methods)"
+            f"{unless}."
         )
     if any(row.sees_answer for row in rows):
         notes.append(r"$^\dagger$ Upper bound that uses the ground truth.")

@@ -446,12 +446,10 @@ def _other_than_published(rows: Sequence[Row]) -> list[str]:
 
 
 def published_variants(keys: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
-    """Map metrics that published rows lack to variants that they have: spl to spl_gold."""
+    """Map metrics to variants that published rows have of them: spl to spl_gold."""
     theirs = dict.fromkeys(chain.from_iterable(row.values for row in rows))
     bases = {key: key.rpartition("_")[0] for key in theirs}
-    return {
-        base: key for key, base in bases.items() if base in keys and base not in theirs
-    }
+    return {base: key for key, base in bases.items() if base in keys}
 
 
 def split_label(dataset: str) -> str:

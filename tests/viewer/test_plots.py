@@ -929,9 +929,9 @@ def test_a_shortened_axis_clips_what_is_beyond_it(
     (axes,) = figure.axes
     figure.draw_without_rendering()
     for line in axes.lines:
-        whole = line.get_window_extent()
-        if np.isfinite(whole.extents).all():
-            assert line.get_tightbbox().extents == pytest.approx(whole.extents)
+        full = line.get_window_extent()
+        if np.isfinite(full.extents).all():
+            assert line.get_tightbbox().extents == pytest.approx(full.extents)
     axes.set_xlim(-0.1, 1.1)
     axes.set_ylim(0.0, 0.2)
     figure.draw_without_rendering()

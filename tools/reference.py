@@ -17,7 +17,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -166,6 +166,8 @@ def _type(annotation: Any, hint: Any) -> str:
     """A field's type as in the code, but numbers with limits and literals as a list of values:
     ``2 <= int <= 9``, ``all or none``."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    # The default says what None is.
+    parts = [part for part in parts if part is not NoneType] or [hint]
     if any(get_origin(part) is Annotated for part in parts):
         return " or ".join(map(_limited, parts))
     if get_origin(hint) is Literal:

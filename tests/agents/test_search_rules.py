@@ -269,6 +269,21 @@ def test_only_a_collision_closes_the_way(status: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "is_avoided"), [("cancelled", True), ("lost", False)]
+)
+def test_a_goal_that_is_cancelled_twice_is_avoided(
+    status: Any, is_avoided: bool
+) -> None:
+    """An obstacle that depth does not show ends each try: a table's edge above the laser."""
+    toolkit = SimpleNamespace(eyes=None, note=lambda *_, **__: None)
+    agent = FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)  # type: ignore[arg-type]
+    for goal in (("1", "2"), ("3", "4"), ("1", "2")):
+        assert agent._blocked_at is None
+        agent.on_feedback(Decision(Action("goto", goal)), Feedback(status))
+    assert agent._blocked_at == ((1.0, 2.0) if is_avoided else None)
+
+
+@pytest.mark.parametrize(
     ("verb", "status", "is_free"),
     [
         ("goto", "ok", True),

@@ -313,3 +313,14 @@ def test_the_threshold_is_the_papers() -> None:
         LGXSettings().grounding_threshold,
         FrontierSettings().grounding_threshold,
     } == {0.85}
+
+
+@pytest.mark.parametrize(("family", "least"), [("owlv2", 0.1), ("groundingdino", 0.25)])
+def test_a_network_with_lower_scores_has_a_threshold_of_its_own(
+    family: str, least: float
+) -> None:
+    """The paper's is for GLIP: hardly a box of OWLv2 reaches it."""
+    name = f"{family}:weights"
+    assert FrontierSettings(grounding=name).least_score == least
+    chosen = FrontierSettings(grounding=name, grounding_threshold=0.3)
+    assert chosen.least_score == 0.3

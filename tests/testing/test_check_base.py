@@ -387,8 +387,8 @@ def test_ctrl_c_says_whether_stop_has_returned(
     assert process.stdout.readline() == "driving\n"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=40)
-    said = [each for each in errors.splitlines() if each.startswith("robot: ")]
-    assert said == [line.format(file=file)], errors
+    lines = [each for each in errors.splitlines() if each.startswith("robot: ")]
+    assert lines == [line.format(file=file)], errors
 
 
 def test_check_base_names_the_line_of_a_method_that_hangs() -> None:

@@ -59,7 +59,8 @@ class RobotTasks(SolvableSearches):
     """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server, or a custom base.
 
         wayword run lgx --on robot --model openai:gpt-5-mini \\
-            --set dataset.target="cat-shaped mug" --set grounding=owlv2:google/owlv2-base-patch16
+            --set dataset.target="cat-shaped mug" \\
+            --set grounding=owlv2:google/owlv2-base-patch16-ensemble
         wayword run lgx --on robot --set dataset.base=./cart.py …
 
     The robot starts at its current position. Success is not judged, so runs have no success rate;

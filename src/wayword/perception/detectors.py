@@ -34,7 +34,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, GroundedRegion, Perceiver, Picture
 from wayword.core.visible import join_words, spaced, with_article
-from wayword.perception.networks import EYES, indoor_words, open_eye
+from wayword.perception.networks import EYES, LEAST_SCORES, indoor_words, open_eye
 from wayword.perception.panorama import direction, encode, read
 from wayword.settings import make
 from wayword.worlds.objectnav.observation import Shown, View
@@ -406,6 +406,17 @@ def _number_text(value: float) -> str:
     """Return a number in short, with all digits where a short form would be another number."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
+
+
+TARGET_THRESHOLD = 0.85
+"""Score from which an object counts as the target: LGX's, for GLIP, which the simulated detectors
+follow."""
+
+
+def target_threshold(name: str) -> float:
+    """Return the score from which an object counts as the target, with the detector of a name: by
+    default the paper's, or the least score of a network with another scale."""
+    return LEAST_SCORES.get(name.partition(":")[0], TARGET_THRESHOLD)
 
 
 _eye: Any = lru_cache(maxsize=4)(open_eye)  # networks, loaded once per process

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -47,7 +48,7 @@ from wayword.core.episode import Episode
 from wayword.core.perceiver import GroundedRegion, Perceiver
 from wayword.core.trajectory import GAVE_UP, GROUNDED, NOT_THERE, TURN, WENT_BACK
 from wayword.core.world import Feedback
-from wayword.perception.detectors import detector_called
+from wayword.perception.detectors import detector_called, target_threshold
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 
@@ -284,8 +285,9 @@ class SearchSettings:
     ``grounding``: the detector that looks for the target: ``glip``, ``owl``, ``clip`` or
     ``perfect``, or a network for real pictures (``owlv2:WEIGHTS``). ``quality`` changes the
     parameters of a simulated one (``--set quality.recall=0.8``), ``detector_seed`` redraws its
-    errors. ``grounding_threshold`` (G_th): minimum score of a target. ``approach``: walk up to the
-    object that was grounded; otherwise face it and stop.
+    errors. ``grounding_threshold`` (G_th): minimum score of a target, by default 0.85, or the
+    least score that a network with lower ones reports (``owlv2`` 0.1, ``groundingdino`` 0.25).
+    ``approach``: walk up to the object that was grounded; otherwise face it and stop.
 
     ``turns`` (n_r): number of full turns before the agent gives up; after the last one it goes to
     the chosen point without looking around there. 0: no limit except the run's ``max_steps``.
@@ -296,7 +298,7 @@ class SearchSettings:
     grounding: str = "glip"
     quality: Mapping[str, float] = field(default_factory=dict)
     detector_seed: int = 0
-    grounding_threshold: Annotated[float, Ge(0.0), Le(1.0)] = 0.85
+    grounding_threshold: Annotated[float, Ge(0.0), Le(1.0)] | None = None
     approach: bool = False
     turns: Annotated[int, Ge(0)] = 5
     resolution: Annotated[float, Ge(1.0), Le(360.0)] = 30.0
@@ -305,6 +307,15 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         self.detectors()
+        if self.grounding_threshold is None:
+            # Recorded as a number: runs keep their threshold if a default changes.
+            usual = target_threshold(self.grounding)
+            object.__setattr__(self, "grounding_threshold", usual)
+
+    @property
+    def least_score(self) -> float:
+        """The minimum score of a target."""
+        return cast(float, self.grounding_threshold)
 
     def detectors(self) -> tuple[Perceiver, ...]:
         """Return the detectors that the settings name, the one of the target first."""
@@ -316,6 +327,9 @@ class SearchSettings:
         return max(1, round(360 / self.resolution))
 
 
+MOST_CANCELLED = (
+    2  # ends of one goal without an obstacle in view, before one is assumed
+)
 REPLANS = 4  # routes to one goal before the next full turn
 # Objects approached before the nearest sighting is accepted as the target
 APPROACHES = 4
@@ -384,6 +398,7 @@ class Searcher(Agent):
         self._target_heading: float | None = None
         self._aim = Aim()
         self._blocked_at: geometry.Point | None = None
+        self._cancelled: Counter[Action] = Counter()
         self._last_free_point: geometry.Point = (0.0, 0.0)
         self._is_traveling = False
         self._is_backing_off = False
@@ -472,8 +487,12 @@ class Searcher(Agent):
         self._is_backing_off = False
         if self._approach is not None:
             self._approach.plan = []
+        # Neither a broken connection nor another client is an obstacle. A goal that ends again and
+        # again is: by one that depth does not show, as of a table above the laser.
         if feedback.status in ("lost", "cancelled"):
-            return  # neither a broken connection nor another client is an obstacle
+            self._cancelled[decision.action] += feedback.status == "cancelled"
+            if self._cancelled[decision.action] < MOST_CANCELLED:
+                return
         # Only a goto has a cell ahead to close; backing off follows a known free route.
         if decision.action.name == "goto" and not was_backing_off:
             x, y = decision.action.arguments
@@ -543,7 +562,7 @@ class Searcher(Agent):
     def _sighting(self, view: View) -> tuple[GroundedRegion, float] | None:
         """Return the target's region and the absolute heading to it; None below the threshold."""
         detection = self.detector.ground(view, self.target)
-        if detection is None or detection.score < self.settings.grounding_threshold:
+        if detection is None or detection.score < self.settings.least_score:
             return None
         return detection, geometry.absolute(view.heading + detection.bearing)
 

@@ -41,6 +41,9 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
     "depth": {"depth": "eyes:MonocularDepth"},
 }
 """Kind -> name -> module and class in this folder. ``chat`` is a captioner as well."""
+LEAST_SCORES: Mapping[str, float] = {"groundingdino": 0.25, "owlv2": 0.1}
+"""Grounder -> the least score of a box, the default of transformers' post-processing: scores of
+these families are low."""
 
 
 def indoor_words(path: str = "") -> list[str]:

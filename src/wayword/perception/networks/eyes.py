@@ -19,7 +19,7 @@ from wayword.core.geometry import Floats
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.core.visible import single_line
 from wayword.models.parts.hub import find_weights, folder_of
-from wayword.perception.networks import CAPTION
+from wayword.perception.networks import CAPTION, LEAST_SCORES
 
 
 class Network(Perceiver):
@@ -245,8 +245,7 @@ class GroundingDino(Grounder):
     the text encoder reads form several, each with a forward pass."""
 
     eye = "groundingdino"
-    # The default of transformers' post-processing.
-    threshold = 0.25
+    threshold = LEAST_SCORES["groundingdino"]
 
     async def find(
         self,
@@ -331,8 +330,7 @@ class Owlv2(Grounder):
     """OWLv2 and OWL-ViT: a score for each phrase in each box."""
 
     eye = "owlv2"
-    # The default of transformers' post-processing, as scores of this family are low.
-    threshold = 0.1
+    threshold = LEAST_SCORES["owlv2"]
 
     async def find(
         self,

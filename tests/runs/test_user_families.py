@@ -65,7 +65,7 @@ class Own(Lines):
         yield STOP
 
     def distance(self, task, world):
-        return float(task.episode.id.removeprefix("to_")) - world.place
+        return abs(float(task.episode.id.removeprefix("to_")) - world.place)
 
 
 dataset = Own
@@ -251,14 +251,14 @@ def test_a_page_without_its_map_has_the_rest_and_says_why(
 
 DISTANCES = {
     "a distance that raises": Mistake(
-        "- world.place\n\n\ndataset", "- world.plce\n\n\ndataset", "", "AttributeError: ",
+        "- world.place)\n\n\ndataset", "- world.plce)\n\n\ndataset", "", "AttributeError: ",
     ),
     "a distance that is lost": Mistake(
-        "        return float(task", "        if world.place < 1: return float(task",
+        "        return abs(", "        if world.place < 1: return abs(",
         "def distance", "distance is None after right, but not at the start; give it at every",
     ),
     "a distance in words": Mistake(
-        "        return float(task", "        return 'far'; float(task", "def distance",
+        "        return abs(", "        return 'far'; abs(", "def distance",
         "distance must give a finite number as the distance, or None where it is unknown, got",
     ),
 }  # fmt: skip

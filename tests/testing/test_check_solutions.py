@@ -176,7 +176,7 @@ def line(folder: Path, distance: str, *changes: tuple[str, str]) -> Path:
     return file
 
 
-LEFT = "goal(task) - world.place"
+LEFT = "abs(goal(task) - world.place)"
 
 
 @pytest.mark.parametrize("checked", [check_dataset, check_world])

@@ -308,8 +308,6 @@ def test_others_play_along_by_an_agent() -> None:
         ),
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
         ({"max_steps": -1}, "max_steps must be at least 1"),
-        ({"view": "lgx"}, "objectnav"),
-        ({"view": "oracle"}, "calls no model"),
         ({"reward": {}}, "reward needs a term, such as"),
         ({"curriculum": {"rooms": 5}}, "curriculum must be a list, got {'rooms': 5}"),
     ],
@@ -327,6 +325,10 @@ def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) ->
         ({"others": "tam"}, "no agent is called 'tam'; did you mean 'team'"),
         ({"others": "react"}, "others=react: needs a model"),
         ({"actor": "bob"}, "no actor is called 'bob'; there are: agent"),
+        ({"view": "lgx"}, "view=lgx acts in objectnav, "),
+        ({"view": "oracle"}, "calls no model"),
+        ({"seed": 1}, r"seed=1 is for agents.*write env\.reset\(seed=1\)"),
+        ({"seed": 0}, r"write env\.reset\(seed=0\)"),
     ],
 )
 def test_wrong_names_are_errors_before_the_first_reset(
@@ -334,6 +336,24 @@ def test_wrong_names_are_errors_before_the_first_reset(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         small("houses", **options)
+
+
+def test_a_seed_is_taken_where_agents_draw() -> None:
+    assert make("ma_household", seed=1).options.seed == 1
+    assert small("houses", view="walker", seed=1).options.seed == 1
+
+
+def test_an_environment_is_not_restored_to_another_one() -> None:
+    env = small("houses")
+    env.reset(seed=0)
+    other = make("towns")
+    other.reset(seed=0)
+    with pytest.raises(
+        UsageError, match=r"a clone of this environment, .*houses.*towns"
+    ):
+        env.restore(other.clone())
+    env.restore(pickle.loads(pickle.dumps(env)))
+    assert env.options.name == "houses"
 
 
 @pytest.mark.parametrize("saved", [None, "clone", ("observation", {})])

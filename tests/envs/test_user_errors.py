@@ -97,6 +97,16 @@ def test_an_exception_in_a_reward_is_one_line() -> None:
         env.step("stop")
 
 
+def test_a_reward_that_must_be_awaited_is_refused_at_opening() -> None:
+    async def late(step: Step) -> float:
+        return 1.0
+
+    with pytest.raises(
+        UsageError, match=r"test_user_errors\.py:\d+: reward: late must"
+    ):
+        make("houses", reward=late)  # type: ignore[arg-type]
+
+
 AGENT = """
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Agent

@@ -188,6 +188,7 @@ LEFT = "abs(goal(task) - world.place)"
             "episode 'to_1': distance is 3 where the episode is solved; it should be 0",
         ),
         (f"{LEFT} or 3", "distance is 3 where the episode is solved; it should be 0"),
+        ("world.place - 3", "it is at least 0"),
         (
             f"{LEFT} or float('nan')",
             "distance must give a finite number as the distance",

@@ -51,6 +51,7 @@ from wayword.envs.views import (
     Background,
     Structured,
     Words,
+    check_player,
 )
 from wayword.runs.opening import open_agent, open_dataset
 from wayword.runs.plan import Count, Plan
@@ -85,7 +86,7 @@ class EnvironmentOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     view_settings: Mapping[str, Any] = field(default_factory=dict)
     data: Path | str | None = None
-    seed: int = 0
+    seed: int | None = None
     include: Any = ()
     discount: float = 1.0
     new_scenes: bool = False
@@ -154,8 +155,9 @@ def make(
     if no one reads a reward: it is 0 at each step.
     ``episodes``: a number of episodes at most (``len(env.tasks)`` are there), or their ids.
     ``max_steps`` overrides the dataset's limit. In multi-actor tasks, the policy plays ``actor``,
-    by default the first, and the agent ``others`` all others. ``seed`` is for agents, as in
-    ``wayword run --seed``. ``include`` names additional keys of infos. ``discount`` is the factor
+    by default the first, and the agent ``others`` all others. ``seed`` is for these agents and
+    for that of a view, as in ``wayword run --seed``; :meth:`Environment.reset` has its own.
+    ``include`` names additional keys of infos. ``discount`` is the factor
     of the reward terms ``guide`` and ``potential``: the trainer's gamma. ``new_scenes``: every
     reset generates a scene, if the dataset can. ``curriculum``: levels of settings for new scenes,
     such as ``[{"length": 2}, {"length": 4}]``; the next level begins once 16 of the current one's
@@ -245,6 +247,9 @@ class Environment:
             self._check_generates("remove new_scenes")
         if options.view in VIEWS:
             check_sight(self.dataset, options.view)
+            check_drawn(options.seed, self.tasks[0])
+        else:
+            check_player(options.view, self.dataset)
         if options.actor:
             # A world has its actors after its first reset.
             first = TaskGame(self.dataset, self.tasks[0], self.max_steps)
@@ -507,6 +512,11 @@ class Environment:
         """Go back to the state of a clone. Raises ``UsageError`` for anything else."""
         if not isinstance(saved, Environment):
             raise UsageError(f"restore takes a clone of env.clone(), got {saved!r:.80}")
+        own, other = (replace(env.options, executor=None) for env in (self, saved))
+        if own != other:
+            raise UsageError(
+                f"restore takes a clone of this environment, {self!r}, got {saved!r}"
+            )
         copied = saved.clone()
         self.close()
         self.__dict__.update(copied.__dict__)
@@ -587,7 +597,7 @@ class Environment:
             return
         parts = open_agent(self.options.plan, game.dataset)
         task = game.task
-        setup = Setup(game.dataset, parts.make, {}, self.options.seed)
+        setup = Setup(game.dataset, parts.make, {}, self.options.seed or 0)
         self._log = Log()
         for actor in others:
             # Own seeds: an actor that draws more must not affect the others.
@@ -607,7 +617,7 @@ class Environment:
             options.view,
             self.actor,
             options.view_settings,
-            options.seed,
+            options.seed or 0,
             self._background,
         )
 
@@ -698,6 +708,16 @@ def check_sight(dataset: Dataset, view: str) -> None:
         raise UsageError(
             "eyes=pictures: this view names objects in words; use eyes='both', or an agent's "
             "prompts, such as view='react'"
+        )
+
+
+def check_drawn(seed: int | None, task: Task) -> None:
+    """Raise ``UsageError`` for the seed of agents where there are none: a user means that of the
+    episodes."""
+    if seed is not None and len(task.episode.actors) == 1:
+        raise UsageError(
+            f"seed={seed} is for agents, and none plays here; to draw episodes, write "
+            f"env.reset(seed={seed})"
         )
 
 

@@ -239,7 +239,7 @@ class AssistantSession:
             player,
             base.on,
             settings=base.settings,
-            seed=options.seed,
+            seed=options.seed or 0,
             max_steps=env.max_steps,
             episode="next",  # the assistant chooses
         )

@@ -36,7 +36,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from typing import Any
 
 from wayword.core.action import Rejection
@@ -160,7 +160,12 @@ def _parsed(
 
 def takes_game(term: StepReward) -> bool:
     """True if a term of the user's needs two arguments. Raises ``UsageError`` for another number
-    than one or two."""
+    than one or two, or a coroutine's function."""
+    if iscoroutinefunction(term):
+        raise UsageError(
+            f"{place_of(term)}: reward: {term.__name__} must be declared with `def`, not "
+            "`async def`"
+        )
     try:
         expected = signature(term)
     except ValueError:  # some functions in C have none

@@ -32,6 +32,7 @@ from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import check_family
 from wayword.core.blame import CodeError, describe
+from wayword.core.dataset import Dataset
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
@@ -350,6 +351,21 @@ async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def check_player(agent: str, dataset: Dataset) -> None:
+    """Raise ``UsageError`` for a view by an agent that has no prompts, or does not play a dataset
+    or its pictures."""
+    cls = registry.load("agent", agent)
+    if not cls.needs_model:
+        raise UsageError(
+            f"view={agent}: this agent calls no model, so it has no prompts"
+        )
+    check_family(cls, dataset.family.name, "this dataset", f"view={agent}")
+    if dataset.eyes is not None and not cls.has_eyes:
+        raise UsageError(
+            f"view={agent} plays in words alone; remove eyes, or use view=react, mapgpt or navgpt"
+        )
+
+
 class AgentPrompts(ActorView):
     """The prompts of one agent for one actor. ``settings`` are the agent's."""
 
@@ -362,10 +378,6 @@ class AgentPrompts(ActorView):
         loop: Background,
     ) -> None:
         self._cls: Any = registry.load("agent", agent)
-        if not self._cls.needs_model:
-            raise UsageError(
-                f"view={agent}: this agent calls no model, so it has no prompts"
-            )
         self._actor = actor
         self._seed = seed
         self._loop = loop
@@ -378,13 +390,7 @@ class AgentPrompts(ActorView):
 
         Raises ``UsageError`` for a dataset that the agent does not play.
         """
-        family = game.dataset.family.name
-        check_family(self._cls, family, "this dataset", f"view={self._name}")
-        if game.dataset.eyes is not None and not self._cls.has_eyes:
-            raise UsageError(
-                f"view={self._name} plays in words alone; remove eyes, or use view=react, "
-                "mapgpt or navgpt"
-            )
+        check_player(self._name, game.dataset)
         self._game = game
         # Questions of the last episode must not be answered in this one.
         self._log = Log()

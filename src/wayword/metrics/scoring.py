@@ -180,11 +180,15 @@ def distance_of(dataset: Dataset, task: Task, world: World) -> float | None:
 
 
 def _check_distance(method: Callable[..., Any], distance: Any) -> None:
-    """Raise ``CodeError`` unless a user's method gave a finite number or None."""
-    if distance is not None and finite(distance) is None:
+    """Raise ``CodeError`` unless a user's method gave a finite number from 0, or None."""
+    if distance is None:
+        return
+    number = finite(distance)
+    # Sums of lengths end near 0, also below it.
+    if number is None or number < -1e-6:
         raise CodeError(
             f"{place_of(method)}: {method.__name__} must give a finite number as the distance, or "
-            f"None where it is unknown, got {distance!r:.80}"
+            f"None where it is unknown, got {distance!r:.80}; it is at least 0"
         )
 
 

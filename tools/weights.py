@@ -14,8 +14,13 @@ FOLDER = Path(__file__).parents[1] / "src" / "wayword" / "weights"
 LIST = "SHA256SUMS"
 MOST = 20_000_000
 """Bytes that all weights together may take."""
-CARD_LINES = ("- Against the rules: ", "- Against the simplest learner: ")
-"""What a card must say: what the weights add to the rules that they read, and to few weights."""
+CARD_LINES = (
+    "| Splits | ",
+    "- Against the rules: ",
+    "- Against the simplest learner: ",
+)
+"""What a card must say: the splits of the training data, which tables print, and what the weights
+add to the rules that they read, and to few weights."""
 
 
 def found(folder: Path) -> dict[str, str]:

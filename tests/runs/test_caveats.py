@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +12,9 @@ import pytest
 
 from wayword.core import registry
 from wayword.core.perceiver import Perceiver
+from wayword.metrics.papers import paper_table
 from wayword.metrics.table import render
+from wayword.models.parts.weights import SHIPPED
 from wayword.runs import Plan, run
 from wayword.runs.config import caveats_of
 from wayword.runs.identity import caveats
@@ -88,6 +92,50 @@ def test_velma_without_landmarks_says_so() -> None:
 
 def test_discussnav_that_reads_words_says_so() -> None:
     assert "discussnav reads text (" in listed("discussnav", "houses", dataset=HOUSES)
+
+
+def test_rows_of_trained_agents_and_models_name_their_training_data(
+    tmp_path: Path,
+) -> None:
+    """Under the tables, as a reader takes them for zero-shot ones."""
+    pytest.importorskip("onnxruntime")
+    tree = {"dataset": HOUSES}
+    plans = [
+        Plan("imitation", "houses", "", tree),
+        Plan("walker", "houses", "regression:walker", tree),
+        Plan("forward", "houses", "", tree),
+    ]
+    for plan in plans:
+        run(replace(plan, limit=2, out=tmp_path / plan.agent))
+    rows = rows_of([tmp_path / plan.agent for plan in plans])
+    notes = [
+        "imitation: trained on r2r:train and houses:train.",
+        "walker: regression:walker is trained on houses:train.",
+    ]
+    paper = paper_table(rows, "r2r")
+    for note in notes:
+        assert note in paper
+        for form in ("rich", "markdown", "latex", "csv", "json"):
+            assert note.partition(": ")[2].rstrip(".") in render(rows, form, 200)
+    assert "trained" not in str(rows[2].caveats)
+    # The list of agents says it before the run.
+    imitation = registry.summaries("agent")["imitation"]
+    assert imitation.endswith("trained on r2r:train and houses:train.")
+
+
+def test_weights_of_the_users_without_a_card_say_so(tmp_path: Path) -> None:
+    weights = tmp_path / "mine.json"
+    shutil.copy(SHIPPED / "walker.json", weights)
+    plan = Plan("forward", "houses")
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
+    name = f"regression:{weights}"
+    (caveat,) = caveats(dataset, agent, [name])
+    problem = "trained on data that no card names (row `Splits` of mine.md next to it)"
+    assert caveat == f"{name} is {problem}"
+    weights.with_suffix(".md").write_text("| Splits | towns:train |\n")
+    assert caveats(dataset, agent, [name]) == [f"{name} is trained on towns:train"]
+    assert caveats(dataset, agent, ["openai:gpt-5-mini", "scripted:first"]) == []
 
 
 def test_a_perceiver_of_the_users_brings_its_caveats(

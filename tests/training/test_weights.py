@@ -38,7 +38,8 @@ def test_another_a_missing_and_an_unlisted_file_are_reported(folder: Path) -> No
 def test_a_card_says_what_the_weights_add_to_rules_and_to_few_weights(
     folder: Path,
 ) -> None:
-    (folder / "small.md").write_text("- Against the rules: 92.8 instead of 80.0")
+    text = "| Splits | houses:train |\n- Against the rules: 92.8 instead of 80.0"
+    (folder / "small.md").write_text(text)
     assert TOOL["problems"](folder) == [
         "small.md: no line '- Against the simplest learner: '"
     ]

@@ -160,7 +160,7 @@ def config_of(
     """
     checksums = Checksums()
     checksum = checksums.combined(dataset.files)
-    lines = caveats(dataset, agent)
+    lines = caveats(dataset, agent, [model.name for model in models.values()])
     # Chosen episodes are no random sample: reports must say so.
     if plan.episode or plan.episodes:
         lines.append(CHOSEN)
@@ -495,7 +495,8 @@ class ActiveRun:
                 f"{self.plan.limit:,}: its table and metrics are of all {held:,}; for fewer, use "
                 "another folder"
             )
-        caveat_lines = caveats(self.dataset, self.agent)
+        models = self.folder.config["identity"]["models"].values()
+        caveat_lines = caveats(self.dataset, self.agent, models)
         # Splits for challenges publish only the starts.
         if self.judged == {False} and not scoring.missing_success(self.dataset):
             judge = self.dataset.succeeded

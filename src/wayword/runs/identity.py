@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, asdict
 from dataclasses import fields as fields_of
@@ -26,6 +26,7 @@ from wayword.core.files import text_checksum
 from wayword.core.model import Model
 from wayword.core.visible import spaced
 from wayword.metrics import scoring
+from wayword.models.parts.weights import settings_file, training_caveat
 from wayword.perception.detectors import OF_ROBOT, WITHOUT_ERROR
 from wayword.runs.cast import AgentParts
 from wayword.runs.config import Checksums, pictures_checksum, series
@@ -275,8 +276,11 @@ def cast_of(identity: JsonObject) -> str:
     return ", ".join([identity["agent"], *named])
 
 
-def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
-    """Caveats of a run's results, from its dataset, perceiver and agents."""
+def caveats(
+    dataset: Dataset, agent: AgentParts, models: Iterable[str] = ()
+) -> list[str]:
+    """Caveats of a run's results, from its dataset, perceiver and agents, and from those of its
+    ``models``, by name, that are weights trained for agents."""
     perceiver = dataset.perceiver()
     lines = [*dataset.caveats]
     if problem := scoring.missing_success(dataset):
@@ -292,6 +296,11 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
             lines += parts.cls.caveats(parts.settings, perceiver)
         if getattr(parts.settings, "shots", 0) and dataset.examples_caveat:
             lines.append(dataset.examples_caveat)
+    for name in dict.fromkeys(models):
+        file = settings_file(name)
+        # Next to a model of a user's that was trained for an agent, its settings are a file.
+        if file is not None and file.is_file():
+            lines.append(f"{name} is {training_caveat(file)}")
     # A robot has no ground truth: what its views show is from a detector of its base.
     if dataset.live:
         lines = [line.replace(WITHOUT_ERROR, OF_ROBOT) for line in lines]

@@ -28,6 +28,7 @@ from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver, Sector
 from wayword.core.world import World
+from wayword.models.parts.weights import training_caveat
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 from wayword.worlds.indoor.world import IndoorObservation
@@ -191,8 +192,13 @@ class PreexploredSettings:
     speaker: bool = True
 
 
+def _weights(settings: Any) -> Path:
+    """Return the ONNX file of an agent's settings."""
+    return Path(settings.weights or WEIGHTS / "imitation.onnx")
+
+
 class ImitationAgent(Agent):
-    """Follows written routes on viewpoint graphs with a small trained network, from text alone.
+    """A small network that follows routes from text, trained on r2r:train and houses:train.
 
         wayword run imitation --on houses --limit 20
 
@@ -206,10 +212,13 @@ class ImitationAgent(Agent):
     Settings: ClassVar[type[Any]] = ImitationSettings
     families = frozenset({"indoor"})
 
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Name the training data of the weights."""
+        return (training_caveat(_weights(settings)),)
+
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self._network = load_network(
-            Path(settings.weights or WEIGHTS / "imitation.onnx")
-        )
+        self._network = load_network(_weights(settings))
         self._settings = settings
         self._toolkit = toolkit
 
@@ -345,8 +354,9 @@ class PreexploredImitation(ImitationAgent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        """Name the setting in reports: a known scene is an easier task."""
+        """Name the setting in reports, too: a known scene is an easier task."""
         return (
+            *super().caveats(settings, perceiver),
             "pre-explored setting: graph and texts of the scene are known before each walk",
         )
 
@@ -356,7 +366,7 @@ class PreexploredImitation(ImitationAgent):
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        path = Path(settings.weights or WEIGHTS / "imitation.onnx")
+        path = _weights(settings)
         path = path.with_name(f"{path.stem}_speaker.onnx")
         self._speaker = open_session(path) if settings.speaker else None
 

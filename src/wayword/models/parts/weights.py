@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import cache_folder, folder_of, make_parent, sha256
+from wayword.core.visible import comma_separated, join_words
 
 
 def weights_folder() -> Path:
@@ -216,6 +218,22 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
         raise UsageError(
             f"{path}: not the settings of trained weights ({error})"
         ) from None
+
+
+def training_caveat(weights: Path) -> str:
+    """Return the caveat of scores that trained weights have: the splits of their training data, as
+    the row ``Splits`` of their card says, the ``.md`` file next to them. A reader would take the
+    scores for zero-shot ones."""
+    card = weights.with_suffix(".md")
+    stated = None
+    if card.is_file():
+        stated = _SPLITS.search(card.read_text(encoding="utf-8", errors="replace"))
+    if stated is None:
+        return f"trained on data that no card names (row `Splits` of {card.name} next to it)"
+    return f"trained on {join_words(comma_separated(stated[1]))}"
+
+
+_SPLITS = re.compile(r"(?m)^\| Splits \| (.+?) \|$")
 
 
 def is_small(model: str) -> bool:

@@ -347,7 +347,7 @@ def test_bold_is_corrected_over_the_shown_metrics_as_a_comparison_of_them() -> N
     assert bold == {"ne": True, "sr ne": True, "ne tl": False}
 
 
-def test_long_settings_are_short_in_print_and_whole_in_data(
+def test_long_settings_are_short_in_print_and_complete_in_data(
     rows: Sequence[Row],
 ) -> None:
     settings = {

@@ -175,6 +175,117 @@ def test_simulated_and_imprecise_bases_keep_it() -> None:
     check_base(ImpreciseBase(Here(), short=0.2, turning=4.0))
 
 
+class Northward(Here):
+    """Sees the table and the mug, with the wall behind them; ``depth`` and ``objects`` are factors
+    of its distances, ``sides`` one of its objects' bearings."""
+
+    depth = 1.0
+    objects = 1.0
+    sides = 1.0
+
+    def start(self, episode: Episode) -> None:
+        start = {"x": 1.0, "y": 0.5, "heading": 0.0}
+        SimulatedBase.start(self, Episode("1", "", "flat", start))
+
+    def capture(self) -> View:
+        seen = super().capture()
+        ranges = seen.depth.metres().max(axis=0) * self.depth
+        depth = from_laser(ranges, seen.depth.bearings, seen.eye, 5.0)
+        shown = []
+        for one in seen.shown or ():
+            away = one.away * self.objects
+            shown.append(replace(one, away=away, bearing=one.bearing * self.sides))
+        return replace(seen, depth=depth, shown=tuple(shown))
+
+
+def facing_north(**factors: float) -> Northward:
+    return type("Factors", (Northward,), factors)()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("factors", "promise"),
+    [
+        ({"depth": 0.55}, "after a drive of 0.60 m: depth is in metres"),
+        ({"depth": 1.7}, "after a drive of 0.60 m: depth is in metres"),
+        ({"objects": 3.0}, "shows '.*' 6.00 m away, .* 4.20 m away, not near 5.40"),
+    ],
+)
+def test_distances_shrink_by_the_metres_that_were_driven(
+    factors: dict[str, float], promise: str
+) -> None:
+    with pytest.raises(AssertionError, match=rf"{FILE}:\d+: capture\(\) .*{promise}"):
+        check_base(facing_north(**factors))
+
+
+def test_a_line_says_of_each_rule_whether_it_was_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = check_base(facing_north())
+    assert len(lines) == 7
+    assert all(line.startswith("checked: ") for line in lines)
+    assert capsys.readouterr().out.splitlines() == lines
+
+    # The mug is ahead: after a turn, a mirrored bearing is out of view.
+    lines = [line for line in check_base(Here()) if line.startswith("not ")]
+    assert [line.split(": ")[1] for line in lines] == [
+        "bearings of the detector's objects",
+        "distances of the detector's objects",
+    ]
+    (line,) = [each for each in check_base(Here(), metres=3.0) if "go_to" in each]
+    assert line.startswith("not checked: go_to, and the metres")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"base": Here}, r"needs an object: Here\(…\), got the class Here"),
+        ({"limit": "a"}, "limit must be a number of seconds above 0, got 'a'"),
+        ({"limit": -1}, "limit must be .* above 0, got -1"),
+    ],
+)
+def test_arguments_of_check_base_are_checked(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_base(**{"base": Here(), **arguments})
+
+
+def test_settings_of_a_robot_are_no_dict() -> None:
+    with pytest.raises(UsageError, match="must be an instance such as RosSettings"):
+        RosBase({"url": "ws://127.0.0.1:9"})  # type: ignore[arg-type]
+
+
+class Exits(Here):
+    def go_to(self, x: float, y: float) -> MotionResult:
+        sys.exit(3)
+
+
+def test_a_base_that_ends_the_program_is_named() -> None:
+    promise = rf"go_to must not end the program, got SystemExit: 3 \(.*{FILE}:\d+\)"
+    with pytest.raises(AssertionError, match=promise):
+        check_base(Exits())
+    world = SharedRobotWorld(GuardedBase(Exits(), 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    with pytest.raises(CodeError, match=promise):
+        world.step("agent", goto(1.5, 0.5))
+
+
+class PoseInCentimetres(Here):
+    def pose(self) -> Any:
+        pose = super().pose()
+        return {**pose, "x": 100 * float(pose["x"]), "y": 100 * float(pose["y"])}
+
+
+def test_a_run_compares_views_with_poses() -> None:
+    base = GuardedBase(PoseInCentimetres(), 5.0)
+    base.start(Episode("1", "", "robot", {}))
+    promise = r":\d+: capture\(\) and pose\(\) must agree; they are 110.\d+ m apart"
+    for _ in range(guarded.MOST_APART - 1):
+        base.capture()
+    with pytest.raises(CodeError, match=promise):
+        base.capture()
+
+
 def test_a_robot_behind_rosbridge_keeps_it() -> None:
     with serving(Robot(started(Here(), 1.0, 0.5, 90.0))) as url:
         check_base(RosBase(RosSettings(url=url, settle=0.0, throttle=0)))

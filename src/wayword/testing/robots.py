@@ -8,12 +8,14 @@ import numpy as np
 
 from wayword.core.blame import CodeError, describe, place_of, user_frame
 from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
 from wayword.core.geometry import Floats, relative, unit
 from wayword.worlds.objectnav.base import (
     Base,
     MotionResult,
     methods_problem,
     motion_problem,
+    place_problem,
     pose_problem,
     report_problem,
     unmeasured_problem,
@@ -27,28 +29,36 @@ TURNED = 20.0
 """Maximum error of a turn, degrees."""
 ARRIVED = 0.35
 """Maximum distance between target and stop, metres: Nav2's own tolerance (0.25) plus a margin."""
-IN_RADIANS = 0.1
-"""Maximum difference between a number and another one's radians."""
 SAME_OBJECT = 0.3
 """Maximum difference between the distances of one object before and after a turn, metres."""
-SAME_PLACE = (0.1, 5.0)
-"""Maximum difference between a view's pose and ``pose()``, metres and degrees."""
+APPROACHED = 0.3
+"""Maximum difference between the way driven and how much nearer what is ahead has come, metres."""
+AHEAD = 8.0
+"""Directions of depth that are straight ahead, degrees to each side."""
+EVEN = 0.15
+"""Maximum difference between distances straight ahead of one flat thing, metres."""
 
 
 def check_base(
     base: Base, degrees: float = 40.0, metres: float = 0.6, limit: float = 90.0
-) -> None:
+) -> list[str]:
     """Check a base: that its motions, poses and views agree.
 
     It turns right by positive degrees, drives to its target and reports its pose, and
     its depth images are not mirrored, as far as the surroundings show it. Objects of its own
     detector are checked only while it sees any: put one in its view. A method may take
-    ``limit`` seconds; a robot behind rosbridge has the limits of its settings. Raises
-    ``AssertionError`` that names the rule.
+    ``limit`` seconds; a robot behind rosbridge has the limits of its settings. Prints and returns
+    a line about each rule: that it was checked, or why not. Raises ``AssertionError`` that names
+    the rule, and ``UsageError`` for arguments.
 
     This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight
     ahead if depth shows twice that distance free. Keep a hand on the emergency stop.
     """
+    if isinstance(base, type):
+        name = base.__name__
+        raise UsageError(f"check_base needs an object: {name}(…), got the class {name}")
+    if not isinstance(limit, int | float) or not limit > 0:
+        raise UsageError(f"limit must be a number of seconds above 0, got {limit!r}")
     problem = methods_problem(base)
     assert not problem, f"{place_of(type(base))}: the base {problem}"
     seconds = None if isinstance(base, RosBase) else limit
@@ -56,7 +66,7 @@ def check_base(
     try:
         limited.start(Episode("check", "Find the mug.", "robot", {}))
         try:
-            _check_started(limited, degrees, metres)
+            lines = _check_started(limited, degrees, metres)
         finally:
             limited.stop()
     except CodeError as error:
@@ -69,14 +79,20 @@ def check_base(
         if user_frame(error) is None:
             raise
         raise AssertionError(f"{limited.raised}() raised {describe(error)}") from error
+    print(*lines, sep="\n")  # noqa: T201 - for a person at the robot
+    return lines
 
 
-def _check_started(base: LimitedBase, degrees: float, metres: float) -> None:
-    """Check a base that has started, as :func:`check_base` says."""
+def _check_started(base: LimitedBase, degrees: float, metres: float) -> list[str]:
+    """Check a base that has started, and return the lines of :func:`check_base`."""
+    lines = ["checked: poses, views and reports, each by itself and with the others"]
     before = _check_view(base)
     _check_turn(base, degrees)
     after = _check_view(base)
-    _check_shown(base, before, after, degrees)
+    lines.append(f"checked: turns by {degrees:g} degrees and back")
+    in_both = _check_shown(base, before, after, degrees)
+    reason = "the detector saw no object before and after the turn"
+    lines.append(_line(in_both, "bearings of the detector's objects", reason))
     # after a turn to the right, objects on the right are ahead
     shifted, mirrored = (
         _depth_difference(before, after, turn) for turn in (degrees, -degrees)
@@ -87,38 +103,128 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> None:
     assert not wrong, (
         "bearings of depth columns are positive to the right; these look mirrored"
     )
+    # In a room that looks the same to both sides, a mirrored image fits as well.
+    is_told = shifted is not None and mirrored is not None and mirrored > 0.2 > shifted
+    reason = "what is around looks the same to both sides, or moved; turn the robot"
+    lines.append(_line(is_told, "sides of the depth image", reason))
     _check_turn(base, -degrees)
     view = _check_view(base)
-    if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
-        start = _pose(base)
-        reported = _metres(base)
-        east, north = unit(start["heading"])
-        x = start["x"] + metres * east
-        y = start["y"] + metres * north
-        what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
-        moved = base.go_to(x, y)
-        _check_moved(base, moved, what)
-        end = _pose(base)
-        off = math.dist((x, y), (end["x"], end["y"]))
-        assert off <= ARRIVED, (
-            f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
-        )
-        driven = math.dist((start["x"], start["y"]), (end["x"], end["y"]))
-        problem = ""
-        if abs(moved.metres - driven) > ARRIVED:
-            problem = (
-                f"returned {moved.metres:g} metres, but the pose has changed by {driven:.2f} m: "
-                "metres is the length of the way, in metres"
-            )
-        _check(base, what, problem)
-        added = _metres(base) - reported
-        if abs(added - driven) > ARRIVED:
-            problem = (
-                f"grew by {added:.2f} metres in {what}, but the pose has changed by "
-                f"{driven:.2f} m: it counts the metres traveled"
-            )
-        _check(base, "report()", problem)
+    free = clear_ahead(view.depth, view.eye, 0.0)
+    if free < 2 * metres:
+        reason = f"{free:.2f} m ahead are free, and {2 * metres:g} m are needed"
+        lines.append(_line(False, "go_to, and the metres that it reports", reason))
+    else:
+        driven = _check_drive(base, metres)
+        lines.append(f"checked: go_to({metres:g} m straight on), and the metres")
+        end = _check_view(base)
+        is_compared = _check_depth_scale(base, view, end, driven)
+        reason = "nothing flat is ahead within the reach of depth"
+        lines.append(_line(is_compared, "distances of the depth image", reason))
+        is_compared = _check_shown_scale(base, view, end, driven)
+        reason = "the detector saw no object ahead before and after the drive"
+        lines.append(_line(is_compared, "distances of the detector's objects", reason))
     _metres(base)
+    return lines
+
+
+def _line(is_checked: bool, what: str, reason: str) -> str:
+    """Return a line of :func:`check_base` about a rule that surroundings may not show."""
+    return f"checked: {what}" if is_checked else f"not checked: {what}: {reason}"
+
+
+def _check_drive(base: LimitedBase, metres: float) -> float:
+    """Drive straight on, and assert that pose and reports follow. Return the metres driven."""
+    start = _pose(base)
+    reported = _metres(base)
+    east, north = unit(start["heading"])
+    x = start["x"] + metres * east
+    y = start["y"] + metres * north
+    what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
+    moved = base.go_to(x, y)
+    _check_moved(base, moved, what)
+    end = _pose(base)
+    off = math.dist((x, y), (end["x"], end["y"]))
+    assert off <= ARRIVED, (
+        f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
+    )
+    driven = math.dist((start["x"], start["y"]), (end["x"], end["y"]))
+    problem = ""
+    if abs(moved.metres - driven) > ARRIVED:
+        problem = (
+            f"returned {moved.metres:g} metres, but the pose has changed by {driven:.2f} m: "
+            "metres is the length of the way, in metres"
+        )
+    _check(base, what, problem)
+    added = _metres(base) - reported
+    if abs(added - driven) > ARRIVED:
+        problem = (
+            f"grew by {added:.2f} metres in {what}, but the pose has changed by "
+            f"{driven:.2f} m: it counts the metres traveled"
+        )
+    _check(base, "report()", problem)
+    return driven
+
+
+def _check_depth_scale(
+    base: LimitedBase, before: View, after: View, driven: float
+) -> bool:
+    """Assert that what is ahead has come as much nearer as the body has driven. Return False if
+    nothing flat was in reach: then depth tells nothing."""
+    far = _wall_ahead(before)
+    near = _wall_ahead(after)
+    if far is None or near is None:
+        return False
+    problem = ""
+    if abs(far - near - driven) > APPROACHED:
+        problem = (
+            f"measures {far:.2f} m straight ahead, and {near:.2f} m after a drive of "
+            f"{driven:.2f} m: depth is in metres"
+        )
+    _check(base, "capture()", problem)
+    return True
+
+
+def _wall_ahead(view: View) -> float | None:
+    """Return metres to what is straight ahead; None if it is not flat, or not within reach."""
+    bearings = np.abs(np.array(view.depth.bearings))
+    ahead = _farthest(view, view.depth.reach)[bearings <= max(AHEAD, bearings.min())]
+    if np.isnan(ahead).any() or ahead.max() - ahead.min() > EVEN:
+        return None
+    if ahead.max() >= view.depth.reach - EVEN:
+        return None
+    return float(np.median(ahead))
+
+
+def _check_shown_scale(
+    base: LimitedBase, before: View, after: View, driven: float
+) -> bool:
+    """Assert that objects ahead have come as much nearer as the body has driven. Return False if
+    no object was ahead in both views.
+
+    Of several objects with one name, none is compared.
+    """
+    is_compared = False
+    for first in before.shown or ():
+        earlier = [one for one in before.shown or () if one.id == first.id]
+        later = [one for one in after.shown or () if one.id == first.id]
+        if len(earlier) != 1 or len(later) != 1 or abs(first.bearing) > TURNED:
+            continue
+        is_compared = True
+        second = later[0]
+        # What remains of the way to its center, by the law of cosines
+        ahead = math.radians(first.bearing)
+        expected = math.hypot(
+            first.away * math.cos(ahead) - driven, first.away * math.sin(ahead)
+        )
+        problem = ""
+        if abs(second.away - expected) > APPROACHED:
+            problem = (
+                f"shows {first.words!r} {first.away:.2f} m away, and after a drive of "
+                f"{driven:.2f} m {second.away:.2f} m away, not near {expected:.2f}: is it in "
+                "metres?"
+            )
+        _check(base, "capture()", problem)
+    return is_compared
 
 
 def _check_view(base: LimitedBase) -> View:
@@ -131,18 +237,7 @@ def _check_view(base: LimitedBase) -> View:
     _check(base, "capture()", view_problem(view))
     _check(base, "capture()", unmeasured_problem(view))
     pose = _pose(base)
-    off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
-    turned = abs(relative(view.heading, pose["heading"]))
-    problem = ""
-    if off > SAME_PLACE[0]:
-        problem = f"and pose() must agree; they are {off:.2f} m apart"
-    elif turned > SAME_PLACE[1]:
-        problem = f"and pose() must agree; their headings are {turned:.0f} deg apart"
-        headings = (view.heading, pose["heading"])
-        pairs = (headings, headings[::-1])
-        if any(abs(math.radians(a) - b) < IN_RADIANS for a, b in pairs):
-            problem += ": is one in radians?"
-    _check(base, "capture()", problem)
+    _check(base, "capture()", place_problem(view, pose))
     return view
 
 
@@ -191,12 +286,13 @@ def _check_turn(base: LimitedBase, degrees: float) -> None:
     )
 
 
-def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -> None:
+def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -> bool:
     """Assert that objects which two views show move to the left, as the body turned right between
-    them by some degrees.
+    them by some degrees. Return False if no object is in both.
 
     Two objects of one name are told apart by their distance.
     """
+    in_both = False
     for first in before.shown or ():
         same = [
             second
@@ -205,6 +301,7 @@ def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -
         ]
         if not same:
             continue  # out of view
+        in_both = True
         expected = relative(first.bearing - degrees, 0.0)
         second = min(same, key=lambda one: abs(relative(one.bearing, expected)))
         problem = ""
@@ -215,6 +312,7 @@ def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -
                 "bearings are degrees to the right of the camera"
             )
         _check(base, "capture()", problem)
+    return in_both
 
 
 def _depth_difference(before: View, after: View, degrees: float) -> float | None:

@@ -18,7 +18,7 @@ from wayword.core.action import STOP, Action
 from wayword.core.blame import finite, place_of
 from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
-from wayword.core.geometry import absolute
+from wayword.core.geometry import absolute, relative
 from wayword.core.starts import check_start
 from wayword.worlds.objectnav.observation import Shown, View
 
@@ -30,6 +30,10 @@ FIELDS_OF_VIEW = (10.0, 360.0)  # degrees; radians are below
 SHOWN_ASIDE = (
     10.0  # degrees beyond the picture's edge at which a detector may see a center
 )
+SAME_PLACE = (0.1, 5.0)
+"""Maximum difference between a view's pose and ``pose()``, metres and degrees."""
+IN_RADIANS = 0.1
+"""Maximum difference between a number and another one's radians."""
 SHOWN_METRES = 50.0  # no detector of a robot measures farther objects
 SHOWN_REACHES = 10.0  # of its depth sensor, beyond which it measures none either
 
@@ -156,6 +160,23 @@ def unmeasured_problem(view: View) -> str:
     if view.depth.measured().any():
         return ""
     return "must measure something; every distance is 0, negative or NaN"
+
+
+def place_problem(view: View, pose: Mapping[str, Any]) -> str:
+    """Return how a view's place contradicts the pose at the same moment."""
+    metres, degrees = SAME_PLACE
+    off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
+    if off > metres:
+        return f"and pose() must agree; they are {off:.2f} m apart"
+    turned = abs(relative(view.heading, pose["heading"]))
+    if turned <= degrees:
+        return ""
+    problem = f"and pose() must agree; their headings are {turned:.0f} deg apart"
+    headings = (view.heading, pose["heading"])
+    for one, other in (headings, headings[::-1]):
+        if abs(math.radians(one) - other) < IN_RADIANS:
+            return f"{problem}: is one in radians?"
+    return problem
 
 
 def methods_problem(base: object) -> str:

@@ -23,6 +23,7 @@ from wayword.worlds.objectnav.base import (
     Base,
     MotionResult,
     motion_problem,
+    place_problem,
     pose_problem,
     report_problem,
     unmeasured_problem,
@@ -34,6 +35,8 @@ Value = TypeVar("Value")
 Call = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 NEXT_VIEW = 0.1
 """Seconds before the next view, after one that measured nothing."""
+MOST_APART = 3
+"""Views in a row that may contradict the pose."""
 STOPPING = 0.8
 """Seconds that a running method, and then ``stop``, may take after Ctrl-C."""
 
@@ -131,8 +134,13 @@ class LimitedBase:
             place = self._place() or f"{place_of(type(self.base))}: {name}"
             self._stop_beside()
             raise CodeError(f"{place} {problem}, the limit of {self._limit_name}")
-        if call.exception() is not None:
+        if (error := call.exception()) is not None:
             self.raised = self.raised or name
+            # It would end the program without a word.
+            if isinstance(error, SystemExit):
+                raise CodeError(
+                    f"{name} must not end the program, got {describe(error)}"
+                )
         return call.result()
 
     def _interrupt(self) -> None:
@@ -193,6 +201,13 @@ class LimitedBase:
 class GuardedBase(LimitedBase):
     """A limited base that checks each value. Raises ``CodeError`` for one that breaks a rule."""
 
+    _apart = 0  # views in a row that contradict the pose
+
+    def start(self, episode: Episode) -> None:
+        """Start the base."""
+        self._apart = 0
+        super().start(episode)
+
     def capture(self) -> View:
         """Return the base's view, the first one that measured something.
 
@@ -203,6 +218,7 @@ class GuardedBase(LimitedBase):
             view = self._checked("capture", super().capture(), view_problem)
             problem = unmeasured_problem(view)
             if not problem:
+                self._compare(view)
                 return view
             if time.monotonic() > deadline:
                 where = place_of(getattr(type(self.base), "capture", "capture"))
@@ -226,6 +242,15 @@ class GuardedBase(LimitedBase):
     def report(self) -> JsonObject:
         """Return the base's report."""
         return dict(self._checked("report", super().report(), report_problem))
+
+    def _compare(self, view: View) -> None:
+        """Compare a view with the pose, as ``check_base`` does. A single pose may jump, as where a
+        robot finds itself on its map again; ``MOST_APART`` in a row raise ``CodeError``."""
+        problem = place_problem(view, self.pose())
+        self._apart = self._apart + 1 if problem else 0
+        if self._apart == MOST_APART:
+            where = place_of(getattr(type(self.base), "capture", "capture"))
+            raise CodeError(f"{where}: capture() {problem}")
 
     def _checked(
         self, name: str, value: Value, problem_of: Callable[[Any], str]

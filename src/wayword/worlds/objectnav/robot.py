@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Literal, NamedTuple, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -292,6 +292,11 @@ class RosBase:
     """A robot as a base. Raises ``RobotError`` if it cannot be reached, or a topic is silent."""
 
     def __init__(self, settings: RosSettings, link: Link | None = None) -> None:
+        given: Any = settings
+        if not isinstance(given, RosSettings):
+            form = 'RosSettings(url="ws://127.0.0.1:9090")'
+            problem = f"must be an instance such as {form}, got {given!r:.80}"
+            raise UsageError(f"settings {problem}")
         self.settings = settings.resolved()
         token = os.environ.get(TOKEN_VARIABLE, "")
         self.link = link or Link(settings.url, token, settings.patience, settings.plain)

@@ -29,6 +29,7 @@ from typing import (
 
 from annotated_types import Ge
 
+from wayword.core.blame import users_errors
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError, door, suggest
 
@@ -211,8 +212,9 @@ def in_python(message: str) -> str:
 
 
 def python_call(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a :func:`checked_call` whose errors name arguments, not options of a command."""
-    checked = checked_call(function)
+    """Return a :func:`checked_call` whose errors name arguments, not options of a command, and that
+    raises errors of a user's code in one line (:func:`~wayword.core.blame.users_errors`)."""
+    checked = users_errors(checked_call(function))
 
     @door
     @wraps(function)

@@ -189,3 +189,20 @@ def test_the_command_says_what_it_cannot_export(tmp_path: Path) -> None:
         )
     wrong = CliRunner().invoke(app, [*command, "--format", "steps"])
     assert "remove --format and --parquet" in str(wrong.exception)
+
+
+@pytest.mark.parametrize("layout", ["calls", "mcap", "harbor"])
+def test_a_missing_run_is_named_before_a_folder_that_is_full(
+    layout: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "train.jsonl"
+    out.write_text("{}\n")
+    command = ["export", str(tmp_path / "nothing"), "--as", layout, "--out", str(out)]
+    failed = CliRunner().invoke(app, command)
+    assert "nothing" in str(failed.exception)
+    assert "is not empty" not in str(failed.exception)
+
+
+def test_a_misspelled_layout_of_an_export_names_the_near_one(tmp_path: Path) -> None:
+    failed = CliRunner().invoke(app, ["export", str(tmp_path), "--as", "cals"])
+    assert str(failed.exception) == "--as cals: did you mean 'calls'?"

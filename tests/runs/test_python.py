@@ -10,22 +10,26 @@ import pickle
 import pydoc
 import re
 import sys
+import traceback
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import wayword
 from helpers.docs_pages import ROOT
+from helpers.line_world import WORLD
 from wayword.cli import running as command_line
 from wayword.core.action import STOP, Decision
 from wayword.core.agent import Agent
+from wayword.core.blame import CodeError
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.registry import load
 from wayword.datasets.houses import dataset as Houses  # noqa: N812
 from wayword.envs import make
 from wayword.models.scripted import ScriptedModel
-from wayword.runs import RunOptions, reports
+from wayword.runs import RunOptions, reports, results
 
 
 @pytest.fixture(autouse=True)
@@ -298,6 +302,11 @@ WRONG: list[tuple[str, str]] = [
         "result.compare(other)",
         "have no finished episode in common; compare runs on the same split",
     ),
+    ("result.table(['sr'], 3)", "table expects a result or run folder, got 3"),
+    (
+        "wayword.run('random', seeds=3)",
+        "run has no option 'seeds'; call it for each seed",
+    ),
     ("result.compare()", "compare: missing a required argument: 'other'"),
     ("result.view(limit='a')", "limit must be a whole number, got 'a'"),
     (
@@ -386,6 +395,66 @@ def test_a_result_is_viewed_in_the_browser(
     assert opened == [page.as_uri()]
     assert result.view(browser=False) == page
     assert len(opened) == 1
+
+
+def test_a_table_takes_other_runs_and_pools_those_of_seeds(tmp_path: Path) -> None:
+    one, two = (
+        wayword.run("random", HOUSES, limit=1, seed=n, out=tmp_path / str(n))
+        for n in (0, 1)
+    )
+    rows = [str(one.table(["sr"], *others, form="csv")) for others in ([], [two.path])]
+    assert [len(text.splitlines()) for text in rows] == [2, 3]
+    pooled = str(one.table(["sr"], two, form="csv", pool=True))
+    assert len(pooled.splitlines()) == 2
+    paths = [one.path, two.path]
+    with pytest.raises(UsageError, match="one row of the seeds of a run with --pool"):
+        reports.table(paths, labels=["Random"])
+    with pytest.raises(UsageError, match=r"the table has 1 rows; give one for each$"):
+        reports.table([one.path], labels=["A", "B"])
+    latex = reports.table(paths, "latex", pool=True, preset="r2r", labels=["Random"])
+    assert "episodes, means over 2 seeds)" in latex
+
+
+RAISES = """
+    solutions = ("expert",)
+
+    def make_plan(self, task, world, actor, kind):
+        yield world.nothing
+
+
+dataset ="""
+
+
+def test_an_error_of_a_users_plan_is_one_line_where_a_result_reads_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace("\n\ndataset =", RAISES))
+    result = wayword.run("random", str(file), out=tmp_path / "run")
+    episodes = partial(getattr, result, "episodes")
+    for read in (episodes, result.failures, result.to_dataframe):
+        with pytest.raises(
+            CodeError, match=r"AttributeError: .*line\.py:\d+\)"
+        ) as caught:
+            read()
+        assert len(traceback.extract_tb(caught.value.__traceback__)) == 2
+
+
+def test_a_result_without_its_data_names_the_argument_of_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = wayword.run("random", HOUSES, limit=1, out=tmp_path / "run")
+
+    def without_data(*_: object) -> NoReturn:
+        raise UsageError("r2r needs its data: set --data FOLDER or WAYWORD_DATA")
+
+    monkeypatch.setattr(results, "dataset_of", without_data)
+    read = wayword.RunResult.read(result.path)
+    with pytest.raises(
+        UsageError, match=r"RunResult\.read\(.*, data=FOLDER\)"
+    ) as caught:
+        _ = read.episodes
+    assert len(traceback.extract_tb(caught.value.__traceback__)) == 2
 
 
 def test_frames_of_two_runs_group_by_model(tmp_path: Path) -> None:

@@ -122,6 +122,25 @@ def test_a_plan_may_leave_its_end_to_the_world(tmp_path: Path) -> None:
     assert dataset.expert_length(dataset.tasks[0]) == 4
 
 
+@pytest.mark.parametrize(
+    ("episode", "field"),
+    [
+        ('{"at": {1}}', r"start\['at'\]"),
+        ('{}, extra={"tool": object()}', r"extra\['tool'\]"),
+    ],
+)
+def test_an_episode_that_is_no_json_is_named_with_its_key(
+    episode: str, field: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace('"line", {})', f'"line", {episode})'))
+    problem = (
+        rf"line.py:\d+: episode 'to_1': {field} must be a JSON value: Object of type"
+    )
+    with pytest.raises(AssertionError, match=problem):
+        check(file)
+
+
 def file_blocks(page: Path) -> list[Block]:
     return [block for block in blocks(page) if block.title.endswith(".py")]
 

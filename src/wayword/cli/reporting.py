@@ -462,7 +462,8 @@ def export(
         all_: Include episodes without success.
         thoughts: Keep the thoughts of each step, if recorded.
     """
-    from wayword.core.errors import RecordingError, UsageError
+    from wayword.core import registry
+    from wayword.core.errors import RecordingError, UsageError, suggest
     from wayword.runs.calls import export_calls
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
@@ -471,10 +472,15 @@ def export(
     from wayword.settings import parse
 
     # These have a layout of their own.
-    if strategy in ("calls", "mcap", "harbor") and (format_ != "chat" or parquet):
+    layouts = ("calls", "mcap", "harbor")
+    if strategy in layouts and (format_ != "chat" or parquet):
         raise UsageError(
             f"--as {strategy} has no other format; remove --format and --parquet"
         )
+    known = [*layouts, *registry.names("agent")]
+    # Anything else is a user's file or folder.
+    if strategy.isidentifier() and strategy not in known:
+        raise UsageError(f"--as {strategy}: {suggest(strategy, known)}")
     # The layout of the Hugging Face Hub holds lines of chat.
     kind = "chat" if format_ == "hub" else format_
     options = Export(

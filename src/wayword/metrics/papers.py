@@ -231,6 +231,10 @@ def _caption(rows: Sequence[Row], published: Sequence[Row]) -> str:
             # Parts of a run differ in size.
             number += f" of {_range([row.of for row in group])}"
         noun = "episode" if number == "1" else "episodes"
+        runs = _range([row.runs for row in group])
+        # Of rows that pool seeds, each episode is the mean of its plays.
+        if runs != "1":
+            noun += f", means over {runs} seeds"
         parts.append(f"{split} ({number} {noun})")
     caption = f"Results on {' and '.join(parts)}"
     if published:

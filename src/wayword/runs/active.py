@@ -521,20 +521,19 @@ class ActiveRun:
         # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset
         # asks the same.
         solutions = {parts.cls.follows for parts in self.agent.playing()}
-        if all(solutions) and not is_shipped(type(self.dataset)):
-            where = place_of(type(self.dataset).make_plan)
-            if self.cut:
-                limit = self.plan.max_steps or self.dataset.max_steps
-                notices.append(
-                    f"{where}: in {len(self.cut):,} of {self.played:,} episodes, such as "
-                    f"{self.cut[0]!r}, {endless_problem(limit)}"
-                )
-            if self.unsolved:
-                notices.append(
-                    f"{where}: the solution {solutions.pop()!r} does not reach the goal in "
-                    f"{len(self.unsolved):,} of {self.played:,} episodes, such as "
-                    f"{self.unsolved[0]!r}; correct it, the reference, or max_steps"
-                )
+        is_users = all(solutions) and not is_shipped(type(self.dataset))
+        if is_users and self.cut:
+            limit = self.plan.max_steps or self.dataset.max_steps
+            notices.append(
+                f"{place_of(type(self.dataset).make_plan)}: in {len(self.cut):,} of "
+                f"{self.played:,} episodes, such as {self.cut[0]!r}, {endless_problem(limit)}"
+            )
+        if is_users and self.unsolved:
+            notices.append(
+                f"{place_of(type(self.dataset).make_plan)}: the solution {solutions.pop()!r} does "
+                f"not reach the goal in {len(self.unsolved):,} of {self.played:,} episodes, such "
+                f"as {self.unsolved[0]!r}; correct it, the reference, or max_steps"
+            )
 
         # Notes of problems, by their kind.
         noted = [

@@ -154,6 +154,11 @@ def _plan(agent: Any, on: Any, model: Any, options: JsonObject) -> Plan:
         if key not in names:
             if key in ("set", "config"):
                 hint = "write settings={...}"
+            elif key == "seeds":
+                hint = (
+                    "call it for each seed, as run(…, seed=1, out='runs/seed-1'); "
+                    "first.table(['sr'], second, third, pool=True) is their row"
+                )
             else:
                 hint = suggest(key, names)
             # An option of the run is easily confused with a setting of the agent.

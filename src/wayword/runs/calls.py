@@ -105,8 +105,8 @@ def export_calls(
     read or ``out`` is not empty.
     """
     settings: CallSettings = make(CallSettings, values, "calls")
-    require_new(out)
     opened = [RunFolder.read(path) for path in runs]
+    require_new(out)
     out.mkdir(parents=True, exist_ok=True)
     card = Card("calls", "chat", asdict(settings))
     about = {run: card.describe(run) for run in opened}

@@ -555,8 +555,8 @@ def publish(
     Raises the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set
     without duckdb.
     """
-    require_new(out)
     opened = [RunFolder.read(path) for path in runs]
+    require_new(out)
     for run in opened:
         if _has_pictures(run):
             raise UsageError(

@@ -197,9 +197,9 @@ def export_harbor(
     """Write a task for each solved episode of the runs to the folder ``out``, with a README and the
     Dockerfile of the worlds. Raises ``RecordingError`` if a run cannot be read or ``out`` is not
     empty, ``UsageError`` for a run whose world cannot be served from an image."""
-    require_new(out)
     # All runs are opened before the first task is written: no half-written folder.
     opened = [RunFolder.read(path) for path in runs]
+    require_new(out)
     worlds = {run: _World.of(run, data, trusted) for run in opened}
     summary = Summary()
     numbers = Counter[str]()

@@ -39,9 +39,10 @@ def export_mcap(
     or ``out`` is not empty."""
     with needing("MCAP files are written by mcap", "mcap"):
         writers = import_module("mcap.writer")
+    opened = [RunFolder.read(path) for path in runs]
     require_new(out)
     done = 0
-    for run, record in records([RunFolder.read(path) for path in runs], on_episode):
+    for run, record in records(opened, on_episode):
         name = re.sub(r"[^\w.-]", "_", record.episode_id)
         path = out / run.path.name / f"{name}.mcap"
         make_parent(path)

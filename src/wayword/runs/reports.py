@@ -110,7 +110,7 @@ def table(
         groups = seed_groups(readable, notice or ignore)
     rows = [row_of(group) for group in groups]
 
-    rows = _labeled(rows, labels)
+    rows = _labeled(rows, labels, readable)
     if keys and not any(row.values for row in rows):
         raise UsageError(_why_no_scores(readable))
 
@@ -182,13 +182,19 @@ def _why_no_scores(runs: Sequence[ScoredRun]) -> str:
     return "the runs have no metrics: no episode has finished"
 
 
-def _labeled(rows: list[Row], labels: Sequence[str]) -> list[Row]:
-    """Return the rows with these names, if any. Raises ``UsageError`` for a wrong number."""
+def _labeled(
+    rows: list[Row], labels: Sequence[str], runs: Sequence[ScoredRun]
+) -> list[Row]:
+    """Return the rows of runs with these names, if any. Raises ``UsageError`` for a wrong number,
+    with the option that would make one row of several seeds."""
     if not labels:
         return rows
     if len(labels) != len(rows):
         problem = f"{len(labels)} given, and the table has {len(rows)} rows"
-        raise UsageError(f"--label: {problem}; give one for each")
+        remedy = "give one for each"
+        if len(seed_groups(runs)) < len(rows):
+            remedy += ", or make one row of the seeds of a run with --pool"
+        raise UsageError(f"--label: {problem}; {remedy}")
     # A user's name stands for the settings that the user stated.
     return [
         replace(row, name=name, stated=frozenset())

@@ -134,11 +134,22 @@ class RunResult:
         return RunFolder.read(self.path)
 
     @cached_property
+    @python_call
     def dataset(self) -> Dataset:
         """The run's dataset, opened at first use."""
-        return dataset_of(self.recorded, self.data, self.trusted)
+        try:
+            return dataset_of(self.recorded, self.data, self.trusted)
+        except WaywordError as error:
+            if self.data is not None or "WAYWORD_DATA" not in str(error):
+                raise
+            # No method of a result takes a folder.
+            path = short_path(self.path)
+            raise UsageError(
+                f"{error}; in Python: RunResult.read({path!r}, data=FOLDER)"
+            ) from error
 
     @property
+    @python_call
     def episodes(self) -> list[EpisodeRecord]:
         """The finished episodes in the order they ended, then the failed ones, without scores."""
         run = self.recorded
@@ -156,6 +167,7 @@ class RunResult:
             self._describe(record, matches.get(record.episode_id)) for record in records
         )
 
+    @python_call
     def failures(self) -> list[EpisodeRecord]:
         """Episodes without success, including failed ones; none that no metric judges."""
         return Episodes(each for each in self.episodes if self._is_failure(each))
@@ -164,17 +176,21 @@ class RunResult:
     def table(
         self,
         metrics: Sequence[str] = (),
+        *others: RunResult | Path | str,
         by: str = "",
         form: str = "rich",
+        pool: bool = False,
     ) -> Text:
-        """Table of metrics, as by ``wayword table``: ``metrics`` selects columns, ``by`` is
-        ``scene`` or ``length`` for a row of each, ``form`` is ``rich``, ``json``, ``csv``,
-        ``markdown`` or ``latex``."""
+        """Table of metrics of this run and ``others``, as by ``wayword table``: ``metrics`` selects
+        columns, ``by`` is ``scene`` or ``length`` for a row of each, ``form`` is ``rich``,
+        ``json``, ``csv``, ``markdown`` or ``latex``, and ``pool`` makes one row of runs that differ
+        only in their seeds."""
         keys = metric_names(metrics)
         written = reports.table(
-            [self.path],
+            [self.path, *(_path_of(other, "table") for other in others)],
             form,
             keys,
+            pool=pool,
             by=by,
             data=self.data,
             trusted=self.trusted,
@@ -287,6 +303,7 @@ class RunResult:
             }
         return frames.DataFrame.from_dict(rows, orient="index")
 
+    @python_call
     def to_dataframe(self) -> pandas.DataFrame:
         """Data frame with a row per episode: run, agent, model (of the role ``main``), dataset,
         instruction, scene, length of the reference, success, the first cause of failure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import math
 import random
 from collections import Counter
@@ -247,7 +246,13 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
         )
         assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"
         assert episode.actors, f"{episode.id}: no actor"
-        json.dumps([dict(episode.start), dict(episode.extra)])
+        for name in ("start", "extra"):
+            for key, value in getattr(episode, name).items():
+                problem = json_problem({key: value})
+                assert not problem, (
+                    f"{place_of(type(dataset))}: episode {episode.id!r}: {name}[{key!r}] must be "
+                    f"a JSON value: {problem}"
+                )
         for field in fields(episode):
             value = getattr(episode, field.name)
             assert not isinstance(value, Reference), (

@@ -41,6 +41,7 @@ from wayword.agents.search.searcher import (
 from wayword.core.action import Action, Decision
 from wayword.core.perceiver import Detection
 from wayword.core.world import Feedback
+from wayword.worlds.objectnav.observation import View, from_laser
 
 
 def view(heading: float = 0.0, x: float = 0.0, y: float = 0.0) -> Any:
@@ -247,6 +248,19 @@ def test_only_what_stands_between_floor_and_head_is_an_obstacle(
     )  # type: ignore[arg-type]
     expected = [costmap.cell(1.0, 0.0)] * (FLOOR_HEIGHT < up < HEAD_HEIGHT)
     assert [tuple(cell) for cell in np.argwhere(costmap.occupied).tolist()] == expected
+
+
+@pytest.mark.parametrize("eye", [0.05, 0.1, 0.2, 0.9, 2.0])
+def test_a_wall_that_a_laser_hit_is_an_obstacle_at_each_height_of_the_eye(
+    eye: float,
+) -> None:
+    """Of a low one, all rows that look down or level see the wall below ``FLOOR_HEIGHT``."""
+    bearings = tuple(range(-30, 31, 2))
+    ranges = np.full(len(bearings), 2.0)
+    depth = from_laser(ranges, bearings, eye, 5.0)
+    costmap = floor()
+    costmap.add(View("", 0.0, 0.0, 90.0, eye, 60.0, depth))
+    assert costmap.occupied[costmap.cell(2.0, 0.0)]
 
 
 @pytest.mark.parametrize("least", [1, 2, 3, 4])

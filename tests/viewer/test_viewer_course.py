@@ -153,7 +153,10 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     assert sum(until) <= text.details["known"] <= sum(until) + sum(walls)
     plain = run(Plan("random", "apartments", limit=1, out=tmp_path / "plain"))
     (other,) = RunFolder.read(plain.path).records()
-    assert "seenfree" in episode_page(other, [], sources, "run", Links())
+    page = Page.parse(episode_page(other, [], sources, "run", Links()))
+    assert page.all("path", class_="seenfree")
+    assert page.all("path", class_="occupied"), "obstacles are drawn without turns, too"
+    assert not page.all("path", class_="frontier")
 
 
 def test_goal_conditions_are_reported_in_words_with_how_they_stood() -> None:

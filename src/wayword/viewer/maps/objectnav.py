@@ -126,14 +126,15 @@ def _target(middle: Point, name: str) -> Shape:
 def _seen(
     trajectory: Trajectory, views: Mapping[str, Mapping[int, list[Point]]]
 ) -> list[Shape]:
-    """Return the floor as it became known: the actors' costmaps or, without one, their views.
+    """Return the floor as it became known: the actors' costmaps or, of agents without one, their
+    views and the obstacles in them.
 
     In drawing order, which is that of ``_KINDS``.
     """
     seen: list[Shape] = []
     for actor in views:
         seen += _costmap(trajectory, actor)
-    if not seen:
+    if all(shape.kind == "occupied" for shape in seen):
         for rims in views.values():
             for step, rim in rims.items():
                 shape = Shape("area", rim, "seenfree", first=step, last=_ALWAYS)
@@ -170,8 +171,8 @@ def _objects(scene: Scene, targets: frozenset[str]) -> list[Shape]:
 def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     """Return the cells added to an actor's costmap at each step, and the frontiers after each turn.
 
-    Empty for an agent without full turns, which has no costmap, and if a step has no readable
-    depth image. The map is built from the recorded images.
+    Only obstacles for an agent without full turns, which has no costmap; empty if a step has no
+    readable depth image. The map is built from the recorded images.
     """
     turns = []
     views = {}
@@ -184,11 +185,11 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
         views[number] = view
         if any(note.kind == TURN for note in step.notes):
             turns.append(number)
-    if not turns:
+    if not views:
         return
     # A frontier is shown until the next turn draws another one.
     until = [turn - 1 for turn in turns[1:]]
-    ends = dict(zip(turns, [*until, _ALWAYS], strict=True))
+    ends = dict(zip(turns, [*until, _ALWAYS], strict=bool(turns)))
     first = next(iter(views.values()))
     start = (first.x, first.y)
     # Metres from the center: the farthest step and the range of the depth images, plus a margin of
@@ -218,7 +219,7 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
             "occupied": costmap.occupied & ~occupied,
         }
         for kind, new in added.items():
-            if new.any():
+            if new.any() and (turns or kind == "occupied"):
                 yield cells(kind, np.argwhere(new).tolist(), number)
         free = costmap.free.copy()
         occupied = costmap.occupied

@@ -353,6 +353,8 @@ def unit_problem(distances: Floats, sensor: str) -> str:
 
 
 ROW_ELEVATIONS = Camera().rows
+LOW_EYE = 0.3  # metres below which a laser's depth image has rows that look up
+UPWARD_ROWS = (20.0, 10.0)  # degrees
 COLUMN_DEGREES = 2.0  # width of a depth column in degrees
 
 
@@ -426,9 +428,12 @@ def from_laser(
 
     ``ranges`` (C,) are metres along the floor, infinite without a hit. Nothing was measured where
     they are NaN, negative or 0, or too far for any laser (100 m). A laser measures a single plane:
-    lower and higher obstacles are unknown, and floor is assumed up to the hit. Raises
-    ``ValueError`` for another unit.
+    lower and higher obstacles are unknown, and floor is assumed up to the hit. A low eye also looks
+    up, as all of a wall that it sees level or below would be floor. Raises ``ValueError`` for
+    another unit.
     """
+    if eye < LOW_EYE:
+        rows = (*UPWARD_ROWS, *rows)
     ranges = np.asarray(ranges, float)
     if problem := unit_problem(ranges, "laser"):
         raise ValueError(f"ranges: {problem}; {METRES}")

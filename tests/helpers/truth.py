@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from wayword.agents.person import with_answerer
-from wayword.core.action import Decision, Rejection
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
@@ -100,6 +100,13 @@ def _met_from(trajectory: Trajectory, dataset: Dataset, task: Task) -> int | Non
 def _experts_succeed(
     trajectory: Trajectory, dataset: Dataset, task: Task, after: int, limit: int | None
 ) -> bool:
+    return _experts_finish(trajectory, dataset, task, after, limit)[0]
+
+
+def _experts_finish(
+    trajectory: Trajectory, dataset: Dataset, task: Task, after: int, limit: int | None
+) -> tuple[bool, int]:
+    """Let experts take over after some steps: their success, and the steps that they took."""
     world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
     game = Game(world, task.episode, limit)
     for step in trajectory.steps[:after]:
@@ -115,8 +122,10 @@ def _experts_succeed(
         except Exception:  # noqa: BLE001 - an expert that cannot go on does not succeed
             break
         feedbacks[actor] = game.act(actor, Decision(action)).feedback
-    (scores,) = scoring.score(dataset, [(task, game.finished())])
-    return scores.get(_success(dataset), 0.0) > 0.5
+    finished = game.finished()
+    (scores,) = scoring.score(dataset, [(task, finished)])
+    succeeded = scores.get(_success(dataset), 0.0) > 0.5
+    return succeeded, len(finished.steps) - after
 
 
 def _success(dataset: Dataset) -> str:
@@ -399,6 +408,7 @@ def untrue(
         *_messages(mistake, trajectory),
         *_repeats(text, trajectory),
         *_same_step(mistake, page),
+        *_right_steps(mistake, trajectory, dataset, task),
     ]
     if page["solved"]:
         found += _endings(page["solved"], trajectory, dataset, task)
@@ -445,6 +455,65 @@ def _needs(
     if at_limit != [False, True]:
         return [f"experts succeed at {enough - 1} and {enough}: {at_limit}; {text}"]
     return []
+
+
+def _right_steps(
+    mistake: Any, trajectory: Trajectory, dataset: Dataset, task: Task
+) -> list[str]:
+    """On a walk, the step to blame was worse than the expert's and did not follow the gold path."""
+    gold = getattr(task.reference, "path", ())
+    text = mistake["text"]
+    blamed = re.match(r"Step (\d+):", text)
+    number = int(blamed[1]) if blamed else 0
+    if not gold or number in (0, len(trajectory.steps)):
+        return []  # the end is to blame, or what was done again and again
+    most = len(trajectory.steps) + _MORE
+    (before, needed), (after, still) = (
+        _experts_finish(trajectory, dataset, task, steps, most)
+        for steps in (number - 1, number)
+    )
+    if before and after and still < needed:
+        return [f"step {number} left {still} steps of {needed}: {text}"]
+    (actor,) = trajectory.start
+    here, there = (
+        _spot(pose) for pose in trajectory.visited(actor)[number - 1 : number + 1]
+    )
+    onward = gold[gold.index(here) + 1 :][:1] if here in gold else ()
+    if onward and here != there and there == onward[0]:
+        return [f"step {number} went to {there}, as the path: {text}"]
+    if (
+        onward
+        and here == there
+        and isinstance(trajectory.steps[number - 1].decision, Decision)
+    ):
+        turns = [
+            _moves_to(trajectory, dataset, task, each, onward[0])
+            for each in (number - 1, number)
+        ]
+        if turns[1] < turns[0]:
+            return [f"step {number} turned to {onward[0]}, as the path: {text}"]
+    return []
+
+
+def _moves_to(
+    trajectory: Trajectory, dataset: Dataset, task: Task, after: int, goal: str
+) -> int:
+    """Return the fewest actions to a place from where a walk was after some steps; at most 4."""
+    (actor,) = trajectory.start
+    game = Game(dataset.world(task.episode), task.episode)
+    for step in trajectory.steps[:after]:
+        game.act(step.actor, step.decision)
+    reached = [game]
+    for moves in range(4):
+        if any(_spot(each.world.pose(actor)) == goal for each in reached):
+            return moves
+        farther = []
+        for each in reached:
+            for name in ("forward", "left", "right", "turn_around"):
+                farther.append(each.clone())
+                farther[-1].act(actor, Decision(Action(name)))
+        reached = farther
+    return 4
 
 
 def _counts(text: str, page: Any, trajectory: Trajectory) -> list[str]:

@@ -177,6 +177,21 @@ def test_a_way_off_the_path_as_good_as_the_experts_does_not_lead() -> None:
     assert mistake(facts("abxxx", "stopped")).text.startswith("Step 2: went from b")
 
 
+@pytest.mark.parametrize("ended", ["stopped", "step_limit"])
+def test_a_step_as_good_as_the_experts_is_not_to_blame_for_too_few_steps(
+    ended: str,
+) -> None:
+    """The stop leads, or the first step that was worse."""
+    lost = Lost(3, 2, 1, 4)
+    worse = {1: 1}
+    evidence = facts("aabcc", ended, lost=lost, worse=lambda n: worse.get(n, 0))
+    found = mistake(evidence)
+    assert found.lost == 3
+    assert found.step == (5 if ended == "stopped" else 1)
+    too_few = "Too few steps were left after step 3: an expert needed 2 steps"
+    assert (too_few in found.text) == (ended == "stopped")
+
+
 def test_a_step_after_the_loss_is_no_departure() -> None:
     worse = {1: 1}
     evidence = facts("aabxx", lost=Lost(3, 3, 1, 4), worse=lambda n: worse.get(n, 4))

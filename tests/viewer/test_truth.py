@@ -31,6 +31,7 @@ PLANS = {
     "houses": Plan("random", "houses"),
     "houses, cut off": Plan("random", "houses", max_steps=5),
     "towns": Plan("random", "towns", max_steps=24),
+    "towns, their own limit": Plan("random", "towns"),
     "two_phase": Plan("random", "two_phase"),
     "grounding": Plan("random", "grounding", max_steps=20),
     "household": Plan("random", "household", max_steps=16),

@@ -258,6 +258,8 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
             more = [*more, Fact("needed", step=step, **left)]
         elif evidence.trajectory.ended == "step_limit":
             more = [*more, Fact("too_late", step=step, **left)]
+        elif why.was_right:
+            more = [*more, Fact("too_few", step=step, **left)]
     if not tells_end:
         stopped = step == last and evidence.trajectory.ended == "stopped"
         if stopped and lead["step"] < step:
@@ -280,6 +282,8 @@ def _lead(
         return Fact("lost", step=why.departed, did=why.did), False
     if step == evidence.last or why.step:
         return Fact("lost", step=step, did=why.end), True
+    if why.was_right:
+        return Fact("lost", step=evidence.last, did=why.end), True
     if why.did is not None:
         return Fact("lost", step=step, did=why.did), False
     # An actor that stopped before the last one left undone what the end tells.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.action import Decision
@@ -35,21 +36,11 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     ``gold`` is the path of the reference, by places.
     """
     walk = _GraphWalk(evidence, gold)
-    last = evidence.last
     lost = evidence.lost
     stopped = evidence.trajectory.ended == "stopped"
-    # The stop itself leads nowhere.
-    last_move = last - 1 if stopped else last
-    away = walk.departure(last_move)
-    # The step at which the walk went wrong; a stop elsewhere is its end alone.
-    wrong = away
-    if not away and lost is not None and not (stopped and lost.step == last):
-        wrong = lost.step
-    # Where it turned away from the goal off the path, it had gone wrong when it left the path.
-    departed = walk.first_turn(walk.off_path(wrong)) or away
-    # A walk that went around and around left the path for good when it did so first.
-    if not departed and find_course(evidence.trajectory) is not None:
-        departed = walk.left_first()
+    turns = walk.wrong_turns()
+    departed = turns.departed
+    away = turns.away
     more = []
     # The cause is the step that left the goal, one after the last from which a stop would have
     # succeeded. Without a dataset, 0: only the scores tell that the goal was reached.
@@ -63,14 +54,17 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     leads = departed > 0 and (lost is None or lost.step > 0)
     if departed and not leads:
         more.append(Fact("departed", step=departed, did=walk.did(departed)))
+    if turns.left_well:
+        step = turns.left_well
+        more.append(Fact("departed", step=step, did=walk.did(step)))
     if away > departed and (lost is None or away != lost.step):
         more.append(Fact("turned_away", step=away, did=walk.did(away)))
     if not departed and (strayed := walk.strayed()):
         more.append(strayed)
     # The instruction is quoted for the place where the walk went wrong, else for its end.
     place = walk.places[-1]
-    if departed or wrong:
-        place = walk.places[(departed or wrong) - 1]
+    if wrong := departed or turns.wrong:
+        place = walk.places[wrong - 1]
     if text := clause(evidence, gold, place):
         more.append(Fact("clause", text=text))
 
@@ -81,12 +75,29 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     elif lost and lost.step:
         did = walk.did(lost.step)
     if stopped:
-        return Explanation(walk.stop(), more, did, "", departed)
+        return Explanation(
+            walk.stop(), more, did, "", departed, was_right=turns.was_right
+        )
     end = Fact("ran_out_at", end=evidence.end(), place=walk.end())
     how = ""
     if not departed and {*filter(None, walk.places)} <= {*gold}:
         how = "On the path throughout"
-    return Explanation(end, more, did, how, departed)
+    return Explanation(end, more, did, how, departed, was_right=turns.was_right)
+
+
+@dataclass(frozen=True)
+class _WrongTurns:
+    """The steps at which a walk went wrong; 0 for none.
+
+    ``departed`` left the path for good, ``away`` turned away from the goal for the last time, and
+    ``wrong`` is where it went wrong, but for the end. ``left_well`` left the path by a step as good
+    as the expert's; ``was_right`` is True if the step that lost it was as good."""
+
+    departed: int
+    away: int
+    wrong: int
+    left_well: int
+    was_right: bool
 
 
 class _GraphWalk:
@@ -99,6 +110,35 @@ class _GraphWalk:
         start = next(iter(trajectory.start.values()), {})
         self._poses = [start, *(step.pose for step in trajectory.steps)]
         self.places = [place_of(pose) for pose in self._poses]
+
+    def wrong_turns(self) -> _WrongTurns:
+        """Return the steps at which the walk went wrong."""
+        last = self._evidence.last
+        lost = self._evidence.lost
+        stopped = self._evidence.trajectory.ended == "stopped"
+        was_right = self.lost_by_a_right_step()
+        # The stop itself leads nowhere.
+        away = self.departure(last - 1 if stopped else last)
+        # A stop elsewhere is the end of a walk alone.
+        wrong = away
+        lost_by_stop = stopped and lost is not None and lost.step == last
+        if not away and lost is not None and not was_right and not lost_by_stop:
+            wrong = lost.step
+        # Where it turned away from the goal off the path, it had gone wrong when it left the path,
+        # unless that was as good as what the expert did.
+        off = self.first_turn(self.off_path(wrong))
+        departed = off or away
+        left_well = 0
+        if off and away > off and not self.is_worse(off):
+            left_well = off
+            departed = away
+        # A walk that went around and around left the path for good when it did so first.
+        if not departed and find_course(self._evidence.trajectory) is not None:
+            departed = self.left_first()
+        # An earlier step took too long; an actor that stopped by itself did not lack any steps.
+        if was_right and not departed and not stopped:
+            departed = self.first_worse()
+        return _WrongTurns(departed, away, wrong, left_well, was_right)
 
     def departure(self, last: int) -> int:
         """Return the step up to ``last`` that left the path for good; 0 if there is none.
@@ -148,6 +188,28 @@ class _GraphWalk:
         if lost is not None and 0 < lost.step < step:
             return 0
         return step
+
+    def lost_by_a_right_step(self) -> bool:
+        """True if the step that lost the episode was as good as the expert's, or along the path.
+
+        The path need not be the shortest way: a step along it may leave too few steps.
+        """
+        lost = self._evidence.lost
+        return lost is not None and lost.step > 0 and not self.is_worse(lost.step)
+
+    def first_worse(self) -> int:
+        """Return the first step worse than the expert's before the one that lost the episode."""
+        lost = self._evidence.lost
+        worse = self._evidence.worse
+        if lost is None or worse is None:
+            return 0
+        step = worse(1)
+        return step if step < lost.step else 0
+
+    def is_worse(self, step: int) -> bool:
+        """True if a step was worse than the expert's, or if that is not known."""
+        worse = self._evidence.worse
+        return worse is None or worse(step) == step
 
     def _last_nearest(self) -> int | None:
         """Return the last step after which the goal was nearest.

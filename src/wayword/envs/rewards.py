@@ -40,7 +40,7 @@ from inspect import iscoroutinefunction, signature
 from typing import Any
 
 from wayword.core.action import Rejection
-from wayword.core.blame import finite, place_of
+from wayword.core.blame import finite, is_own, place_of
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.trajectory import Step
@@ -261,6 +261,14 @@ class RewardMeter:
             if not (game.world.done(self._actor) and game.ended):
                 return 0.0
             standing = game.standing()
+            judge = game.dataset.succeeded
+            if standing is None and is_own(judge):
+                # A branch without `return`; of challenges, no answer is known.
+                warnings.warn(
+                    f"{place_of(judge)}: no success metric: succeeded returned None, so success "
+                    "of the reward is 0; write `return` in each branch",
+                    stacklevel=2,
+                )
             if standing is None or not standing.success:
                 return 0.0
             # In a shared task, an actor gets the share that its own turns met.

@@ -224,6 +224,8 @@ def test_rows_that_are_no_numbers_are_counted(tmp_path: Path) -> None:
     assert axes.lines[0].get_xdata()[-1] == 600
     assert "Left out, as their value is no finite number: 2 rows of a." in caption
     assert "Left out" not in drawn(write(tmp_path / "b.csv", UP))[1]
+    one = drawn(write(tmp_path / "c.csv", [*UP, (300, "nan"), (600, 0.5)]))[1]
+    assert "is no finite number: 1 row of c." in one
 
 
 def test_a_run_next_to_a_log_is_refused_as_such(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_text
 from wayword.core.geometry import Floats
-from wayword.core.visible import single_line, spaced
+from wayword.core.visible import count, single_line, spaced
 from wayword.runs import reports, scored_runs
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
@@ -146,7 +146,7 @@ def draw_curves(request: FigureRequest) -> Drawing:
     for number, seeds in enumerate(series):
         color, dashes, marker = look(number)
         if rows := sum(log.unread for log in seeds):
-            unread.append(f"{rows:,} rows of {names[number]}")
+            unread.append(f"{count(rows, 'row')} of {names[number]}")
         curves = _binned(seeds)
         binned = max(binned, *(curve.most for curve in curves))
         if len(seeds) > 1:
@@ -245,8 +245,8 @@ def _check_comparable(logs: Sequence[TrainingLog]) -> None:
 def _labels(paths: Sequence[str]) -> list[str]:
     """Return as many of the last parts of each path as tell all apart."""
     parts = [path.split("/") for path in paths]
-    for count in range(1, max(map(len, parts)) + 1):
-        ends = ["/".join(each[-count:]) for each in parts]
+    for size in range(1, max(map(len, parts)) + 1):
+        ends = ["/".join(each[-size:]) for each in parts]
         labels = [end.rstrip("_").strip("-/. ") for end in ends]
         if len(set(labels)) == len(labels):
             break

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from wayword.core import blame
 from wayword.core.errors import UsageError, needing, suggest
 
 
@@ -38,3 +39,12 @@ def test_a_library_that_cannot_be_loaded_is_not_declared_missing(
 def test_a_name_in_another_case_is_suggested_first() -> None:
     assert suggest("R2R", ["r4r", "r2r"]) == "did you mean 'r2r'?"
     assert suggest("R3R", ["r2r-R3", "x"]).startswith("there are")
+
+
+def test_a_line_of_a_users_file_is_not_written_twice() -> None:
+    class Tasks:
+        """A user's dataset."""
+
+    problem = "flat.py:12: at is no position"
+    assert blame.of_users_data(problem, Tasks) == problem
+    assert blame.of_users_data("no tasks", Tasks).endswith(": no tasks")

@@ -205,6 +205,17 @@ def test_without_a_target_one_line_says_what_to_type() -> None:
         open_dataset(Plan("robot", "robot"))
 
 
+@pytest.mark.parametrize("target", ["sofa,,mug", ",mug", "sofa| |mug"])
+def test_a_list_of_targets_has_a_name_at_each_place(target: str) -> None:
+    with pytest.raises(UsageError, match="must have a name on each side of"):
+        RobotTasks(settings=RobotSettings(target=target))
+
+
+def test_milliseconds_between_messages_are_not_negative() -> None:
+    with pytest.raises(UsageError, match="throttle must be at least 0, got -5"):
+        RobotSettings(target="mug", throttle=-5)
+
+
 @pytest.mark.parametrize(
     ("agent", "settings"),
     [

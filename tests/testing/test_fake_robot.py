@@ -275,7 +275,8 @@ def test_a_probe_names_a_refused_type_the_frames_that_came_and_a_state_that_stop
         probe = robots.inspect(chosen)
     assert f"(dataset.depth): refused: {conflict}" in probe.text
     frames = "frames: base_footprint, map, odom"
-    assert f"no transforms from base_link to map; {frames}" in probe.text
+    cure = "set dataset.body_frame=base_footprint"
+    assert f"no transforms from base_link to map; {frames}; {cure}" in probe.text
     problem = "the emergency stop is pressed: release it and restart the search"
     assert f"A search would not start: {problem}" in probe.text
     assert probe.wrong == ["depth", "tf"]

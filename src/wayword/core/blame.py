@@ -76,6 +76,9 @@ def of_users_data(problem: DataError | str, dataset: type) -> str:
     called what raised it, or else where its class is."""
     if is_shipped(dataset):
         return str(problem)
+    # An error of a part of the dataset's has its own.
+    if re.match(r"\S+\.py:\d+: ", str(problem)):
+        return str(problem)
     place = place_of(dataset)
     if isinstance(problem, DataError) and (frame := user_frame(problem)):
         place = f"{frame.filename}:{frame.lineno}"

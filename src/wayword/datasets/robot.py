@@ -52,7 +52,13 @@ class RobotSettings(RosSettings):
         # Lists have commas everywhere; the other sign is for names that have commas themselves.
         separator = "|" if "|" in self.target else ","
         names = self.target.split(separator)
-        return [single_line(name) for name in names if name.strip()]
+        if not names[-1].strip():
+            names.pop()
+        if not all(name.strip() for name in names):
+            raise UsageError(
+                f"robot: target must have a name on each side of {separator!r}, got {self.target!r}"
+            )
+        return [single_line(name) for name in names]
 
 
 class RobotTasks(SolvableSearches):

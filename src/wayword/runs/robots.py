@@ -189,7 +189,20 @@ def _silence(base: RosBase, topic: Topic) -> str:
     if topic.setting == "tf" and base.transforms.frames:
         s = base.settings
         frames = ", ".join(base.transforms.frames)
-        return f"no transforms from {s.body_frame} to {s.map_frame}; frames: {frames}"
+        problem = (
+            f"no transforms from {s.body_frame} to {s.map_frame}; frames: {frames}"
+        )
+        for setting in ("map_frame", "body_frame"):
+            name = getattr(s, setting)
+            if name in base.transforms.frames:
+                continue
+            # Most robots name it base_link or base_footprint.
+            near = [
+                each for each in base.transforms.frames if each.startswith(name[:4])
+            ]
+            value = near[0] if len(near) == 1 else "FRAME"
+            problem += f"; set dataset.{setting}={value}"
+        return problem
     text = f"silent for {base.settings.answer:g} s"
     with suppress(TimeoutError, LinkLost):
         kind = {"type": topic.kind}

@@ -209,7 +209,7 @@ class RosSettings(Checked):
     """seconds for one motion"""
     settle: Annotated[float, Ge(0)] = 0.3
     """seconds between the end of a motion and the next picture"""
-    throttle: int = 200
+    throttle: Annotated[int, Ge(0)] = 200
     """milliseconds between two messages of a sensor at least"""
 
     def __post_init__(self) -> None:

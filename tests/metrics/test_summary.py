@@ -96,6 +96,17 @@ def test_throughput_is_reported_in_the_unit_that_has_digits(
     assert footnote([no_one]).splitlines()[-1] == f"Total: {wall:.1f} s."
 
 
+@pytest.mark.parametrize(
+    ("wall", "note"),
+    [(110.0, ", 92.5 s of it outside finished episodes."), (60.0, " per episode).")],
+)
+def test_a_total_far_above_the_episodes_says_so(wall: float, note: str) -> None:
+    """As of a run that was interrupted: its table shows 17.5 seconds."""
+    totals = {"wall_seconds": wall, "seconds": 17.5}
+    timed = replace(row("r", sr=0.5), n=1, totals=totals)
+    assert footnote([timed]).splitlines()[-1].endswith(note)
+
+
 def test_what_was_spent_names_its_row_where_there_are_several() -> None:
     first = replace(
         row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5}

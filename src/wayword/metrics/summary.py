@@ -494,6 +494,9 @@ def splits_of(rows: Sequence[Row]) -> str:
     return join_words([*splits])
 
 
+LONG_START = 30.0  # seconds that a run may need besides its episodes
+
+
 def _spent(row: Row, alone: bool) -> str:
     """Return what a run has spent, as text."""
     totals = row.totals
@@ -520,6 +523,10 @@ def _spent(row: Row, alone: bool) -> str:
             parts[-1] += f" ({row.n / wall:,.1f} episodes per second)"
         elif row.n and wall:
             parts[-1] += f" ({wall / row.n:,.1f} s per episode)"
+        # Interrupted episodes, above all; a start takes less than an episode.
+        played = totals.get("seconds")
+        if played is not None and wall > 2 * played + LONG_START:
+            parts[-1] += f", {wall - played:,.1f} s of it outside finished episodes"
     if not parts:
         return ""
     whose = "Total" if alone else row.name

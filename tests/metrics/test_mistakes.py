@@ -173,7 +173,7 @@ def test_a_detector_that_never_reported_a_target_in_view_missed_it(note: str) ->
     walked = search(("mug_1", 4.0), ("", 0.0), notes={1: Note(note, {})})
     found = mistake_of(walked, MUG, scores={"sr": 0.0, "ever_seen": 1.0})
     assert found.cause == "detector_missed"
-    assert "in view at 1 step, nearest at step 1, 4.0 m away" in found.text
+    assert "in view at 1 step, the nearest view at step 1, 4.0 m away" in found.text
     assert "the detector never reported it" in found.text
 
 

@@ -21,10 +21,13 @@ from wayword.metrics.mistakes import (
     Mistake,
     describe_success,
     find_mistake,
+    wording,
 )
 from wayword.metrics.mistakes.behavior import behavior, failures, never_faced
+from wayword.metrics.mistakes.objectnav import target_at
 from wayword.metrics.mistakes.wording import sentences
 from wayword.metrics.progress import GoalProgress
+from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.goals import HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -574,6 +577,49 @@ def test_a_grid_is_walked_around_walls_and_a_locked_door_is_named(
     start = {"agent": {"x": 0, "y": 1}}
     text = mistake(steps, Reference("1"), start=start, world=world).text
     assert text == f"Step 1: stopped {where.replace('a key', 'its key')}."
+
+
+@pytest.mark.parametrize(
+    ("places", "why"),
+    [
+        ([(1, 1), (3, 1)], "never left the hall; it was in the den"),
+        ([(1, 1), (11, 1)], "never entered the den, where it was"),
+        ([(1, 1), (5, 1)], "never faced east, where it was"),
+    ],
+)
+def test_a_target_behind_walls_is_in_another_room_and_not_in_a_direction(
+    places: Sequence[tuple[float, float]], why: str
+) -> None:
+    scene = SceneBuilder("flat")
+    for number, name in enumerate(("hall", "den", "attic")):
+        west, east = 4 * number, 4 * number + 4
+        scene.room(name, [(west, 0), (east, 0), (east, 3), (west, 3)])
+    poses = [{"x": float(x), "y": float(y), "heading": 270.0} for x, y in places]
+    steps = [Step("agent", {}, Decision(STOP), OK, poses[1])]
+    reference = ObjectNavReference("1", frozenset({"mug_1"}), middles=((7.0, 1.0),))
+    task = Task(Episode("1", "Find the mug.", "", {}), reference)
+    place = SimpleNamespace(scene=scene.build())
+    world = SimpleNamespace(base=SimpleNamespace(place=place))
+    walked = Trajectory("1", {"agent": poses[0]}, steps, ended="stopped")
+    causes = {"never_seen": 0}
+    found = find_mistake(EpisodeFacts(walked, FAILED, causes, None, task, world=world))
+    assert found is not None
+    assert found.text.startswith(f"Step 1: stopped without the mug: {why}.")
+
+
+def test_a_solved_search_has_the_distance_that_success_is_judged_by() -> None:
+    """The nearest point of the nearest target, not the middle of the first one."""
+    objects = [("a", 1.6, 1.2), ("b", 1.1, 0.97)]
+    shown = [
+        {"id": name, "words": name, "away": away, "distance": distance}
+        for name, away, distance in objects
+    ]
+    found = target_at({"shown": shown}, frozenset({"a", "b"}))
+    assert found is not None
+    assert (
+        wording.words(found)
+        == "stopped with the b in view, 0.97 m from its nearest point,"
+    )
 
 
 @pytest.mark.parametrize("challenge", [0.0, 1.0])

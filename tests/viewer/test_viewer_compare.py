@@ -86,6 +86,13 @@ def test_several_runs_are_corrected_together_as_by_the_command(
             chance = "<0.001"
         rows = [row for row in shown if row.startswith(line.metric.label)]
         assert any(chance in row for row in rows), (line.metric.label, chance, rows)
+    # The value differs from that of the pair alone, so the correction stands with it.
+    heads = [head.text for head in page.all("th")]
+    assert "p (Holm, 2 runs)" in heads
+    assert "Success is corrected for 2 runs (Holm)" in " ".join(page.text.split())
+    alone = Page.parse(content.compare(["houses-oracle", "houses-random"])).text
+    assert "Success is not corrected" in alone
+    assert "Holm, 2" not in alone
 
 
 def test_walks_of_several_runs_and_actors_are_named_by_both() -> None:

@@ -122,7 +122,15 @@ class RunPair:
         if math.isnan(gap.low):
             return text
         ends = in_points(metric, value_range(metric, gap.low, gap.high))
-        return f"{text} (95%: {ends}), p {_p_value(line.p)}"
+        return f"{text} (95%: {ends}), {self.p_name} {_p_value(line.p)}"
+
+    @property
+    def p_name(self) -> str:
+        """Name of the primary metric's p-value, with its correction next to other runs."""
+        line = self.primary
+        if line is None or line.tests < 2:
+            return "p"
+        return f"p (Holm, {line.tests} runs)"
 
     @property
     def differences(self) -> Sequence[DifferenceRow]:

@@ -53,6 +53,13 @@ def behavior(
         side = never_faced(trajectory, actor, targets)
         kinds = [about.kind for about in unseen if visited == [about.room]]
         in_this_room = [*dict.fromkeys(kinds)]
+        # A heading explains nothing where walls are between.
+        if (
+            unseen
+            and visited
+            and all(each.room not in ("", *visited) for each in unseen)
+        ):
+            side = ""
         if side and in_this_room:
             headings.append(Fact("in_the_room", actor=name, room=visited[0], side=side))
         elif side and not several:

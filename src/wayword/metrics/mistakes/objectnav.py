@@ -14,7 +14,9 @@ from wayword.core.visible import spaced
 from wayword.metrics.mistakes.behavior import behavior
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.recorded import finite, listed
+from wayword.metrics.recorded import finite, listed, point_of
+from wayword.worlds.household.layout import Layout
+from wayword.worlds.household.scene import Scene
 
 _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
@@ -60,11 +62,15 @@ def explain(evidence: EpisodeFacts, targets: frozenset[str]) -> Explanation | No
 
 def target_at(observation: Any, targets: frozenset[str]) -> Fact | None:
     """Return the target in an observation and its distance; None if none is in view."""
-    for each in listed(observation, "shown"):
-        if each.get("id") in targets:
-            target = str(each.get("words") or each.get("kind"))
-            return Fact("solved_search", target=target, near=finite(each.get("away")))
-    return None
+    shown = [each for each in listed(observation, "shown") if each.get("id") in targets]
+    if not shown:
+        return None
+    # The success rules measure to the nearest point of a target.
+    edges = [finite(each.get("distance")) for each in shown]
+    near = [edge if edge is not None else math.inf for edge in edges]
+    at = near.index(min(near))
+    target = str(shown[at].get("words") or shown[at].get("kind"))
+    return Fact("solved_search", target=target, edge=edges[at])
 
 
 def _end(evidence: EpisodeFacts, target: str) -> Fact:
@@ -101,6 +107,32 @@ def _false_alarm(
     return Explanation(end, [*back, *more], missed=missed, lead=lead)
 
 
+_UNSEEN = ("never_faced", "never_left_room", "never_entered")
+"""Kinds of facts by which a target cannot have been in view."""
+
+
+def _in_other_rooms(
+    evidence: EpisodeFacts, targets: Sequence[tuple[float, float]]
+) -> Fact | None:
+    """Return the rooms of the targets if the walk never entered one; None if it did, or if the
+    rooms are not known."""
+    place = getattr(getattr(evidence.world, "base", None), "place", None)
+    scene = getattr(place, "scene", None)
+    # The only room of a scene is the box of its walls.
+    if not isinstance(scene, Scene) or len(scene.rooms) < 2 or not targets:
+        return None
+    layout = Layout(scene)
+    (actor,) = evidence.trajectory.start
+    walked = map(point_of, evidence.trajectory.visited(actor))
+    visited = {layout.room_at(*point): None for point in walked if point}
+    rooms = [*dict.fromkeys(layout.room_at(*point) for point in targets)]
+    if not visited or not visited.keys().isdisjoint(rooms):
+        return None
+    if len(visited) == 1:
+        return Fact("never_left_room", room=next(iter(visited)), rooms=rooms)
+    return Fact("never_entered", rooms=rooms)
+
+
 def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
     """Return why the target was not found; None if it was seen."""
     sought = _SOUGHT.fullmatch(evidence.instruction.strip())
@@ -110,9 +142,14 @@ def _never_seen(evidence: EpisodeFacts) -> Explanation | None:
     if alarm := evidence.causes.get("false_alarm", 0):
         return _false_alarm(evidence, end, alarm)
     targets = getattr(evidence.reference, "middles", None) or ()
-    facts = behavior(evidence, [(float(x), float(y)) for x, y in targets])
+    points = [(float(x), float(y)) for x, y in targets]
+    facts = behavior(evidence, points)
+    # A heading explains nothing where walls are between.
+    if elsewhere := _in_other_rooms(evidence, points):
+        facts = [fact for fact in facts if fact["kind"] != "never_faced"]
+        facts.insert(0, elsewhere)
     never = "never in view"
-    if facts and facts[0]["kind"] in ("never_faced", "in_the_room"):
+    if facts and facts[0]["kind"] in _UNSEEN:
         never = ""  # the fact implies it
     fact = next(iter(facts), None)
     return Explanation(Fact("never_seen", what=end, never=never, fact=fact), facts[1:])

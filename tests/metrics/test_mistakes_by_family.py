@@ -358,6 +358,23 @@ def test_a_team_that_gave_up_is_blocked_as_one_actor_is(ended: str) -> None:
     assert "walked into a wall, 5 of 5 times" in found.text
 
 
+def test_what_one_actor_did_is_counted_once_and_follows_the_order_that_was_not_sent() -> (
+    None
+):
+    steps = acts(*[("ahead", WALL)] * 8, actor="ann")
+    start: dict[str, Any] = {"ann": {}, "bob": {}}
+    fields: dict[str, Any] = {
+        "sought": [MUG], "start": start, "lost": Lost(5), "ended": "step_limit",
+    }  # fmt: skip
+    found = at_home(*steps, **fields)
+    assert "walked into a wall, 8 of 8 times" in found.text
+    assert "failed" not in found.text, "it was counted up to the loss"
+    found = at_home(*steps, causes={"order_not_sent": 8}, **fields)
+    first, _, rest = found.text.partition(". ")
+    assert first == "Step 8: ann ran out of steps and never sent its goal to bob"
+    assert "Steps 1–8: ann walked into a wall, 8 of 8 times." in rest
+
+
 def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_given() -> (
     None
 ):

@@ -25,7 +25,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.visible import count, spaced
 from wayword.metrics.conditions import answer_given, counted
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
-from wayword.metrics.mistakes.behavior import failures, find_course
+from wayword.metrics.mistakes.behavior import FAILING, failures, find_course
 from wayword.metrics.mistakes.causes import meaning_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, Lost
 from wayword.metrics.mistakes.wording import IT, Fact, sentences, words
@@ -235,14 +235,18 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     course = why.lead or find_course(evidence.trajectory)
     if evidence.conditions and not evidence.unmet:
         course = None
-    # The course leads, and need not be repeated.
-    notes = [fact for fact in why.more if not course or fact != course["did"]]
+    # The course leads, and need not be repeated with another count.
+    notes = [fact for fact in why.more if not course or not _says(course["did"], fact)]
     # The limit is to blame before any actor.
     if not lost.step or end["kind"] == "no_turn_left":
         notes = [*filter(None, [course]), *notes]
         fact = _by_limit(lost, why.how, end, notes, evidence.unit)
         return Mistake(last, cause, fact, limit=True, **marks)
     step = why.step or lost.step
+    # What the others waited for comes first, then what the actors did meanwhile.
+    if why.step and course is not None and not why.lead:
+        notes.append(course)
+        course = None
     lead, tells_end = _lead(evidence, why, course, step, end)
     more = notes
     if course is not None and 0 < why.departed <= step and why.did is not None:
@@ -266,6 +270,14 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
             end = Fact("at_step", step=step, did=why.end)
         more = [end, *more] if why.lead else [*more, end]
     return Mistake(step, cause, Fact(**lead, more=more), **marks)
+
+
+def _says(course: Fact, fact: Fact) -> bool:
+    """True if a course says the same as a fact, or that the same action failed."""
+    if fact["kind"] != "failing":
+        return fact == course
+    same = [course.get(key) == fact.get(key) for key in ("actor", "action")]
+    return course["kind"] in FAILING and all(same)
 
 
 def _lead(

@@ -147,7 +147,7 @@ def _is_course(indices: Sequence[int], turns: int) -> bool:
     return _HALF * len(indices) >= span and _HALF * span >= turns
 
 
-_FAILING = ("walked_into", "failing", "failed_all")
+FAILING = ("walked_into", "failing", "failed_all")
 """Kinds of courses of failed actions."""
 
 _Found = Iterator[tuple[Sequence[int], Fact]]
@@ -166,7 +166,8 @@ def _failing(turns: _Turns, name: str) -> _Found:
     for (action, _, by), at in groups.items():
         times = len(at)
         if by:
-            yield at, Fact("walked_into", actor=name, by=by, times=times, of=times)
+            did = Fact("walked_into", actor=name, action=action, by=by)
+            yield at, Fact(**did, times=times, of=times)
         else:
             yield at, failing(name, action, times, turns[at[-1]][1].feedback)
     every = sorted(chain.from_iterable(groups.values()))
@@ -298,7 +299,7 @@ def failures(trajectory: Trajectory, least: float) -> list[Fact]:
     Empty if the episode's course is a row of failures, as it says the same.
     """
     course = find_course(trajectory)
-    if course is not None and course["did"]["kind"] in _FAILING:
+    if course is not None and course["did"]["kind"] in FAILING:
         return []
     # Steps count from 1.
     steps = enumerate(trajectory.steps, 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from helpers.parsed_page import Page
 from helpers.recorded_run import make_run
 from wayword import viewer
 from wayword.cli.viewing import view
@@ -26,6 +28,27 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     assert "1 of 2 episodes have pages, 1 new." in done.stdout
     assert "--episode ID" in done.stdout
     assert "Instructions and maps are not available" in done.output
+
+
+def test_what_is_missing_is_one_line_with_its_commands_as_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    folder = make_run(tmp_path / "run")
+    path = folder / "run.json"
+    config = json.loads(path.read_text())
+    config["identity"]["dataset"] = "r2r"
+    path.write_text(json.dumps(config))
+    done = CliRunner().invoke(app, [str(folder), "--write"])
+    assert done.exit_code == 0, done.output
+    page = Page.read(folder / "pages" / "index.html")
+    (notice,) = [
+        each for each in page.all("p") if each.attributes.get("id") == "notice"
+    ]
+    assert notice.text == (
+        "Instructions and maps are not available: r2r needs its data: set --data FOLDER, or see "
+        "wayword data list --published"
+    )
 
 
 def test_a_folder_of_one_run_is_written_and_one_of_several_names_a_run(

@@ -14,6 +14,7 @@ from typing import Any
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, JsonObject, PathReference
 from wayword.core.errors import WaywordError
+from wayword.core.files import SOURCES
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
@@ -25,6 +26,8 @@ from wayword.runs.pictures import drawn_again
 from wayword.runs.record import RecordedRun
 from wayword.runs.retelling import FILE, Retold, read_retold
 from wayword.viewer.markup import Letters
+
+_REMEDY = "set `--data FOLDER`, or see `wayword data list --published`"
 
 
 @dataclass
@@ -237,7 +240,9 @@ def open_sources(
         words = bool(plan.perceiver()[0]) or not identity["perceiver"]
         sources = Sources(dataset, of_ids(dataset.tasks, ids), words=words)
     except WaywordError as error:
-        sources = Sources(notice=f"Instructions and maps are not available: {error}")
+        # On a page one short remedy is enough.
+        reason = str(error).replace(SOURCES, _REMEDY)
+        sources = Sources(notice=f"Instructions and maps are not available: {reason}")
     sources.folder = run.path
     sources.success = success_of(run.config)
     sources.family_name = run.config.get("family", "")

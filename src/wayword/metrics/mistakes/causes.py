@@ -68,6 +68,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "stopped off the path, or after it had turned back",
     ),
     "stopped_early": ("stopped early", "stopped before reaching the goal"),
+    "stopped_elsewhere": ("stopped elsewhere", "stopped away from the goal"),
     "gave_up": ("stuck", "stopped after three failed actions in a row"),
     "looped": ("looped", "took the same action in the same pose three times or more"),
     "wandered": (
@@ -85,6 +86,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
 """Every cause with its name in tables and its meaning, the most informative first."""
 
 _REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
+_WALKED = "osr", "tc"  # metrics of walks to a place
 _PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
 _FEW_MOVES = 10  # shorter walks are never called wandering
 _RETRACED = 1 / 3  # share of moves to visited places from which a walk is wandering
@@ -142,7 +144,15 @@ def find_causes(
         and found.keys().isdisjoint(_EXPLAINS_A_STOP)
         and not _ended_with_choice(written, steps)
     ):
-        found[_kind_of_stop(written, steps, reference)] = last
+        kind = _kind_of_stop(written, steps, reference)
+        # Whether the goal lay ahead is known from the path alone.
+        if (
+            kind == "stopped_early"
+            and task is None
+            and not scores.keys().isdisjoint(_WALKED)
+        ):
+            kind = "stopped_elsewhere"
+        found[kind] = last
     found |= _habits(written, steps)
     if written.get("ended") == "step_limit":
         found["ran_out"] = last

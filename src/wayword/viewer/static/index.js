@@ -456,7 +456,12 @@
       });
     }
     if (extra.notice && $("notice")) {
-      $("notice").textContent = extra.notice;
+      // Commands stand between backticks.
+      $("notice").replaceChildren(
+        ...extra.notice.split("`").map((part, at) =>
+          at % 2 ? Object.assign(document.createElement("code"), { textContent: part }) : part
+        )
+      );
       $("notice").hidden = false;
     }
     folded = null;

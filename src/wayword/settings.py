@@ -254,8 +254,21 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
             )  # pydantic reads 1 or 0
         if isinstance(value, int) and abs(value) >= _LARGEST:
             raise UsageError(f"{owner}{key} must be below 2**63, got {value}")
+    # A shell expands the home folder and variables in few places; a folder "~" or "$HOME" is
+    # never meant.
+    values = dict(values)
+    for key, given in values.items():
+        if not (isinstance(given, str | Path) and str(given).startswith(("~", "$"))):
+            continue
+        hint = _hints(cls).get(key)  # type: ignore[arg-type]
+        if Path not in (hint, *get_args(hint)) and key not in file_fields(cls):
+            continue
+        if str(given).startswith("$"):
+            problem = f"{owner}{key}: variables are not read, got {str(given)!r}"
+            raise UsageError(f"{problem}; write the path itself")
+        values[key] = os.path.expanduser(given)
     try:
-        made = type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
+        return type_adapter(cls).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
         first, *others = error.errors()
         if first["type"] == "missing":
@@ -283,20 +296,6 @@ def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
         raise UsageError(
             f"{owner}{key} must be {' or '.join(expected)}, got {value}"
         ) from None
-    # A shell expands the home folder and variables in few places; a folder "~" or "$HOME" is
-    # never meant.
-    for key, given in values.items():
-        if isinstance(given, str | Path) and str(given).startswith(("~", "$")):
-            value = getattr(made, key)
-            if isinstance(value, Path) or key in file_fields(cls):
-                if str(given).startswith("$"):
-                    problem = (
-                        f"{owner}{key}: variables are not read, got {str(given)!r}"
-                    )
-                    raise UsageError(f"{problem}; write the path itself")
-                home = type(value)(os.path.expanduser(value))
-                object.__setattr__(made, key, home)
-    return made
 
 
 _TYPES = {

@@ -167,7 +167,8 @@ def test_runs_that_differ_in_the_errors_of_their_detectors_are_pooled(
 def test_notices_count_the_episodes_of_the_session_whatever_failed() -> None:
     """Not those of earlier sessions, and each failed one, though its reason is given once."""
     parts: Any = SimpleNamespace(
-        notices=["repaired"], index=range(8), write=lambda line: None, playing=list, eyes=None,
+        notices=["repaired"], config={"identity": {"models": {}}},
+        index=range(8), write=lambda line: None, playing=list, eyes=None,
         omissions={"no_path": 2, "unread": 0}, caveats=(), perceiver=lambda: None,
         succeeded=lambda task, trajectory: True, family=household.family, live=False,
     )  # fmt: skip

@@ -377,6 +377,10 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
         "Solved: stopped at c, 1.0 m from the goal d, in 1 step; the gold path takes 4;"
         " it cost $0.0020. It never left the gold path."
     )
+    around = [replace(walked.steps[0], pose=at(place)) for place in ("b", "x", "c")]
+    other = replace(facts, trajectory=replace(walked, steps=around))
+    _, rest = sentences(describe_success(other, 4))
+    assert rest == "It left the gold path at b."
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
     assert sentences(describe_success(free)) == ("Solved in 12 low-level actions.", "")
     # An agent may need fewer than the expert took

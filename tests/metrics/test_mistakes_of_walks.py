@@ -20,6 +20,7 @@ from wayword.core.world import Feedback
 from wayword.metrics.mistakes import EpisodeFacts, Lost, Mistake, find_mistake
 from wayword.metrics.mistakes.wording import words
 from wayword.metrics.progress import GoalProgress
+from wayword.worlds.indoor.world import ObjectReference
 from wayword.worlds.street.graph import build
 
 LINE = ("a", "b", "c", "d")
@@ -199,6 +200,31 @@ def test_a_step_after_the_loss_is_no_departure() -> None:
     assert (found.lost, found.departed, found.step) == (3, 1, 1)
     assert "After step 3 it was too late" in found.text
     assert "step 4" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (("7",), "It chose the stove (7) instead of the cup (8)."),
+        ((), "It chose no object; the task asks for the cup (8)."),
+        (("8",), ""),
+    ],
+)
+def test_a_stop_that_chose_another_object_names_both(
+    chosen: tuple[str, ...], words: str
+) -> None:
+    evidence = facts("ab", "stopped")
+    steps = evidence.trajectory.steps
+    seen = {"objects": [{"id": "7", "name": "stove"}, {"id": "8", "name": "cup"}]}
+    choice = Decision(Action("stop", chosen))
+    steps[-1] = replace(steps[-1], decision=choice, observation=seen)
+    assert evidence.task is not None
+    reference = ObjectReference("1", LINE, object_id="8")
+    text = mistake(
+        replace(evidence, task=replace(evidence.task, reference=reference))
+    ).text
+    assert words in text
+    assert ("chose" in text) == bool(words)
 
 
 # Directions.

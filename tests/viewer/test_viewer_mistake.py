@@ -89,14 +89,16 @@ def walk(dataset: Houses, task: Task, places: list[str]) -> Document:
     return Document.of(EpisodeRecord(task.episode.id, FAILED, trajectory), sources)
 
 
-def documents(out: Path, plan: Plan) -> list[Document]:
-    """The documents of the failed episodes of a run."""
+def documents(out: Path, plan: Plan, solved: bool = False) -> list[Document]:
+    """The documents of the failed, or the solved, episodes of a run."""
     run(replace(plan, out=out))
     library = Library([out])
     content = Content(library)
     rows = library.rows(out.name)
     records = [
-        record for record in rows.run.records() if not record.scores[rows.success]
+        record
+        for record in rows.run.records()
+        if bool(record.scores[rows.success]) == solved
     ]
     return [
         Document.of(each, content.tasks(rows, [each.episode_id])) for each in records
@@ -165,6 +167,23 @@ def test_places_of_the_sentence_come_first_among_the_letters(tmp_path: Path) -> 
                    for p in lettered if p in document.mistake.text)  # fmt: skip
         seen += len(named)
     assert seen
+
+
+def test_places_that_a_solved_episode_cites_are_on_the_map(tmp_path: Path) -> None:
+    cited = 0
+    for document in documents(
+        tmp_path / "run", Plan("oracle", "towns", limit=4), solved=True
+    ):
+        text = " ".join(document.solved)
+        shown = {
+            each.attributes["data-place"]
+            for each in Page.parse(str(document.map)).all("text", class_="placeletter")
+            if "spare" not in str(each.attributes["class"])
+        }
+        places = {place for place in document.letters.by_place if place in text}
+        assert places <= shown
+        cited += len(places)
+    assert cited
 
 
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:

@@ -277,12 +277,14 @@ class Document:
         """The map with the end marked and, in an episode without success, the mistake."""
         if not isinstance(self.drawn, Map) or self.succeeded is None:
             return self.drawn
-        if self.succeeded:
-            return replace(self.drawn, solved=True)
         mistake = self.mistake
+        # The map shows every place that the sentences cite.
+        text = mistake.text if mistake else " ".join(self.solved)
+        named = frozenset(place for place in self.letters.by_place if place in text)
+        if self.succeeded:
+            return replace(self.drawn, solved=True, named=named)
         if mistake is None:
-            return replace(self.drawn, failed=True)
-        named = [place for place in self.letters.by_place if place in mistake.text]
+            return replace(self.drawn, failed=True, named=named)
         # The ring is at the step that the first sentence names. A limit is no step's mistake.
         ring = 0
         if not mistake.limit:
@@ -292,7 +294,7 @@ class Document:
             failed=True,
             mistake=ring,
             departed=mistake.departed == ring > 0,
-            named=frozenset(named),
+            named=named,
             missed=mistake.missed,
         )
 

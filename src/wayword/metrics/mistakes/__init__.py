@@ -201,8 +201,11 @@ def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
         # The last step may be the stop there.
         if first and {*places[first:]} != {places[first]}:
             facts.append(Fact("reached", step=first, place=places[first]))
-        if {*places} <= {*episode.gold}:
+        gold = {*episode.gold}
+        if {*places} <= gold:
             facts.append(Fact("on_path"))
+        elif left := next((n for n, each in enumerate(places) if each not in gold), 0):
+            facts.append(Fact("other_way", place=places[left - 1]))
         return facts
     if isinstance(reference, ObjectNavReference):
         stricter = [

@@ -13,7 +13,7 @@ from wayword.core.geometry import Point, bearing, relative
 from wayword.metrics.mistakes.behavior import find_course
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.recorded import finite, place_of
+from wayword.metrics.recorded import finite, listed, place_of
 
 _TURNS = {
     "left": "turned left",
@@ -67,6 +67,9 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         place = walk.places[wrong - 1]
     if text := clause(evidence, gold, place):
         more.append(Fact("clause", text=text))
+
+    if stopped and (choice := chosen_object(evidence)):
+        more.append(choice)
 
     # The step that lost the episode, and the end.
     did = None
@@ -339,6 +342,29 @@ class _GraphWalk:
         if start not in points or end not in points:
             return None
         return bearing(points[start], points[end])
+
+
+def chosen_object(evidence: EpisodeFacts) -> Fact | None:
+    """Return which object a stop chose and which one was asked for; None where a walk has no
+    object, or the choice was right."""
+    right = getattr(evidence.reference, "object_id", "")
+    final = evidence.trajectory.steps[-1].decision
+    if not right or not isinstance(final, Decision):
+        return None
+    # The names of objects, as far as the walk has seen them.
+    names: dict[str, str] = {}
+    for step in evidence.trajectory.steps:
+        for each in listed(step.observation, "objects"):
+            names[str(each.get("id"))] = f"the {each.get('name')} ({each.get('id')})"
+    asked = names.get(right, f"object {right}")
+    if not final.action.arguments:
+        return Fact("chose_none", right=asked)
+    chosen = final.action.arguments[0]
+    if chosen == right:
+        return None
+    return Fact(
+        "chose_object", chosen=names.get(chosen, f"object {chosen}"), right=asked
+    )
 
 
 def forced(evidence: EpisodeFacts) -> str:

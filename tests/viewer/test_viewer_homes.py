@@ -358,3 +358,13 @@ def test_places_to_look_at_have_no_names_where_they_are_many(
     page = Page.parse(content.episode("run", question))
     shown = [e.text.partition(" ")[0] for e in page.all("text", class_="goalname")]
     assert {*shown} == names
+
+
+def test_a_view_ends_where_the_rooms_do() -> None:
+    """Also that of a camera in an opening, a little outside of them."""
+    box = (0.0, 0.0, 4.0, 3.0)
+    inside = [(1.0, 1.0), (1.0, 5.0), (3.0, 3.0), (9.0, 1.0), (2.0, 2.0)]
+    expected = [(1.0, 1.0), (1.0, 3.0), (3.0, 3.0), (4.0, 1.0), (2.0, 2.0)]
+    assert household.clipped(inside, box) == expected
+    outside = [(1.0, -0.25), (0.0, -3.0), (2.0, -3.0)]
+    assert {*household.clipped(outside, box)} == {(1.0, -0.25)}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.geometry import Point, absolute, bearing, inside_polygon, unit
+from wayword.core.geometry import Box, Point, absolute, bearing, inside_polygon, unit
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.recorded import as_mapping
@@ -87,7 +87,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         ]
         frames.append(frame)
         if actor:
-            seen = view(world, house.actors[actor])
+            seen = clipped(view(world, house.actors[actor]), house.layout.bounds)
             views.setdefault(actor, {})[step] = seen
 
     name = trajectory.episode_id
@@ -325,6 +325,26 @@ def _arrows(
             arrow = Shape("arrow", (start, end), "carry", size=bearing(start, end))
             arrows.append(arrow)
     return arrows
+
+
+def clipped(rim: Sequence[Point], box: Box) -> list[Point]:
+    """Return the corners of a view, the camera first, without what lies outside of a box.
+
+    Beyond the rooms nothing is drawn, and the view would shrink the map.
+    """
+    camera = rim[0]
+    corners = [camera]
+    for corner in rim[1:]:
+        share = 1.0  # of the ray from the camera
+        for axis in (0, 1):
+            start = camera[axis]
+            way = corner[axis] - start
+            end = box[axis + 2] if way > 0 else box[axis]
+            if way:
+                share = min(share, max(0.0, (end - start) / way))
+        x, y = (camera[axis] + share * (corner[axis] - camera[axis]) for axis in (0, 1))
+        corners.append((x, y))
+    return corners
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:

@@ -30,6 +30,8 @@ def test_an_example_prints_the_same_on_every_machine(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    # Tests in several processes set it, and tables are as wide as it says.
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
     printed = capsys.readouterr().out.replace(str(tmp_path), "…")

@@ -77,6 +77,18 @@ class Ring(Rides):
         self.size = size
 
 
+@dataclass(frozen=True)
+class Frozen(Rides):
+    """A dataset whose fields cannot be assigned."""
+
+    size: int = 3
+
+
+def test_a_frozen_dataclass_is_a_dataset_too() -> None:
+    dataset = Frozen(size=5)
+    assert pickle.loads(pickle.dumps(dataset)).size == dataset.size == 5
+
+
 def test_another_first_argument_is_no_split() -> None:
     dataset = pickle.loads(pickle.dumps(Ring(8)))
     assert (dataset.size, dataset.split) == (8, "all")

@@ -274,7 +274,8 @@ class Dataset(ABC):
         if cls.__abstractmethods__:
             check_class(cls, Dataset)
         self = super().__new__(cls)
-        self._arguments = (arguments, named)
+        # A frozen dataclass refuses assignments.
+        object.__setattr__(self, "_arguments", (arguments, named))
         given: dict[str, Any] = {}
         # Wrong arguments are the constructor's to refuse.
         with suppress(TypeError):

@@ -524,11 +524,14 @@ def print_notices(result: RunResult) -> None:
         )
 
 
+def _failures(notices: Sequence[str]) -> list[str]:
+    """Return the notices of failed episodes."""
+    return [each for each in notices if re.match(r"episode .* failed: ", each)]
+
+
 def _unscored(result: RunResult) -> str:
     """Return the name of the dataset if all failures are of scoring, which a retry repeats."""
-    failures = [
-        each for each in result.notices if re.match(r"episode .* failed: ", each)
-    ]
+    failures = _failures(result.notices)
     are_unscored = [" failed: scoring: " in each for each in failures]
     if not failures or not all(are_unscored):
         return ""
@@ -539,8 +542,7 @@ def _own_mistakes(notices: Sequence[str]) -> list[str]:
     """Return the lines of a user's code that failed episodes, if all failures are of such lines."""
     from wayword.core.blame import place_named
 
-    failures = [each for each in notices if re.match(r"episode .* failed: ", each)]
-    places = [place_named(each) for each in failures]
+    places = [place_named(each) for each in _failures(notices)]
     if not all(places):
         return []
     return list(dict.fromkeys(places))

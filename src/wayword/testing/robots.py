@@ -36,7 +36,7 @@ APPROACHED = 0.3
 AHEAD = 8.0
 """Directions of depth that are straight ahead, degrees to each side."""
 EVEN = 0.15
-"""Maximum difference between distances straight ahead of one flat thing, metres."""
+"""Maximum difference between distances straight ahead of one flat surface, metres."""
 
 
 def check_base(
@@ -104,9 +104,9 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> list[str
         "bearings of depth columns are positive to the right; these look mirrored"
     )
     # In a room that looks the same to both sides, a mirrored image fits as well.
-    is_told = shifted is not None and mirrored is not None and mirrored > 0.2 > shifted
+    is_known = shifted is not None and mirrored is not None and mirrored > 0.2 > shifted
     reason = "what is around looks the same to both sides, or moved; turn the robot"
-    lines.append(_line(is_told, "sides of the depth image", reason))
+    lines.append(_line(is_known, "sides of the depth image", reason))
     _check_turn(base, -degrees)
     view = _check_view(base)
     free = clear_ahead(view.depth, view.eye, 0.0)

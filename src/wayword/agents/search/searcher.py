@@ -327,9 +327,7 @@ class SearchSettings:
         return max(1, round(360 / self.resolution))
 
 
-MOST_CANCELLED = (
-    2  # ends of one goal without an obstacle in view, before one is assumed
-)
+MOST_CANCELLED = 2  # ends of one goal for no reason in view, before one is assumed
 REPLANS = 4  # routes to one goal before the next full turn
 # Objects approached before the nearest sighting is accepted as the target
 APPROACHES = 4

@@ -162,9 +162,12 @@ def unmeasured_problem(view: View) -> str:
     return "must measure something; every distance is 0, negative or NaN"
 
 
-def place_problem(view: View, pose: Mapping[str, Any]) -> str:
-    """Return how a view's place contradicts the pose at the same moment."""
-    metres, degrees = SAME_PLACE
+def place_problem(
+    view: View, pose: Mapping[str, Any], tolerance: tuple[float, float] = SAME_PLACE
+) -> str:
+    """Return how a view's place contradicts the pose at the same moment; empty if it is within the
+    tolerance (metres, degrees)."""
+    metres, degrees = tolerance
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     if off > metres:
         return f"and pose() must agree; they are {off:.2f} m apart"

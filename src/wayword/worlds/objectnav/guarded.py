@@ -35,8 +35,11 @@ Value = TypeVar("Value")
 Call = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 NEXT_VIEW = 0.1
 """Seconds before the next view, after one that measured nothing."""
+FAR_APART = (1.0, 45.0)
+"""Metres and degrees between a view's place and the pose that no localisation lags behind, but
+other units do: centimetres, radians."""
 MOST_APART = 3
-"""Views in a row that may contradict the pose."""
+"""Views in a row at which they end the episode: a robot finds itself on its map again in one."""
 STOPPING = 0.8
 """Seconds that a running method, and then ``stop``, may take after Ctrl-C."""
 
@@ -244,9 +247,10 @@ class GuardedBase(LimitedBase):
         return dict(self._checked("report", super().report(), report_problem))
 
     def _compare(self, view: View) -> None:
-        """Compare a view with the pose, as ``check_base`` does. A single pose may jump, as where a
-        robot finds itself on its map again; ``MOST_APART`` in a row raise ``CodeError``."""
-        problem = place_problem(view, self.pose())
+        """Compare a view with the pose, as ``check_base`` does with a robot that stands.
+
+        Raises ``CodeError`` where ``MOST_APART`` in a row are ``FAR_APART``."""
+        problem = place_problem(view, self.pose(), FAR_APART)
         self._apart = self._apart + 1 if problem else 0
         if self._apart == MOST_APART:
             where = place_of(getattr(type(self.base), "capture", "capture"))

@@ -270,7 +270,7 @@ def test_on_a_phone_a_clause_in_view_is_not_quoted_as_well(
 def test_on_a_phone_the_button_for_more_goals_covers_none(
     browser: Browser, server: Server, library: Library
 ) -> None:
-    page = Screen(browser, server, library, "rearrangement").open(390, 844)
+    page = Screen(browser, server, library, "rearrangement").open(320, 640)
     covered = page.evaluate("""() => {
       const more = document.querySelector(".conditions > .copy").getBoundingClientRect();
       return [...document.querySelectorAll(".conditions li")].filter((each) => {

@@ -7,17 +7,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from helpers.parsed_page import Page
+from helpers.recorded_run import SCORES, recorded_trajectory
 from helpers.shown import episode_page
 from wayword.core.action import STOP, Action, Decision
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.trajectory import CLAUSES, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.metrics.conditions import Sought, conditions
 from wayword.metrics.mistakes.causes import find_causes
 from wayword.metrics.progress import GoalProgress
 from wayword.runs.plan import Plan
-from wayword.runs.record import RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, replay
@@ -190,6 +195,39 @@ def test_goal_conditions_are_reported_in_words_with_how_they_stood() -> None:
     )
 
 
+@pytest.mark.parametrize("agent", ["expert", "random"])
+def test_every_goal_condition_is_listed_with_the_step_that_met_it(
+    agent: str, tmp_path: Path
+) -> None:
+    episode = "home-test-s0-r5-0013_pick_cool_then_place_in_recep_2"
+    run(Plan(agent, "household", episodes=(episode,), out=tmp_path / "run"))
+    recorded = RunFolder.read(tmp_path / "run")
+    record = recorded.record(episode)
+    sources = open_sources(recorded, [episode], None)
+    course = replay(record.trajectory, sources)[0].progress
+    page = Page.parse(episode_page(record, [], sources, "run", Links()))
+    listed = [each for each in page.all("li") if each.text[:1] in ("✓", "✗")]
+    assert len(listed) == course.conditions, "also those that another one includes"
+    links = page.all("a", class_="since")
+    steps = [int(each.text.removeprefix("step ")) for each in links]
+    assert len(steps) == course.values[-1], "each met one has its step"
+    for step in steps:
+        assert course.values[step] > course.values[step - 1]
+
+
+def test_the_task_stands_before_the_verdict() -> None:
+    trajectory = recorded_trajectory("one")
+    task = Task(Episode("one", "Go on, stop.", "small", {}), Reference("one"))
+    sources = Sources(None, {"one": task})
+    record = EpisodeRecord("one", SCORES, trajectory)
+    text = episode_page(record, (), sources, "run", Links())
+    assert text.index("Go on, stop.") < text.index('class="signs"')
+    texts = {"texts": ["Go on, ", "stop."], "begins": [0, 7]}
+    trajectory.opening_notes = [Note(CLAUSES, texts)]
+    text = episode_page(record, (), sources, "run", Links())
+    assert text.index('class="task-line">Go on, stop.<') < text.index('class="signs"')
+
+
 def test_the_place_that_was_not_looked_at_is_named() -> None:
     sought = [Sought("shelf", {"shelf_1"}, "hall"), Sought("bed", set(), "hall")]
     seen = {"objects": [{"name": "shelf_1"}]}
@@ -199,8 +237,8 @@ def test_the_place_that_was_not_looked_at_is_named() -> None:
         sought=sought,
         trajectory=Trajectory("1", {"a": {}}, [step], ended="stopped"),
     )
-    shown = Document.shown_conditions.fget(document)  # type: ignore[attr-defined]
-    assert shown == [("saw 1 of 2 objects to look at in the hall, missed 1: bed", 1, 2)]
+    views = ("saw 1 of 2 objects to look at in the hall, missed 1: bed", 1, 2)
+    assert Document.dated_conditions.func(document) == [(views, None)]  # type: ignore[attr-defined]
 
 
 def test_signs_say_at_which_step_they_show() -> None:

@@ -103,24 +103,11 @@ def goal_ids(goal: Any) -> list[str]:
 def shown(
     found: Sequence[Condition], sought: Sequence[Sought], state: JsonObject
 ) -> list[Condition]:
-    """Return conditions as pages and sentences word them, with the places of their objects.
-
-    Left out are those that another unmet one includes (a hot potato, if a hot potato is to be in
-    the bin).
-    """
-    # As sets of words: "a hot potato" is part of "a hot potato in the bin".
-    unmet = [set(words.split()) for words, met, parts in found if met < parts]
+    """Return conditions as pages word them, with the places of their objects."""
     listed = []
     for (words, met, parts), about in zip_longest(found, sought[: len(found)]):
-        if met < parts:
-            # Another condition says the same and more.
-            own = set(words.split())
-            if any(own < other for other in unmet):
-                continue
-            if about:
-                words = about.ended(words, state, met, parts)
-            else:
-                words = counted(words, met, parts)
+        if met < parts and about:
+            words = about.ended(words, state, met, parts)
         elif about and about.restored:
             words = about.kept(about.restored)
         else:

@@ -146,6 +146,25 @@ class Course:
         final = conditions(reference, self.trajectory.state)
         return final or self.history.get(max(self.history, default=0), ())
 
+    def held_from(self, index: int) -> int | None:
+        """Return the step from which the ``index``-th goal condition held to the end.
+
+        0 is the start; None if it does not hold, or without a complete replay.
+        """
+        first = None
+        if not self.is_complete:
+            return first
+        for step in sorted(self.history, reverse=True):
+            found = self.history[step]
+            # A meal counts as a condition of its own only once all of its dishes are there.
+            if index >= len(found):
+                break
+            _, met, parts = found[index]
+            if met < parts:
+                break
+            first = step
+        return first
+
     @property
     def progress(self) -> GoalProgress:
         """The remaining distance if the scorer knows it, else the number of goal conditions met.

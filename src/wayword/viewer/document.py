@@ -51,8 +51,9 @@ from wayword.viewer.maps.content import Map
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.household.goals import AnswerReference
 
+CONDITIONS_IN_VIEW = 8
+"""Goal conditions up to which a page lists all; others unfold. A home may ask for dozens."""
 _RISE = 0.5  # metres between two viewpoints from which a step leads up or down
-_MOST_CONDITIONS = 12  # that are listed: a home may ask for dozens
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ class Document:
                 "ending": self.solved,
                 "reported": self.report.step if self.report else 0,
                 "conditions": self.shown_conditions,
+                "conditions_in_view": CONDITIONS_IN_VIEW,
+                "held_from": [step for _, step in self.dated_conditions],
                 "map": figure and str(figure),
                 "causes": causes,
                 "progress": self._progress_json(),
@@ -337,12 +340,28 @@ class Document:
     def shown_conditions(self) -> Sequence[Condition]:
         """The goal conditions to be shown, with the final places of their objects.
 
-        Of a question, the places to look at are one condition.
+        Of a question, the places to look at are one condition. Unmet ones come first where
+        there are many.
+        """
+        return [condition for condition, _ in self.dated_conditions]
+
+    @cached_property
+    def dated_conditions(self) -> Sequence[tuple[Condition, int | None]]:
+        """The goal conditions to be shown, each with the step from which it held to the end.
+
+        0 is the start; None for an unmet condition, for views, and without a replay.
         """
         if isinstance(self.reference, AnswerReference) and self.sought:
-            return [views(self.reference, self.sought, first_views(self.trajectory))]
-        state = self.trajectory.state
-        return shown(self.conditions, self.sought, state)[:_MOST_CONDITIONS]
+            seen = first_views(self.trajectory)
+            return [(views(self.reference, self.sought, seen), None)]
+        listed = shown(self.conditions, self.sought, self.trajectory.state)
+        dated = [
+            (condition, self.course.held_from(index))
+            for index, condition in enumerate(listed)
+        ]
+        if len(dated) > CONDITIONS_IN_VIEW:
+            dated.sort(key=lambda each: each[0][1] == each[0][2])
+        return dated
 
 
 def replay(

@@ -157,10 +157,18 @@ def _unmet(evidence: EpisodeFacts) -> Fact:
 
 
 def unmet_goals(evidence: EpisodeFacts) -> list[str]:
-    """Return the unmet conditions in words, without those that another one includes."""
-    state = evidence.trajectory.state
-    return [words for words, met, parts in shown(evidence.conditions, evidence.sought, state)
-            if met < parts]  # fmt: skip
+    """Return the unmet conditions in words, without those that another one includes (a hot potato,
+    if a hot potato is to be in the bin)."""
+    found = evidence.conditions
+    listed = shown(found, evidence.sought, evidence.trajectory.state)
+    # As sets of words: "a hot potato" is part of "a hot potato in the bin".
+    unmet = [set(words.split()) for words, met, parts in found if met < parts]
+    goals = []
+    for (words, met, parts), (text, _, _) in zip(found, listed, strict=True):
+        own = set(words.split())
+        if met < parts and not any(own < other for other in unmet):
+            goals.append(text)
+    return goals
 
 
 def _shared(evidence: EpisodeFacts) -> dict[str, object]:

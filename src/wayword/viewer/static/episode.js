@@ -730,14 +730,13 @@
   if (quote && violated && matchMedia("(max-width: 860px)").matches) {
     const text = violated.closest(".instruction");
     quote.hidden = true;
-    fit(text);
     const { bottom } = text.getBoundingClientRect();
     quote.hidden = violated.getBoundingClientRect().bottom <= bottom + 1;
   }
   for (const text of document.querySelectorAll(".conditions, .instruction")) {
-    if (text.matches(".instruction:only-of-type:not(.private)")) fit(text);
+    if (text.matches("aside .instruction:only-of-type:not(.private)")) fit(text);
     if (text.matches(".whole")) continue;
-    const shown = text.firstElementChild;
+    const shown = text.querySelector("ul") || text.firstElementChild;
     const box = text.querySelector(".clause") ? text : shown; // with clauses, it scrolls
     const cut =
       box.scrollHeight > box.clientHeight + 2 ||

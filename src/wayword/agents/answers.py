@@ -37,12 +37,12 @@ from wayword.agents.legal import (
     in_order,
     is_negation,
     is_nothing,
-    is_retracted,
     normalize,
     pick,
     row,
     strip_marker,
 )
+from wayword.agents.retractions import is_retracted
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
@@ -379,7 +379,9 @@ def _as_key(key: str) -> str:
 
 
 _WORD_GAP = re.compile(r"[\s_]+|(?<=[a-z])(?=[A-Z])")
-_CALLED = row("action action_name name tool tool_name function function_call")
+_CALLED = row(
+    "action action_name name tool tool_name function function_call recipient_name"
+)
 _KINDS = row("type id")
 """Keys of a call that say nothing about it."""
 _VERB_KEYS = row("type action_type verb name action")

@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
+from wayword.agents.retractions import begins_denied, is_no, is_retracted
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
 LONGEST = 8_000  # maximum characters of an answer, without its reasoning
@@ -207,19 +208,6 @@ _TAKEN_BACK = re.compile(
     r"[\s'\"*`]*[?？]|\W*(?:no|not|never|nope)(?: \w+)?\W*(?:[.,;!\n]|$)",
     re.I,
 )
-_RETRACTED = re.compile(
-    r"(?:^|[.!?…\n,;:(。！，—–-])\W{0,4}"
-    r"(?:(?:oops|never ?mind|(?:scratch|strike) that|my mistake)\b"
-    r"|(?:wait|hold on|hang on|hmm+|actually|sorry)\b\W{1,4}"
-    r"(?:(?:no|nope)\b(?=\W*(?:$|[.,;:!?…\n—–-]))"
-    r"|i['’]?m not (?:there|done|at)\b|not (?:yet|that|this|there|done|so fast)\b"
-    r"|i (?:should|must)(?:n['’]?t| not)\b"
-    r"|i can(?:['’]?t|not| not) (?:go|do|move|turn|stop|take|reach)\b"
-    r"|(?:that|this|it)(?:['’]?s| is) (?:not (?:right|correct|it\b)|wrong|incorrect|a mistake))"
-    r"|(?:等等|等一下|等下|不对)[，,。！ ]{0,2}(?:不|错|还没|$))",
-    re.I,
-)
-"""A later sentence that takes an option back: ``stop. Wait, not yet.``"""
 _EXCLUDED_BEFORE = re.compile(
     r"\b(?:refuse|skip(?! ahead| to )|ignore|exclude|eliminate|reject|discard|rules? out)\b"
     r"(?!.*\b(?:and|then) (?:choose|pick|select|take|use|go|head|move|turn|walk|try)\b)"
@@ -352,11 +340,6 @@ def is_negated(line: str, name: str) -> bool:
     return any(re.search(rf"\b{re.escape(name)}\b", normalize(s)) for s in sentences)
 
 
-def is_retracted(text: str) -> bool:
-    """True if the text after an option takes it back."""
-    return _RETRACTED.search(text[:LONGEST]) is not None
-
-
 _NOTHING = re.compile(
     r"\W*(?:none|nothing|n/?a|null|nil|not applicable)?\W*(?:\(.*)?",
     re.I | re.DOTALL,
@@ -408,7 +391,7 @@ class _Option:
         excluded = _EXCLUDED.sub("", self.tail, count=1)
         if excluded != self.tail and begins_option(excluded):
             return None
-        if _TAKEN_BACK.match(self.tail):
+        if _TAKEN_BACK.match(self.tail) or begins_denied(self.tail):
             return "no_action"
         if _HEDGE.match(self.tail):
             return "unknown"
@@ -422,15 +405,12 @@ def _with_corrections(lines: Sequence[str]) -> list[str]:
     return found + [_CORRECTION.sub("", line) for line in found]
 
 
-_BARE_NO = re.compile(r"\W*(?:no|nope)\W*", re.I)
-
-
 def _takes_back(lines: Sequence[str], is_call: bool = False) -> bool:
     """True if the lines after an option take it back: a sentence does, and after a bare option also
     a bare "no" on the next line. A later "no" may answer a question."""
     following = [line for line in lines if line.strip()]
-    is_no = not is_call and any(map(_BARE_NO.fullmatch, following[:1]))
-    return is_no or is_retracted("\n".join(following))
+    is_bare_no = not is_call and any(map(is_no, following[:1]))
+    return is_bare_no or is_retracted("\n".join(following))
 
 
 def _bare_heads(line: str) -> list[tuple[str, str]]:
@@ -621,6 +601,8 @@ _TEXT_KEYWORD = re.compile(r"""^\w{1,20}\s?=\s?(["'])(?!.*\1)""")
 """A keyword before a message, whose end is stripped: ``message="hello``."""
 _GLOSS = re.compile(r"^([^\W\d_]+)(?: [^\W\d_]+){0,2} ?\((\1[^()]*)\)?$", re.I)
 """An ID in brackets after its name: ``the pot (pot_1)``."""
+_LEAKED = re.compile(r"^(?:<\|[\"|>]{0,3})+|\"?(?:<\|[\"|>]{0,3}|</\w{1,40}>\s*)+$")
+"""Signs of a call's form that servers leave in an argument: the last tags, or half of a quote."""
 _BETWEEN = re.compile(
     rf"\]\s*(?:(?:{_PLACING}|and)\s*)?\[|\)\s*(?:(?:{_PLACING}|and)\s*)?\("
 )
@@ -873,7 +855,7 @@ class Legal:
         """Return a listed argument as it is listed, another without a keyword and punctuation."""
         if _FEET.fullmatch(word.strip()):
             return word
-        word = word.strip(AROUND + "\\")
+        word = _LEAKED.sub("", word.strip()).strip(AROUND + "\\")
         plain = _ARGUMENT_LEAD.sub("", word, count=1).strip(AROUND + "{}")
         plain = _trim(re.sub(r"^[<\[]+([^<\[]+)[>\]]+$", r"\1", plain))
         # The word as written, without a keyword, and without a remark in brackets.

@@ -82,3 +82,19 @@ def test_a_list_of_several_objects_is_no_one_object() -> None:
 def test_an_id_of_a_call_is_no_argument_and_one_of_an_object_is() -> None:
     (call,) = calls_in("<invoke name='goto' object_id='pot_1' call_id='3'/>", ["goto"])
     assert json.loads(call.arguments) == {"object_id": "pot_1"}
+
+
+def test_a_word_before_an_answer_in_json_is_no_name_of_a_function() -> None:
+    answer = json.dumps({"thought": "near", "action": "goto[pot_1]"})
+    for word in ("answer", "Answer", "so", "json"):
+        assert reading_of_a_strategy(f"{word}\n{answer}") == "goto[pot_1]"
+
+
+def test_the_end_of_a_tag_in_a_text_ends_no_call() -> None:
+    # https://github.com/vllm-project/vllm/issues/45167
+    fields = {"object": "pot_1", "reason": "a </tool_call> b"}
+    called = {"name": "goto", "arguments": fields}
+    text = f"<tool_call>\n{json.dumps(called)}\n</tool_call>"
+    assert reading_of_a_strategy(text) == "goto[pot_1]"
+    (call,) = calls_in(text, ["goto"])
+    assert json.loads(call.arguments) == fields

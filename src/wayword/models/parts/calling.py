@@ -166,8 +166,20 @@ def _letters(name: str) -> str:
 
 
 _DEEPEST = 5  # objects around the arguments of a call
-_MARKED_QUOTES = {'<|\\"|>': "", '<|"|>': '"'}
-"""Gemma's marks of quotes: inside the quotes of JSON, and instead of them."""
+_LEAKED = (
+    # Gemma's marks of quotes, whole or half: inside the quotes of JSON, and instead of them
+    (re.compile(r'<\|\\"\|>?(?:\\")?'), ""),
+    (re.compile(r'<\|"\|>'), '"'),
+    # The last tags of the call, at the end of a text
+    (
+        re.compile(
+            r"(?:</(?:payload|content|parameters?|arg_value|arguments?|function|invoke|tool_call)>"
+            r'(?:\\n|\s)*)+(?="\s*[,}])'
+        ),
+        "",
+    ),
+)
+"""Signs of a model's own format that servers leave in the arguments of functions."""
 
 
 def _bare(arguments: str, name: str) -> str:
@@ -177,8 +189,8 @@ def _bare(arguments: str, name: str) -> str:
     Arguments without any of these, and texts that are no JSON, are returned as they are.
     """
     bare = arguments
-    for mark, quote in _MARKED_QUOTES.items():
-        bare = bare.replace(mark, quote)
+    for sign, quote in _LEAKED:
+        bare = sign.sub(quote, bare)
     arguments = bare
     # Some servers escape the whole text as in HTML.
     if '"' not in bare:
@@ -351,7 +363,7 @@ def _call_text(call: ToolCall) -> str:
     return json.dumps({"tool": call.name, "arguments": arguments}, ensure_ascii=False)
 
 
-_NAME_KEYS = ("tool", "name", "function", "tool_name")
+_NAME_KEYS = ("tool", "name", "function", "tool_name", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input")
 _WRAPPERS = (*_ARGUMENT_KEYS, "params", "kwargs", "properties")
 # ``look(direction="left")``, of Llama 4
@@ -396,8 +408,10 @@ def _named(value: Any, names: Collection[str]) -> tuple[str, str] | None:
         if isinstance(value.get(outer), dict):
             value = value[outer]
     name = next((value[key] for key in _NAME_KEYS if key in value), None)
-    name = _offered(name.strip(), names) if isinstance(name, str) else None
-    if name is None or name not in names:
+    if not isinstance(name, str):
+        return None
+    name = _offered(name.strip().removeprefix("functions."), names)
+    if name not in names:
         return None
     arguments = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
     if arguments is None:

@@ -49,7 +49,7 @@ _FORMS = (
     # Qwen3-Coder, Seed; a model may forget the inner end
     (
         "<function=",
-        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)(?:</\w{{0,20}}(?:function|tool_call)>|(?<=</parameter>)\s*\Z)",
+        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)(?:</\w{{0,20}}(?:function|tool_call|function_invocation)>|(?<=</parameter>)\s*\Z)",
         _TAGGED,
     ),
     # MiniMax, with arguments as attributes
@@ -77,7 +77,8 @@ _FORMS = (
     ),
     (
         "name>",
-        rf"(?:<{_PREFIX}{_TAG}>\s*)?<(?:\w+_)?name>\s*{_NAME}\s*</(?:\w+_)?name>\s*<\w+>(?=\s*\{{)",
+        rf"(?:<(?:{_PREFIX}{_TAG}|use_mcp_tool)>\s*)?(?:<server_name>[^<>]{{0,80}}</server_name>\s*)?"
+        rf"<(?:\w+_)?name>\s*{_NAME}\s*</(?:\w+_)?name>\s*<\w+>(?=\s*\{{)",
         _JSON,
     ),
     (
@@ -144,6 +145,19 @@ _FORMS = (
     ("tools_prefix", rf"<\|tools_prefix\|>\[\{{\"{_NAME}\":\s*(?=\{{)", _JSON),
     # Functionary
     (">>>", rf">>>{_NAME}\n(?=\{{)", _JSON),
+    # MiniMax, with arrows as in Ruby
+    (
+        "[TOOL_CALL]",
+        rf"\[TOOL_CALL\]\s*\{{\s*tool\s*=>\s*[\"']{_NAME}[\"'],\s*args\s*=>\s*\{{(?P<body>[^{{}}]{{0,4000}})\}}\s*\}}\s*\[/TOOL_CALL\]",
+        r"--(?P<key>[\w-]+)\s+[\"']?(?P<value>[^\"'\n]*)",
+    ),
+    # GLM-4, whose template has no marks: a name on a line, and then JSON
+    (
+        "\n{",
+        rf"(?:\A|(?<=\n)|(?<=<\|assistant\|>))(?!(?:action|answer|json|output|response|result)\b)(?=[a-z]){_NAME}\n"
+        r"(?=\{(?![^{}]*\"(?:action|name|thought)\"))",
+        _JSON,
+    ),
     # Qwen-Agent
     ("✿ARGS✿", rf"✿FUNCTION✿: ?{_NAME}\s*✿ARGS✿: ?", _JSON),
 )

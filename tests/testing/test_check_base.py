@@ -301,6 +301,57 @@ def test_a_run_goes_on_where_localisation_lags() -> None:
         base.capture()
 
 
+def explored(base: Here) -> None:
+    """Turn a whole circle, and drive ahead and back, as searches do."""
+    world = SharedRobotWorld(GuardedBase(base, 5.0), [])
+    world.reset(Episode("1", "", "robot", {}))
+    drives = [rotate(-90), goto(1.0, 1.3), rotate(180), goto(1.0, 0.5), rotate(-90)]
+    for action in [*[rotate(30)] * 12, *drives * 4]:
+        world.observe("agent")
+        world.step("agent", action)
+
+
+class SeesScaled(Here):
+    """Measures ``factor`` times the metres."""
+
+    factor = 1.0
+
+    def capture(self) -> View:
+        seen = super().capture()
+        metres = seen.depth.metres() * self.factor
+        columns = (seen.depth.bearings, seen.depth.elevations, seen.depth.reach)
+        return replace(seen, depth=seen.depth.of(metres, *columns))
+
+
+class SeesHalf(SeesScaled):
+    factor = 0.5
+
+
+class SeesDouble(SeesScaled):
+    factor = 2.0
+
+
+@pytest.mark.parametrize("base", [Here, SeesScaled])
+def test_a_run_accepts_depth_that_agrees_with_its_motions(base: type[Here]) -> None:
+    explored(base())
+    explored(ImpreciseBase(base(), short=0.2, turning=4.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base", "problem"),
+    [
+        (SeesMirrored, "has a mirrored depth image, as 3 turns show"),
+        (SeesDouble, "measures about 2 times the metres between poses"),
+        (SeesHalf, "measures about 0.5 times the metres between poses"),
+    ],
+)
+def test_a_run_names_depth_that_contradicts_its_motions(
+    base: type[Here], problem: str
+) -> None:
+    with pytest.raises(RobotError, match=rf"{FILE}:\d+: capture .*{problem}"):
+        explored(base())
+
+
 def test_a_robot_behind_rosbridge_keeps_it() -> None:
     with serving(Robot(started(Here(), 1.0, 0.5, 90.0))) as url:
         check_base(RosBase(RosSettings(url=url, settle=0.0, throttle=0)))

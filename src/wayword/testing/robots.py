@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from wayword.core.blame import CodeError, describe, place_of, user_frame
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Floats, relative, unit
+from wayword.core.geometry import relative, unit
 from wayword.worlds.objectnav.base import (
     Base,
     MotionResult,
@@ -20,6 +18,10 @@ from wayword.worlds.objectnav.base import (
     report_problem,
     unmeasured_problem,
     view_problem,
+)
+from wayword.worlds.objectnav.depth_check import (
+    is_mirrored,
+    wall_ahead,
 )
 from wayword.worlds.objectnav.guarded import LimitedBase
 from wayword.worlds.objectnav.observation import View, clear_ahead
@@ -33,10 +35,6 @@ SAME_OBJECT = 0.3
 """Maximum difference between the distances of one object before and after a turn, metres."""
 APPROACHED = 0.3
 """Maximum difference between the way driven and how much nearer what is ahead has come, metres."""
-AHEAD = 8.0
-"""Directions of depth that are straight ahead, degrees to each side."""
-EVEN = 0.15
-"""Maximum difference between distances straight ahead of one flat surface, metres."""
 
 
 def check_base(
@@ -93,19 +91,12 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> list[str
     in_both = _check_shown(base, before, after, degrees)
     reason = "the detector saw no object before and after the turn"
     lines.append(_line(in_both, "bearings of the detector's objects", reason))
-    # after a turn to the right, objects on the right are ahead
-    shifted, mirrored = (
-        _depth_difference(before, after, turn) for turn in (degrees, -degrees)
-    )
-    wrong = (
-        mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
-    )
-    assert not wrong, (
+    mirrored = is_mirrored(before, after, degrees)
+    assert not mirrored, (
         "bearings of depth columns are positive to the right; these look mirrored"
     )
-    # In a room that looks the same to both sides, a mirrored image fits as well.
-    is_known = shifted is not None and mirrored is not None and mirrored > 0.2 > shifted
     reason = "what is around looks the same to both sides, or moved; turn the robot"
+    is_known = mirrored is False
     lines.append(_line(is_known, "sides of the depth image", reason))
     _check_turn(base, -degrees)
     view = _check_view(base)
@@ -170,8 +161,8 @@ def _check_depth_scale(
 ) -> bool:
     """Assert that what is ahead has come as much nearer as the body has driven. Return False if
     nothing flat was in reach: then depth tells nothing."""
-    far = _wall_ahead(before)
-    near = _wall_ahead(after)
+    far = wall_ahead(before)
+    near = wall_ahead(after)
     if far is None or near is None:
         return False
     problem = ""
@@ -182,17 +173,6 @@ def _check_depth_scale(
         )
     _check(base, "capture()", problem)
     return True
-
-
-def _wall_ahead(view: View) -> float | None:
-    """Return metres to what is straight ahead; None if it is not flat, or not within reach."""
-    bearings = np.abs(np.array(view.depth.bearings))
-    ahead = _farthest(view, view.depth.reach)[bearings <= max(AHEAD, bearings.min())]
-    if np.isnan(ahead).any() or ahead.max() - ahead.min() > EVEN:
-        return None
-    if ahead.max() >= view.depth.reach - EVEN:
-        return None
-    return float(np.median(ahead))
 
 
 def _check_shown_scale(
@@ -313,40 +293,3 @@ def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -
             )
         _check(base, "capture()", problem)
     return in_both
-
-
-def _depth_difference(before: View, after: View, degrees: float) -> float | None:
-    """Return the median difference (metres) of two views' depths in the same directions, given that
-    the second faces ``degrees`` to the right of the first.
-
-    None if both measured fewer than three of the same directions.
-    """
-    reach = min(before.depth.reach, after.depth.reach)
-    first = _farthest(before, reach)
-    second = _farthest(after, reach)
-    # Both in the frame of the first view, whose directions are interpolated.
-    first_bearings = np.array(before.depth.bearings)
-    second_bearings = np.array(after.depth.bearings) + degrees
-    known = ~np.isnan(first)
-    if not known.any():
-        return None
-    differences = np.abs(
-        np.interp(
-            second_bearings,
-            first_bearings[known],
-            first[known],
-            left=np.nan,
-            right=np.nan,
-        )
-        - second
-    )
-    differences = differences[~np.isnan(differences)]
-    return float(np.median(differences)) if len(differences) >= 3 else None
-
-
-def _farthest(view: View, reach: float) -> Floats:
-    """Return (C,) the farthest that a view measured in each direction, up to ``reach`` (metres):
-    what is behind low obstacles. NaN where it measured nothing, which is no distance."""
-    metres = np.where(view.depth.measured(), view.depth.metres(), -np.inf)
-    farthest = np.minimum(metres.max(axis=0), reach)
-    return np.where(np.isneginf(farthest), np.nan, farthest)

@@ -40,6 +40,7 @@ from wayword.worlds.objectnav.base import (
     MotionResult,
     parse_numbers,
 )
+from wayword.worlds.objectnav.depth_check import DepthCheck
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
@@ -859,18 +860,27 @@ class SharedRobotWorld(ObjectNavWorld):
         self._drivers = drivers
         self._idle = 0  # motions in a row that changed nothing
         self._wrong = 0  # that contradict the pose
+        self._depth = DepthCheck()
 
     def reset(self, episode: Episode) -> None:
         """Start an episode and take over the robot."""
         self._drivers[:] = [self]
         self._idle = 0
         self._wrong = 0
+        self._depth = DepthCheck()
         super().reset(episode)
 
     def observe(self, actor: str) -> View:
-        """Return the view. Raises ``RobotError`` if another episode took over."""
+        """Return the view. Raises ``RobotError`` if another episode took over, or if depth
+        contradicts the motions."""
         self._check_driver()
-        return super().observe(actor)
+        is_new = self._view is None
+        view = super().observe(actor)
+        if is_new and (problem := self._depth.problem(view)):
+            if isinstance(getattr(self.base, "base", self.base), RosBase):
+                problem += "; check dataset.scan_flipped, scan_turn and depth_unit"
+            self._fail("capture", f"capture {problem}")
+        return view
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out a motion. Raises ``RobotError`` if another episode took over, or if the robot

@@ -166,6 +166,10 @@ WORLDS = {
         "return task.episode.id ==", "task.episode.id ==",
         "note: no success metric: Lines.succeeded returns nothing; write `return` before its",
     ),
+    "a judge that returns nothing on one path": Mistake(
+        "return task.episode.id ==", "if trajectory.steps:\n            return task.episode.id ==",
+        "line.py:@succeeded: succeeded returns nothing where it ends at line ",
+    ),
     "a done that returns nothing": Mistake(
         "return self.stopped", "self.stopped",
         "line.py:@done: done must return True or False, got None",

@@ -14,6 +14,7 @@ from wayword.core import registry
 from wayword.core.blame import CodeError
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunResult, run
+from wayword.runs.export import Export, export
 from wayword.testing import check_dataset, check_world
 
 
@@ -109,6 +110,27 @@ def test_a_plan_without_an_end_is_cut_and_named(tmp_path: Path) -> None:
     assert not result.outcome.failed
     with pytest.raises(CodeError, match=expected):
         _ = RunResult.read(tmp_path / "run", trusted=[file]).episodes
+
+
+def test_a_world_whose_action_always_slips_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    text = WORLD.replace("\n\ndataset =", f"{ENDLESS}\n\ndataset =")
+    file.write_text(text.replace("return Feedback()", 'return Feedback("slipped")'))
+    line = text.splitlines().index("    def step(self, actor, action):") + 1
+    dataset = registry.load("dataset", str(file))()
+    expected = rf"{re.escape(str(file))}:{line}: right slipped 1,000 times in a row; 'slipped' is"
+    with pytest.raises(CodeError, match=expected):
+        dataset.expert_length(dataset.tasks[0])
+
+
+def test_an_export_says_that_a_plan_was_cut(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD.replace("\n\ndataset =", f"{ENDLESS}\n\ndataset ="))
+    run(Plan("expert", str(file), out=tmp_path / "run"))
+    options = Export(trusted=[file])
+    card = export([tmp_path / "run"], tmp_path / "train.jsonl", options)
+    assert card.cut_off == card.episodes == 3
+    assert [line for line in card.notices if "ended at the limit of steps" in line]
 
 
 def test_a_plan_may_leave_its_end_to_the_world(tmp_path: Path) -> None:

@@ -101,13 +101,8 @@ def returned(method: Any, value: Any, kinds: Any, expected: str) -> Any:
 
 def returns_nothing(method: Any) -> bool:
     """True for a function whose text has no ``return`` with a value: one that was forgotten."""
-    try:
-        text = textwrap.dedent(inspect.getsource(inspect.unwrap(method)))
-        tree = ast.parse(text)
-    except (OSError, TypeError, SyntaxError):
-        return False
-    # The text of a lambda is the line around it.
-    if not isinstance(tree.body[0], ast.FunctionDef):
+    tree = _parsed(method)
+    if tree is None:
         return False
     # A generator's caller gets the generator, and a function that always raises says why.
     speaks = ast.Yield | ast.YieldFrom | ast.Raise
@@ -116,6 +111,69 @@ def returns_nothing(method: Any) -> bool:
         if is_answer or isinstance(node, speaks):
             return False
     return True
+
+
+def line_without_return(method: Any) -> int:
+    """Return the line at whose end a function ends without ``return``, although others have one;
+    0 if there is none."""
+    tree = _parsed(method)
+    if tree is None or returns_nothing(method):
+        return 0
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(tree)):
+        return 0
+    last = _falling(tree.body)
+    if last is None:
+        return 0
+    _, first = inspect.getsourcelines(inspect.unwrap(method))
+    return first + last.lineno - 1
+
+
+def _falling(block: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the statement after which a block's end is reached; None if it never is."""
+    last = block[-1]
+    match last:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return None
+        case ast.If():
+            if not last.orelse:
+                return last
+            return _falling(last.body) or _falling(last.orelse)
+        case ast.With():
+            return _falling(last.body)
+        case ast.While(test=ast.Constant(value=value)) if value:
+            has_break = any(isinstance(node, ast.Break) for node in ast.walk(last))
+            return last if has_break else None
+        case ast.Try():
+            if last.finalbody and _falling(last.finalbody) is None:
+                return None
+            blocks = [
+                [*last.body, *last.orelse],
+                *(each.body for each in last.handlers),
+            ]
+            return next(filter(None, map(_falling, blocks)), None)
+        case ast.Match():
+            # Without a case that fits everything, the end is reached.
+            pattern = last.cases[-1].pattern
+            is_any = isinstance(pattern, ast.MatchAs) and pattern.pattern is None
+            if not is_any or last.cases[-1].guard:
+                return last
+            return next(
+                filter(None, (_falling(case.body) for case in last.cases)), None
+            )
+        case _:
+            return last
+
+
+def _parsed(method: Any) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function; None without its text."""
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(method)))
+        tree = ast.parse(text)
+    except (OSError, TypeError, SyntaxError):
+        return None
+    # The text of a lambda is the line around it.
+    function = tree.body[0]
+    return function if isinstance(function, ast.FunctionDef) else None
 
 
 def finite(value: Any) -> float | None:

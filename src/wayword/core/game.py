@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 _TRUTH = (bool, np.bool_)
+MOST_SLIPS = 1000
+"""Slips in a row of one action that a plan repeats; a world that lets 19 of 20 fail has one in
+10^22."""
 Value = TypeVar("Value")
 
 
@@ -194,9 +197,12 @@ class Game:
     ) -> Iterator[tuple[Decision | Rejection, Feedback]]:
         """Carry out a plan until it ends or its actor is done, and yield each turn's result.
 
-        An action that slipped is repeated. Raises ``PlanningFailed`` as the plan does.
+        An action that slipped is repeated. Raises ``PlanningFailed`` as the plan does, and where
+        an action slips ``MOST_SLIPS`` times in a row; a user's world that lets it raises
+        ``CodeError``.
         """
         action = next_action(plan)
+        slips = 0
         while action is not None:
             result = self.carry_out(actor, Decision(action, thought_of(plan)))
             yield result
@@ -205,6 +211,21 @@ class Game:
             # A slipped action changed nothing, so the plan still stands at it.
             if result[1].status != SLIPPED:  # else the action is repeated
                 action = next_action(plan, result[1])
+                slips = 0
+                continue
+            slips += 1
+            if slips == MOST_SLIPS:
+                self._fail_slipping(action)
+
+    def _fail_slipping(self, action: Action) -> NoReturn:
+        """Raise the error of an action that never succeeds."""
+        problem = f"{action} slipped {MOST_SLIPS:,} times in a row"
+        if is_shipped(type(self.world)):
+            raise PlanningFailed(problem)
+        raise CodeError(
+            f"{place_of(type(self.world).step)}: {problem}; {SLIPPED!r} is an action that failed "
+            "by chance and is tried again: give another status to one that cannot succeed"
+        )
 
     def actions(self, actor: str, plan: ActionPlan) -> tuple[Action, ...]:
         """Return the legal actions of a plan that :meth:`follow` carries out."""

@@ -22,7 +22,9 @@ from wayword.core.blame import (
     CodeError,
     describe,
     finite,
+    is_own,
     is_shipped,
+    line_without_return,
     of_users_data,
     place_of,
     returns_nothing,
@@ -316,6 +318,12 @@ def check_success(dataset: Dataset) -> None:
     family = dataset.family
     if is_shipped(type(dataset)):
         return
+    judge = dataset.succeeded
+    if is_own(judge) and (line := line_without_return(judge)):
+        raise UsageError(
+            f"{place_of(judge)}: succeeded returns nothing where it ends at line {line}, and such "
+            "episodes would have no success; write `return False`, or `return None` for unknown"
+        )
     by: Any = scorer(family)
     if isinstance(by, type):
         raise UsageError(
@@ -330,15 +338,14 @@ def check_success(dataset: Dataset) -> None:
             f"{place_of(type(dataset))}: family {family.name!r} names success "
             f"{family.success!r}; {suggest(family.success, keys)}"
         )
-    judge = scorer(family)
     tasks = dataset.tasks
     # Tasks that are made on access are not made here.
-    if not isinstance(judge, TaskChecker) or not isinstance(tasks, list | tuple):
+    if not isinstance(by, TaskChecker) or not isinstance(tasks, list | tuple):
         return
     for task in tasks[:: math.ceil(len(tasks) / MOST_CHECKED)]:
         where = f"{place_of(type(dataset))}: episode {task.episode.id!r}"
         try:
-            problem = judge.task_problem(dataset, task)
+            problem = by.task_problem(dataset, task)
         except DataError as error:
             raise UsageError(of_users_data(error, type(dataset))) from error
         except WaywordError:

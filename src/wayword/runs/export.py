@@ -106,6 +106,7 @@ class Card:
     decisions: int = 0
     characters: int = 0
     longer_than_context: int = 0
+    cut_off: int = 0  # episodes that ended at the limit of steps
     pictures: int = 0
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     unlisted: int = 0
@@ -167,6 +168,12 @@ class Card:
             for split in self.splits
             if "train" not in split.rpartition(":")[2]
         ]
+        if self.cut_off:
+            lines.append(
+                f"{self.cut_off:,} of {self.episodes:,} episodes ended at the limit of steps: "
+                "their lines teach no stop; give the expert's plan an end, or raise --max-steps "
+                "and play them again"
+            )
         lines += [f"{name} is empty: {EMPTY_FILES[name]}" for name in self.empty_files]
         if self.missing_fields:
             fields = ", ".join(self.missing_fields)
@@ -344,6 +351,7 @@ def _lines(
                 digests.add(digest)
         card.lines += len(new)
         card.episodes += bool(new)
+        card.cut_off += bool(new) and trajectory.ended == "step_limit"
         card.characters += sum(map(len, new))
         yield new
 

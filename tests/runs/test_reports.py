@@ -759,6 +759,16 @@ def test_metrics_replace_the_columns_of_a_preset_and_keep_their_order(
     assert list(written) == ["tl", "ne", "osr", "sr"]
 
 
+def test_latex_without_a_preset_has_the_columns_of_papers(runs: Path) -> None:
+    def heads(text: str) -> str:
+        return next(line for line in text.splitlines() if line.startswith("Run"))
+
+    text = table([runs / "short"], "latex")
+    assert heads(text).endswith(r"TL m & NE m & OSR \% & SR \% & SPL \% & nDTW \% \\")
+    assert text.splitlines()[-1].startswith("% The columns of papers")
+    assert "Steps" in heads(table([runs / "short"], "latex", wide=True))
+
+
 def test_a_preset_names_the_columns_that_no_run_has(runs: Path) -> None:
     notices: list[str] = []
     table([runs / "short"], "latex", preset="reverie", notice=notices.append)

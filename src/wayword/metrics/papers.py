@@ -50,6 +50,14 @@ PRESETS: Mapping[str, Sequence[str]] = {
 }
 """Columns of the tables of each benchmark's papers, in their usual order: R2R's and REVERIE's as in
 DUET's, streets' as in VELMA's. R2R's also have nDTW, as SR does not see a detour."""
+OF_FAMILIES: Mapping[str, Sequence[str]] = {
+    "indoor": ("reverie", "r2r"),
+    "street": ("touchdown",),
+    "objectnav": ("robot", "objectnav"),
+    "household": ("alfred",),
+    "babyai": ("babyai",),
+}
+"""Presets of a family of worlds, the one with the most particular metrics first."""
 _COLUMN = 237.0
 """Points of a column of two, as in CVPR's style."""
 _GAP = 3.0  # points on both sides of a table's column
@@ -91,6 +99,20 @@ def paper_metrics(
     # Papers of one benchmark differ in what they report; a preset prints what the runs have.
     present = {metric.key: metric for metric in metrics_of_rows(rows)}
     return [present[key] for key in shown if key in present]
+
+
+def usual_columns(rows: Sequence[Row]) -> list[str]:
+    """Return the keys of the metrics that papers print of rows of one family: those of the preset
+    with the dataset's name, or of the family's first preset that a row has whole; empty without
+    one."""
+    present = {metric.key for metric in metrics_of_rows(rows)}
+    for row in rows:
+        named = row.dataset.partition(":")[0]
+        for preset in (named, *OF_FAMILIES.get(row.family, ())):
+            columns = PRESETS.get(preset, ())
+            if columns and present.issuperset(columns):
+                return list(columns)
+    return []
 
 
 def missing_columns(rows: Sequence[Row], preset: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from wayword.core.dataset import INDEPENDENT
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import short_path
+from wayword.core.metric import Metric
 from wayword.core.visible import count
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
@@ -21,6 +22,7 @@ from wayword.metrics.papers import (
     paper_metrics,
     paper_table,
     preset_metrics,
+    usual_columns,
 )
 from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import Row, other_episodes, published_variants, summarize
@@ -48,6 +50,7 @@ from wayword.runs.scored_runs import (
     width_of,
 )
 
+MORE_COLUMNS = "% The columns of papers; --wide has all, --metrics others."
 MOST_NAMED = 6
 """Episodes with impossible moves that a notice names."""
 
@@ -86,7 +89,8 @@ def table(
     by ``scene`` or reference ``length``, for which ``data`` and ``trusted`` open the
     dataset. ``cluster`` is what dependent episodes share, by default what their dataset
     says. ``preset`` selects the metrics of a benchmark's papers, unless ``keys`` select others;
-    in LaTeX it makes a whole ``table`` (:mod:`wayword.metrics.papers`). ``published`` returns
+    in LaTeX it makes a whole ``table`` (:mod:`wayword.metrics.papers`). LaTeX without any of these
+    has the metrics that papers of the family print. ``published`` returns
     rows of a paper to add below the runs (:func:`wayword.runs.reproduce.published_rows`).
     ``labels`` are names of the rows in place of the folders'.
 
@@ -125,20 +129,22 @@ def table(
     if form != "latex":
         return _table(shown, form, together, wide)
 
-    # Bold is corrected over what the reader sees, as a comparison of these metrics is.
+    # A table of all metrics is wider than a page.
+    if not (keys or preset or wide):
+        shown = _with_usual_columns(shown)
     metrics = tables.metrics_of(shown)
     if preset and not keys:
-        metrics = paper_metrics(rows, preset, theirs)
-        missing = missing_columns(rows, preset)
-        if notice and missing:
-            notice(f"--preset {preset}: no run has {', '.join(missing)}; left out")
+        metrics = _preset_columns(rows, preset, theirs, notice or ignore)
+    # Bold is corrected over what the reader sees, as a comparison of these metrics is.
     scored = [dict(pooled_scores(group)) for group in groups]
     owners = merged_owners(readable)
     best = shown[: len(rows)]
     best = comparing.mark_best(best, scored, [each.key for each in metrics], owners)
     if preset:
         return paper_table(best, preset, shown[len(rows) :], metrics)
-    return _table([*best, *shown[len(rows) :]], form, together, wide)
+    text = _table([*best, *shown[len(rows) :]], form, together, wide)
+    is_cut = len(metrics) < len(tables.metrics_of([*rows, *theirs]))
+    return f"{text}{MORE_COLUMNS}\n" if is_cut and not keys else text
 
 
 def _readable(
@@ -218,6 +224,34 @@ def _with_columns(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
         replace(row, values=each, metrics=(*first, *row.metrics))
         for row, each in zip(rows, chosen, strict=True)
     ]
+
+
+def _preset_columns(
+    rows: Sequence[Row],
+    preset: str,
+    theirs: Sequence[Row],
+    notice: Callable[[str], None],
+) -> list[Metric]:
+    """Return a preset's metrics that the rows have, and report the others to ``notice``."""
+    metrics = paper_metrics(rows, preset, theirs)
+    if missing := missing_columns(rows, preset):
+        notice(f"--preset {preset}: no run has {', '.join(missing)}; left out")
+    return metrics
+
+
+def _with_usual_columns(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with the metrics that papers of their family print, and those of other
+    families as they are."""
+    columns: dict[str, list[str]] = {}
+    for family in {row.family for row in rows}:
+        group = [row for row in rows if row.family == family]
+        columns[family] = usual_columns(group)
+    shown = []
+    for row in rows:
+        keys = columns[row.family]
+        # A published row may have none of them.
+        shown += _with_columns([row], keys) if keys and not row.published else [row]
+    return shown
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:

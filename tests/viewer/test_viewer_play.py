@@ -484,3 +484,57 @@ def test_a_question_has_buttons_for_its_answers(
     instruction: str, answers: tuple[str, ...]
 ) -> None:
     assert answers_of(instruction) == answers
+
+
+def seen(name: str, bearing: float, container: str = "") -> dict[str, Any]:
+    return {"name": name, "bearing": bearing, "distance": 2, "container": container}
+
+
+def test_a_receptacle_has_one_label_with_the_number_of_what_is_on_it() -> None:
+    names = ["cup_1", "bowl_1", "key_1"]
+    held = [seen("table_1", 0), seen("shelf_1", 90), seen("vase_1", 90, "shelf_1")]
+    held += [seen(name, 3 * n, "table_1") for n, name in enumerate(names)]
+    held.append(seen("egg_1", 9, "bowl_1"))
+    actions = [Action("goto", (name,)) for name in ("table_1", "egg_1")]
+    observed = {"room": "den", "heading": 0.0, "objects": held}
+    now: Any = SimpleNamespace(
+        observation=observed, space=SimpleNamespace(listed=actions)
+    )
+    look = Look({"x": 0, "y": 0, "heading": 0.0, "room": "den"}, observed)
+    page = Page.parse(str(observed_map([look], Letters(), now)))
+    labels = [each.text for each in page.all("text", class_="label")]
+    assert "table 1: 4 objects" in labels
+    assert "shelf 1: vase 1" in labels
+    contained = [each.text for each in page.all("text", class_="contained")]
+    assert sorted(contained) == ["bowl 1", "cup 1", "egg 1", "key 1", "vase 1"]
+    table, egg = page.all("g", class_="target")
+    assert table.attributes["data-holds"] == "cup_1 bowl_1 key_1 egg_1"
+    assert egg.attributes["data-within"] == "table_1", (
+        "what is in a bowl is the table's"
+    )
+
+
+@pytest.mark.parametrize(
+    ("room", "label"), [("den", "door 1 to the hall"), ("attic", "door 1")]
+)
+def test_a_door_is_named_with_the_room_behind_it(room: str, label: str) -> None:
+    door = {"name": "door_1", "bearing": 0, "distance": 2, "open": False}
+    observed = {
+        "room": room,
+        "heading": 0.0,
+        "doors": [{**door, "rooms": ("den", "hall")}],
+    }
+    look = Look({"x": 0, "y": 0, "heading": 0.0}, observed)
+    page = Page.parse(str(observed_map([look], Letters())))
+    assert page.all("text", class_="landmarkname")[0].text == label
+
+
+def test_what_ends_a_view_is_a_line_and_its_reach_is_none() -> None:
+    rim = [(0.0, 0.0), (-0.2, 2.0), (0.0, 2.0), (0.2, 5.0), (0.4, 5.0)]
+    look = Look({"x": 0, "y": 0, "heading": 0.0}, {}, view=rim, reach=5.0)
+    builder = _MapBuilder(Letters())
+    assert builder.add(look)
+    assert [line for line in builder.obstacles if line] == [[(-0.2, 2.0), (0.0, 2.0)]]
+    kinds = [shape.kind for shape in builder.shapes()]
+    assert "seenwall" in kinds
+    assert "inview" in kinds

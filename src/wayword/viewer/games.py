@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from wayword.agents.human import HELP_ALIASES, QUIT_WORDS, parse_input
 from wayword.agents.person import Person, PlayerLeft, Situation, Style
@@ -32,8 +33,10 @@ from wayword.runs.opening import open_dataset, shared_datasets
 from wayword.runs.plan import Plan
 from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.results import RunResult
+from wayword.viewer.maps.household import clipped, view
 from wayword.viewer.markup import Letters
 from wayword.viewer.observed import Look
+from wayword.worlds.household.world import HouseholdWorld
 
 MOST = 16
 """Games that can run at once."""
@@ -46,8 +49,21 @@ _MENU_DIGITS = 6
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 State = Literal["loading", "playing", "over", "failed"]
-ActorPose = tuple[JsonObject, Mapping[str, Point], Sequence[Point]]
-"""An actor's pose, the objects it remembers by name, and the corners of its room."""
+
+
+class ActorPose(NamedTuple):
+    """Where an actor is, and what it knows of the home around it; points are in metres.
+
+    ``known`` are the objects that it remembers by name, ``room`` the corners of its room, and
+    ``view`` those of the floor in view, the eye first, up to ``reach``. Only a household has
+    these.
+    """
+
+    pose: JsonObject
+    known: Mapping[str, Point] = MappingProxyType({})
+    room: Sequence[Point] = ()
+    view: Sequence[Point] = ()
+    reach: float = 0.0
 
 
 class PlayEvent(NamedTuple):
@@ -91,10 +107,17 @@ class Seat(Person):
         """
         with self._table.changing():
             self.situation = situation
-            pose, known, room = self._table.pose(self.actor)
-            self.looks.append(
-                Look(pose, situation.observation, situation.around, known, room)
+            at = self._table.pose(self.actor)
+            look = Look(
+                at.pose,
+                situation.observation,
+                situation.around,
+                at.known,
+                at.room,
+                at.view,
+                at.reach,
             )
+            self.looks.append(look)
         return True
 
     def write(self, text: str, style: Style = "") -> None:
@@ -293,22 +316,22 @@ class PlayTable(Person):
             self.lines.append(PlayEvent(step.actor, text, style))
 
     def pose(self, actor: str) -> ActorPose:
-        """Return an actor's pose, the objects it remembers, and the corners of its room.
-
-        Only a household has the latter two; elsewhere, and before the world is loaded,
-        they are empty. Points are in metres, (x, y) on the floor.
-        """
-        world: Any = self._world
+        """Return an actor's pose, with its home; empty before the world is loaded."""
+        world = self._world
         if world is None:
-            return {}, {}, ()
+            return ActorPose({})
         pose = world.pose(actor)
-        # Only a household remembers objects; no other family has ``remembered``.
-        known = world.remembered(actor) if hasattr(world, "remembered") else {}
-        if known:
-            for room in world.scene.rooms:
-                if room.name == pose["room"]:
-                    return pose, known, room.polygon
-        return pose, known, ()
+        if not isinstance(world, HouseholdWorld):
+            return ActorPose(pose)
+        rooms = {room.name: room.polygon for room in world.scene.rooms}
+        me = world.house.actors[actor]
+        return ActorPose(
+            pose,
+            world.remembered(actor),
+            rooms.get(pose["room"], ()),
+            clipped(view(world, me), world.house.layout.bounds),
+            me.body.view_distance,
+        )
 
     def write(self, text: str, style: Style = "") -> None:
         """Keep the text of a question that an agent is about to ask the observer."""

@@ -101,8 +101,9 @@ Sighting = tuple[str, str, float, float]
 class Look(NamedTuple):
     """An observation at a pose: what one turn adds to the map of an actor.
 
-    ``text`` is the observation in words; ``known`` the objects remembered and ``room``
-    the corners of the room, in metres, which only a household has.
+    ``text`` is the observation in words; ``known`` the objects remembered, ``room`` the
+    corners of the room and ``view`` those of the floor in view, up to ``reach``, in metres,
+    which only a household has.
     """
 
     pose: Mapping[str, Any]
@@ -110,6 +111,8 @@ class Look(NamedTuple):
     text: str = ""
     known: Mapping[str, Point] = {}
     room: Sequence[Point] = ()
+    view: Sequence[Point] = ()
+    reach: float = 0.0
 
 
 def sightings(held: JsonObject) -> Iterator[Sighting]:
@@ -154,6 +157,8 @@ _MARK = 3.4  # radius of a place or an object, in units of the drawing
 _DOOR = 6.0  # and of a door, which a player looks for first
 _ACTOR = 14  # and of the actor without a heading, by taste
 _DOORWAY = 0.5  # metres between a doorway and the place that is in it
+_AT_REACH = 0.05  # metres before its reach at which a view was ended by something
+_GAP = 0.5  # metres between the ends of two looks at different obstacles
 _ROOM = 4.0  # metres around the name of a room in which it is not repeated
 _SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
 _ELSEWHERE = re.compile(
@@ -234,8 +239,12 @@ def observed_map(
         targets=_targets(builder, now),
     )
     legend = []
-    if builder.view:
+    if builder.view or builder.fans:
         legend.append(("inview", "in view"))
+    if len(builder.fans) > 1:
+        legend.append(("seenfree", "seen before"))
+    if builder.obstacles:
+        legend.append(("seenwall", "obstacle"))
     words = {"open": "open door", "closed": "closed door", "doorway": "doorway"}
     states = sorted(set(builder.doors.values()))
     legend += [(f"mark-seen-doors {state}", words[state]) for state in states]
@@ -259,20 +268,30 @@ def _targets(builder: _MapBuilder, now: Situation | None) -> list[Target]:
     points = {name: item.point for name, item in builder.grid.items()}
     points |= {name: point for name, (point, _) in builder.objects.items()}
     points |= builder.points
+    contents = builder.contents()
     targets: list[Target] = []
     for name, point in points.items():
-        actions = numbered.get(name, [])
+        held = contents.get(name, [])
+        actions = list(numbered.get(name, []))
+        for each in held:
+            actions += numbered.get(each, [])
         called = builder.letters.of(name)
         data: dict[str, Any]
-        if len(actions) == 1:
+        if len(actions) == 1 and not held:
             number, action = actions[0]
             title = f"{action.name} {called}"
             data = {"words": number, "action": str(action)}
         elif actions:
-            title = f"{called}: {len(actions)} actions"
+            title = f"{_with_contents(called, held)}: {len(actions)} actions"
             data = {"name": name}
         else:
             continue
+        if held:
+            data["holds"] = " ".join(held)
+        # It is pressed with its receptacle, unless the task names it.
+        holder = builder.holder(name)
+        if holder:
+            data["within"] = holder
         targets.append((point, spaced(title), data))
     if now is None:
         return targets
@@ -291,6 +310,13 @@ def _targets(builder: _MapBuilder, now: Situation | None) -> list[Target]:
             data = {"words": texts.index(action_text) + 1, "action": action_text}
             targets.append((end, spaced(action_text), data))
     return targets
+
+
+def _with_contents(name: str, held: Sequence[str]) -> str:
+    """Return a receptacle's name, with what is in or on it."""
+    if not held:
+        return name
+    return f"{name} with {', '.join(held)}"
 
 
 def _squares(
@@ -368,6 +394,14 @@ class _MapBuilder:
     outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
     # Open or closed, when seen last; a doorway has no door
     doors: dict[str, str] = field(default_factory=dict)
+    leads: dict[str, Sequence[str]] = field(default_factory=dict)
+    """The rooms on both sides of doors."""
+    obstacles: list[list[Point]] = field(default_factory=list)
+    """Outlines of what ended a view."""
+    holders: dict[str, str] = field(default_factory=dict)
+    """What objects are in or on, when seen last."""
+    room: str = ""
+    """The room of a home that the actor is in."""
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -389,6 +423,8 @@ class _MapBuilder:
         self.waypoints.append(stop)
         if place:
             self.points[place] = position
+        if "angles" in held and len(self.waypoints) > 1:
+            self.stubs.append((self.waypoints[-2].point, position))
         facing = finite(pose.get("heading", held.get("heading"))) or 0.0
         self._add_neighbors(place, position, held)
         turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
@@ -400,11 +436,15 @@ class _MapBuilder:
             self.stubs.append((position, end))
         # Stubs have no true length, so a map with them has no scale.
         self.exact = self.exact and not turns
+        self.room = str(held.get("room") or "")
         self._add_room(place, position, held, look)
         self._add_objects(position, facing, held, look)
         for door in listed(held, "doors"):
             state = "open" if door["open"] else "closed"
             self.doors[door["name"]] = state
+            self.leads[door["name"]] = door.get("rooms", ())
+        for each in listed(held, "objects"):
+            self.holders[str(each.get("name"))] = str(each.get("container") or "")
         if "walls" in held:
             self._add_squares(position, facing, held)
         # Held objects, and what is in them, are no longer where they were.
@@ -414,8 +454,24 @@ class _MapBuilder:
             for name in (held_name, *item.get("contents", ())):
                 self.objects.pop(name, None)
         if "depth" in held:
-            self.fans.append(fan(held))
+            reach = finite(as_mapping(held["depth"]).get("reach")) or 0.0
+            self._add_view(fan(held), reach)
+        elif look.view:
+            self._add_view(look.view, look.reach)
         return True
+
+    def _add_view(self, rim: Sequence[Point], reach: float) -> None:
+        """Add the floor in view, and what ends it before ``reach``."""
+        self.fans.append(list(rim))
+        ends = [end for end in rim[1:] if math.dist(rim[0], end) < reach - _AT_REACH]
+        corners: list[Point] = []
+        for end in ends:
+            # A gap is the side of an obstacle, behind which nothing was seen.
+            if corners and math.dist(corners[-1], end) > _GAP:
+                self.obstacles.append(corners)
+                corners = []
+            corners.append(end)
+        self.obstacles.append(corners)
 
     def _add_neighbors(self, place: str, position: Point, held: JsonObject) -> None:
         """Add the edges to the places that can be reached from here, and unseen places."""
@@ -608,11 +664,66 @@ class _MapBuilder:
             queue.append((point, right, motion or "turn_right"))
         return first
 
+    def contents(self) -> dict[str, list[str]]:
+        """Map receptacles on the map to what is in or on them, or on something that is."""
+        contents: dict[str, list[str]] = {}
+        for name in self.objects:
+            holder = self.holder(name)
+            if holder:
+                contents.setdefault(holder, []).append(name)
+        return contents
+
+    def holder(self, name: str) -> str:
+        """Return the receptacle on the map that an object is in or on; empty without one."""
+        holder = name
+        # A cup in a bowl on a table is the table's.
+        while self.holders.get(holder) in self.objects:
+            holder = self.holders[holder]
+        return holder if holder != name else ""
+
+    def _called(self, name: str) -> str:
+        """Return the name of an object or door; of a door with the room that it leads to."""
+        rooms = self.leads.get(name, ())
+        beyond = [each for each in rooms if each != self.room]
+        if len(beyond) == 1:
+            return f"{name} to the {beyond[0]}"
+        return name
+
+    def _seen_objects(self) -> Iterator[Shape]:
+        """Yield the objects and doors as dots.
+
+        A receptacle has one label, with the number of objects in or on it; these have labels
+        of their own only where the task names them, which the page's script knows.
+        """
+        contents = self.contents()
+        for name, (point, kind) in self.objects.items():
+            style = f"mark-seen-{kind} {self.doors.get(name, '')}".strip()
+            held = contents.get(name, [])
+            label = self._called(name)
+            if len(held) == 1:
+                label = f"{name}: {held[0]}"
+            elif held:
+                label = f"{name}: {len(held)} objects"
+            if self.holder(name):
+                style += " contained"
+            size = _DOOR if kind == "doors" else _MARK
+            title = _with_contents(self._called(name), held)
+            yield Shape("dot", [point], style, title, label, size)
+
     def shapes(self) -> list[Shape]:
         """Return the shapes of the map, from the ground up: later ones cover earlier ones."""
-        shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
+        shapes = [Shape("line", ends, "stub") for ends in self.stubs]
         shapes += [
             Shape("area", corners, "floor") for corners in self.outlines.values()
+        ]
+        shapes += [Shape("area", rim, "seenfree") for rim in self.fans if rim]
+        if self.fans and self.fans[-1]:
+            shapes.append(Shape("area", self.fans[-1], "inview"))
+        # There and back: an area is closed, and this one is a line.
+        shapes += [
+            Shape("area", [*corners, *reversed(corners)], "seenwall")
+            for corners in self.obstacles
+            if len(corners) > 1
         ]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         if self.view:
@@ -627,15 +738,11 @@ class _MapBuilder:
         ]
         # Relative to the actor, as in lists of its options, while the map's top is north.
         shapes += [_label(_arrow(turn), end) for turn, end in self.exits]
-        shapes += [Shape("line", ends, "stub") for ends in self.stubs]
         # Places and objects are dots, whose class tells what they are.
         for name, point in self.points.items():
             title = f"{self.letters.of(name)} {self.names.get(name, '')}".strip()
             shapes.append(Shape("dot", [point], "mark-place", title, title, _MARK))
-        for name, (point, kind) in self.objects.items():
-            style = f"mark-seen-{kind} {self.doors.get(name, '')}".strip()
-            size = _DOOR if kind == "doors" else _MARK
-            shapes.append(Shape("dot", [point], style, name, name, size))
+        shapes += self._seen_objects()
         # The actor is on top; without a heading, it is a dot.
         now = self.waypoints[-1]
         if now.heading is None:

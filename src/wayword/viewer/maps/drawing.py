@@ -9,6 +9,7 @@ selected step, and places names next to their marks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from wayword.core.geometry import Point
@@ -24,6 +25,8 @@ _MARGIN = 2.2  # metres around a walk on nothing: room for its markers
 _SMALLEST = 7.0  # metres that such a map shows at least: two viewpoints do not fill it
 _ROOM_MARGIN = 0.4  # metres around walls and furniture, which bring their own room
 _SMALL_ROOM = 3.0  # the same on a map with walls, where one small room is enough
+_SMALL_STREET = 2.0  # edges of a street that a game shows, which have the length 1
+_MOST_METRES = 40  # on a side: lines of more would be a pattern
 _MOST_EDGES = 4000  # of a city: more would slow a browser down
 
 
@@ -49,6 +52,8 @@ class _Paper:
         if corners:
             margin = _ROOM_MARGIN
             least = _SMALL_ROOM
+            if where.targets is not None and not where.scale:
+                least = _SMALL_STREET
         else:
             margin = max(_MARGIN, 0.12 * Extent.of(points).longest)
             least = _SMALLEST
@@ -78,6 +83,24 @@ class _Paper:
         """Return the closed outline of an area, as the data of an SVG path."""
         steps = [f"{x:g} {y:g}" for x, y in map(self.at, corners)]
         return f"M{'L'.join(steps)}Z"
+
+    def metres(self) -> str:
+        """Return the lines of a grid of metres, as data of one SVG path; none on a large map."""
+        wide, tall = self.size
+        if max(wide, tall) > _MOST_METRES * self.unit:
+            return ""
+        # A window wider or taller than the drawing shows what is next to it.
+        more = max(wide, tall)
+        around = math.ceil(more / self.unit)
+        east = math.ceil(self.west) - self.west
+        south = self.north - math.floor(self.north)
+        lines = []
+        for n in range(-around, 2 * around):
+            across = (east + n) * self.unit
+            down = (south + n) * self.unit
+            lines.append(f"M{across:.1f} {-more:.0f}V{2 * more:.0f}")
+            lines.append(f"M{-more:.0f} {down:.1f}H{2 * more:.0f}")
+        return "".join(lines)
 
     def cells(self, middles: Sequence[Point], size: float) -> str:
         """Return squares of ``size`` metres around centers, as data of one SVG path."""

@@ -396,8 +396,7 @@ function placeLabels(map, mark) {
     ...map.querySelectorAll(
       ".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .move.wrong .tip, .goal-object:not(text), .destination:not(text)",
     ),
-    // rings of a game: those of objects lie too close together for names to keep clear of all
-    ...(map.querySelector(".placename") ? map.querySelectorAll(".reach") : []),
+    ...map.querySelectorAll(".reach"), // rings of a game
   ]);
   taken.push(...stars);
   const dots = boxesOf([...map.querySelectorAll(".place")]);

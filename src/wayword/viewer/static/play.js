@@ -52,7 +52,7 @@
     });
   }
 
-  const LOWEST_MAP = 0.2; // of a phone's height
+  const LOWEST_MAP = 0.18; // of a phone's height
   // The board.
   let showing = 0;
   let drawn = "";
@@ -145,6 +145,8 @@
     const hidden = todo.getBoundingClientRect().bottom + scrollY - end;
     if (hidden <= 0) return;
     map.style.maxHeight = Math.max(LOWEST_MAP * innerHeight, height - hidden) + "px";
+    // What one sees is folded where a map that low does not make room enough.
+    board().classList.toggle("tight", height - hidden < LOWEST_MAP * innerHeight);
   }
   const taskOf = () =>
     once("task", () =>
@@ -257,10 +259,20 @@
         .at(-1) || "";
     return off || Boolean(REVERSE[verb]?.test(last));
   }
+  const MOST_INSIDE = 5;
+  function placeOf(label) {
+    // of its mark
+    const [x, , , y] = label.dataset.box.split(" ");
+    return x + " " + y;
+  }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
     const labels = [...board().querySelectorAll("svg .label[data-gap]")];
-    const nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
+    const nameOf = (label) =>
+      label.textContent
+        .replace(/:.*/, "") // what is on it
+        .replace(/^(door \d+) to the .*/, "$1")
+        .replace(/^\w+ to the /, "");
     const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1);
     const colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
     const exact = labels.filter((label) => isNamed(nameOf(label)));
@@ -274,6 +286,15 @@
             !colored(headOf(label))),
       );
     } // "the ball"
+    // On a map full of what the task names, one name for a receptacle and all on it is enough.
+    const inside = labels.filter((label) => label.matches(".contained.named"));
+    if (inside.length > MOST_INSIDE)
+      for (const label of inside) label.classList.remove("named");
+    const shown = inside.filter((label) => label.matches(".named")).map(placeOf);
+    for (const target of board().querySelectorAll("svg .target[data-within]")) {
+      const { cx, cy } = target.querySelector(".reach").attributes;
+      target.classList.toggle("named", shown.includes(cx.value + " " + cy.value));
+    }
     const all = actions("[data-action*='[']");
     const near = new Set(all.map((press) => verbOf(press) + "|" + argumentOf(press)));
     const here = (verb) => (verb === "go grab" ? "pick up" : verb.replace(/^go /, ""));
@@ -619,9 +640,10 @@
     const far = ([x, y]) => Math.hypot(x - clientX, y - clientY);
     const most = pointerType === "touch" ? 16 : 9; // pixels
     return press?.matches(".target")
-      ? [...board().querySelectorAll(".target")].filter(
-          (each) => far(centerOf(each.getBoundingClientRect())) < most,
-        )
+      ? [...board().querySelectorAll(".target")].filter((each) => {
+          const box = each.getBoundingClientRect();
+          return box.width > 0 && far(centerOf(box)) < most;
+        })
       : [];
   }
   function offer(name, presses) {
@@ -720,6 +742,11 @@
       onSquare(press);
     } else if (pile.length > 1) {
       offer("Which one?", pile);
+    } else if (press && press.dataset.holds) {
+      // a receptacle, and what is in or on it
+      const { name } = press.dataset;
+      const within = `.target[data-within="${CSS.escape(name)}"]`;
+      offer(name, [press, ...board().querySelectorAll(within)]);
     } else if (press && press.dataset.name) {
       offer(
         press.dataset.name,

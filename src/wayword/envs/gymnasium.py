@@ -58,6 +58,7 @@ from wayword.settings import checked_call
 
 try:
     import gymnasium
+    from gymnasium.wrappers.utils import create_zero_array
 except ModuleNotFoundError as error:
     raise missing(error, "gymnasium") from None
 
@@ -112,6 +113,12 @@ class FreeText(gymnasium.spaces.Space[str]):
 
     def __reduce__(self) -> Any:
         return FreeText, ()
+
+
+@create_zero_array.register(FreeText)
+def _no_text(space: FreeText) -> str:
+    """Return an empty text, with which wrappers that stack or delay observations fill up."""
+    return ""
 
 
 class MenuNumber(gymnasium.spaces.Discrete):

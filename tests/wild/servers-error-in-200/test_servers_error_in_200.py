@@ -107,6 +107,30 @@ REPLIES: dict[str, tuple[dict[str, Any], bool, bool]] = {
         False,
         True,
     ),
+    # https://github.com/diegosouzapw/OmniRoute/issues/3424
+    "text of a gateway": (
+        _as_answer("[OmniRoute] Upstream returned an empty response. Please retry."),
+        False,
+        True,
+    ),
+    # https://github.com/saberjack/SHTUCodeProxy/pull/4
+    "text of a proxy": (_as_answer("[Proxy Error] upstream reset"), False, True),
+    "text of a proxy about a prompt": (
+        _as_answer("[Proxy Error] This model's maximum context length is 128 tokens."),
+        False,
+        False,
+    ),
+    # https://github.com/azrtydxb/Fastllm-proxy/issues/28
+    "limit of a worker": (
+        {
+            "error": {
+                "message": "ResourceExhausted: request limit reached (1)",
+                "code": 502,
+            }
+        },
+        False,
+        True,
+    ),
     "detail": ({"detail": "Not authenticated"}, True, False),
     "another API": (
         {"type": "message", "content": [{"type": "text", "text": "hi"}]},
@@ -136,6 +160,9 @@ def test_an_error_is_never_an_answer(name: str) -> None:
         'Error 404 was on the sign. {"action": "stop"}',
         'Error: {"error": {"message": "x", "code": 404}}\nAction: stop',
         '{"error": {"code": 404}}',
+        "[Thought] Upstream is a door.\nAction: stop",
+        "[error] I cannot go there.\nAction: stop",
+        "[stop]",
     ],
 )
 def test_an_answer_about_an_error_is_an_answer(text: str) -> None:

@@ -20,6 +20,12 @@ from wayword.models.servers.answers import as_list, field, mapping
 _BEFORE = re.compile(r"\s*(?:(?::|event:|id:|retry:).*\s+)*(?:data:\s*)?")
 # What proxies write before an error that they put into the text of an answer
 _ERROR_HEAD = re.compile(r"(?:(?:\w{1,20} )?error|错误)[^{}\n]{0,40}|", re.IGNORECASE)
+# A gateway's own name before words of an error: "[Gateway] Upstream returned an empty response."
+_NAMED_ERROR = re.compile(
+    r"\s*\[\w{1,30}(?: error\] ?|\] (?=upstream (?:error|returned an?|request|stream)\b))"
+    r"([^\n]{1,500})\s*",
+    re.IGNORECASE,
+)
 # Some servers leave line breaks in their texts.
 _DECODER = json.JSONDecoder(strict=False)
 # Fields in which gateways put a reply
@@ -118,7 +124,11 @@ def error_in(reply: Json, status: int, prompt: str = "") -> Json:
 def _error_as_answer(choice: Json) -> Json:
     """Return the error that is the whole text of an answer, with its status; None without one."""
     text = field(mapping(choice, "message"), "content")
-    head = _ERROR_HEAD.match(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return None
+    if named := _NAMED_ERROR.fullmatch(text):
+        return {"message": named[1].strip(), "code": 502}
+    head = _ERROR_HEAD.match(text)
     if head is not None and text.endswith("}"):
         with suppress(ValueError, RecursionError):
             value = _DECODER.decode(text[head.end() :])

@@ -115,10 +115,8 @@ class FreeText(gymnasium.spaces.Space[str]):
         return FreeText, ()
 
 
-@create_zero_array.register(FreeText)
-def _no_text(space: FreeText) -> str:
-    """Return an empty text, with which wrappers that stack or delay observations fill up."""
-    return ""
+# An empty text, with which wrappers that stack or delay observations fill up
+create_zero_array.register(FreeText, lambda _: "")
 
 
 class MenuNumber(gymnasium.spaces.Discrete):

@@ -188,6 +188,14 @@ def check_end_and_legend(page: Page) -> None:
           .some((part) => meets(part.getBoundingClientRect()))).map((sign) => sign.className);
     }""")
     assert absent == [], "signs of the legend that the map does not show"
+    tall = "document.querySelector('aside .legend').offsetHeight"
+    assert page.evaluate(tall) <= 30, "the legend is one line"
+    unfold = page.locator("aside .legend .unfold button:visible")
+    if unfold.count():
+        unfold.first.click()
+        assert unfold.first.inner_text() == "less"
+        assert page.evaluate(tall) > 30, "the rest unfolds"
+        unfold.first.click()
     lines = page.locator(".mistake-words").evaluate("""words => {
       const size = parseFloat(getComputedStyle(words).lineHeight);
       return Math.round(words.getBoundingClientRect().height / size);

@@ -546,6 +546,9 @@ def test_a_game_without_a_map_begins_at_the_left_and_names_no_map(
     plan = Plan("human", "two_phase", out=top / "rooms")
     page, text = start_page(browser, server, plan)
     assert "map" not in page.locator("#feedback").inner_text()
+    status = page.locator(".status").inner_text()
+    assert "choice 1 of at most 2" in status
+    assert "one wrong choice ends the game" in status
     box = page.locator(".menu").bounding_box()
     assert box is not None
     assert box["x"] < 100

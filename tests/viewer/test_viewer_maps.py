@@ -182,7 +182,8 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
         [0, 1, 3],
         [0, 2],
     ]
-    assert "walked by bob" in drawing.render(drawn)
+    [legend] = Page.parse(str(drawing.render(drawn))).all("ul", class_="legend")
+    assert "walked by bob" in legend.text
 
 
 def test_places_of_no_kind_have_no_map() -> None:

@@ -262,7 +262,7 @@ function clusters(parts, places) {
   });
   return found;
 }
-function gatherNames(names, k) {
+function gatherNames(map, names, k) {
   for (const name of names) {
     name.dataset.own ||= name.dataset.box;
     name.dataset.box = name.dataset.own;
@@ -286,7 +286,9 @@ function gatherNames(names, k) {
     const words = group.map((name) => name.dataset.name.replace("→ ", ""));
     const kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
     // A longer label would cross the map, and each mark has its title.
-    const most = words.length === 2 ? 2 : 1;
+    const longest = map.getBoundingClientRect().width / 13;
+    const fits = words.length === 2 || words.join(", ").length < longest;
+    const most = fits ? words.length : 1;
     const more = words.length > most ? `, ${words.length - most} more` : "";
     group[0].textContent =
       (group[0].dataset.name.startsWith("→") ? "→ " : "") +
@@ -347,7 +349,7 @@ function placeLabels(map, mark) {
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
-  gatherNames(goals, k);
+  gatherNames(map, goals, k);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
   // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
   const middles = boxesOf([
@@ -614,8 +616,31 @@ function unclutter(maps) {
         (box) => meet(box, frame) && Math.max(box.width, box.height) > 3,
       );
     }
+    if (legend) foldLegend(legend);
     placeLabels(map, size / unit);
   }
+}
+function foldLegend(legend) {
+  // one line, and a button for the rest before what does not fit
+  legend.querySelector(".unfold")?.remove();
+  const signs = [...legend.children].filter((sign) => sign.getClientRects().length);
+  const isBelow = (sign) => sign.offsetTop > signs[0].offsetTop + 9;
+  const first = signs.findIndex(isBelow);
+  if (first < 0) return;
+  const item = make("li", "unfold");
+  const button = makeButton("more", "", () => {
+    legend.classList.toggle("open");
+    describe();
+  });
+  const describe = () => {
+    const open = legend.classList.contains("open");
+    button.textContent = open ? "less" : "more";
+    button.setAttribute("aria-expanded", open);
+  };
+  describe();
+  item.append(button);
+  for (let n = first; n > 0 && (n === first || isBelow(item)); n--)
+    signs[n].before(item);
 }
 addEventListener("resize", () =>
   unclutter(document.querySelectorAll("svg.map, svg.dial")),

@@ -25,7 +25,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from wayword.core.episode import Json, JsonObject
 from wayword.core.errors import UsageError, errors_of, suggest
@@ -100,7 +100,7 @@ class Plan:
     max_tokens: Count | None = None
     max_dollars: Amount | None = None
     cache: Path | None = None
-    rpm: Amount | None = None
+    rpm: Annotated[float, Gt(0), Lt(inf)] | None = None
     prices: Path | None = None
     retries: Annotated[int, Ge(0)] = 6
     actors: Mapping[str, str] = field(default_factory=dict)

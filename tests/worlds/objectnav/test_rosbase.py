@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.settings import make
 from wayword.worlds.objectnav import robot as ros
-from wayword.worlds.objectnav import robot_messages
+from wayword.worlds.objectnav import robot_messages, rosbridge
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
 from wayword.worlds.objectnav.robot import (
@@ -263,6 +264,17 @@ def test_a_bridge_that_is_gone_for_good_ends_the_episode_in_one_line() -> None:
         world = driven(url, patience=0.4)
     with pytest.raises(RobotError, match="no rosbridge at ws://127"):
         world.step("agent", goto(3.0, 1.5))
+
+
+def test_a_first_connection_that_is_refused_is_not_awaited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rosbridge, "REFUSED_SECONDS", 0.3)
+    link = Link("ws://127.0.0.1:1", patience=60.0)
+    begun = time.monotonic()
+    with pytest.raises(RobotError, match=r"within 0.3 s \(ConnectionRefusedError"):
+        link.open()
+    assert time.monotonic() - begun < 5.0
 
 
 def test_stop_cancels_every_goal_and_hangs_up() -> None:

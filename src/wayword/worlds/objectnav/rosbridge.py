@@ -39,6 +39,8 @@ FIRST_WAIT, LONGEST_WAIT = (
     0.1,
     5.0,
 )
+# A server that starts up, before a first connection; a wrong port refuses for ever.
+REFUSED_SECONDS = 3.0
 # Interval of pings, which reveal a dead network; time limit
 PING_SECONDS, PONG_SECONDS = (
     1.0,
@@ -90,6 +92,7 @@ class Link:
         self._patience = patience
         self.reconnections = 0
         self._opened = False
+        self._was_open = False  # ever; a robot that was there comes back
         """True after the first connection: later ones count as reconnections."""
         self._connection: ClientConnection | None = None
         """None while the connection is down."""
@@ -151,11 +154,16 @@ class Link:
         """Connect, unless already connected. Raises ``RobotError``."""
         if self.connected:
             return
-        deadline = time.monotonic() + self._patience
+        begun = time.monotonic()
+        seconds = self._patience
         wait = FIRST_WAIT
-        while problem := self._attempt(max(0.1, deadline - time.monotonic())):
-            if time.monotonic() + wait > deadline:
-                problem = f"no rosbridge at {self.url} within {self._patience:g} s ({problem})"
+        while problem := self._attempt(max(0.1, begun + seconds - time.monotonic())):
+            if not self._was_open and problem.startswith(
+                ConnectionRefusedError.__name__
+            ):
+                seconds = min(REFUSED_SECONDS, self._patience)
+            if time.monotonic() + wait > begun + seconds:
+                problem = f"no rosbridge at {self.url} within {seconds:g} s ({problem})"
                 raise RobotError(
                     f"{problem}; start rosbridge_server or correct the address"
                 )
@@ -163,6 +171,7 @@ class Link:
             wait = min(2 * wait, LONGEST_WAIT)
         self.reconnections += self._opened
         self._opened = True
+        self._was_open = True
 
     def close(self) -> None:
         """Disconnect; ``open`` connects again."""

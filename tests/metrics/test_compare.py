@@ -376,3 +376,25 @@ def test_a_key_that_is_no_metric_of_the_family_is_an_error() -> None:
     mine = Metric("sucess", "Success", "rate", "higher", "mine")
     result = compare("a", scores, "b", scores, family="indoor", metrics=[mine])
     assert [line.metric.key for line in result.lines] == ["sucess", "steps"]
+
+
+def test_metrics_that_are_equal_in_all_episodes_count_in_no_correction() -> None:
+    rng = np.random.default_rng(0)
+    first = {str(n): {"sr": 0.0, "spl": rng.random() / 2} for n in range(20)}
+    second = {
+        name: {"sr": 0.0, "spl": each["spl"] + 0.1} for name, each in first.items()
+    }
+    alone = compare("a", first, "b", second, family="indoor")
+    [spl] = [line for line in corrected([alone])[0].lines if line.metric.key == "spl"]
+
+    # Two more columns, without a difference
+    for scores in (*first.values(), *second.values()):
+        scores |= {"osr": 0.0, "ndtw": 0.5}
+    more = corrected([compare("a", first, "b", second, family="indoor")])[0]
+    by_key = {line.metric.key: line for line in more.lines}
+    assert (by_key["spl"].p, by_key["spl"].tests) == (spl.p, 1)
+    assert by_key["spl"].difference == spl.difference
+    assert by_key["ndtw"].p == 1.0
+    # Success is corrected for each rival, also for one of equal success.
+    once, _ = corrected([alone, alone])
+    assert once.lines[0].tests == 2

@@ -273,7 +273,7 @@ def compare(
     """Compare the first run with the others by episode: differences with intervals, wins, p-values.
 
     Runs that differ only in their seeds are pooled. Success is corrected for the number of other
-    runs, all other metrics for the number of shown metrics and runs, by Holm's method.
+    runs, all other metrics for the number of shown metrics that differ and runs, by Holm's method.
 
     \b
     Examples:

@@ -94,6 +94,13 @@ class MetricDifference:
         return self.estimate.interval(self.alpha)
 
     @property
+    def is_test(self) -> bool:
+        """True if the line counts in a correction. A secondary metric without any difference has
+        p = 1 whatever the runs are, and is no test (Tarone 1990); success always counts, once per
+        rival."""
+        return self.family == PRIMARY or self.ties < self.n
+
+    @property
     def detectable(self) -> float:
         """The smallest difference that is significant in 80% of such comparisons."""
         return self.estimate.detectable(self.alpha)
@@ -236,7 +243,7 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
     chances: dict[str, list[float]] = {PRIMARY: [], SECONDARY: []}
     for result in results:
         for line in result.lines:
-            chances[line.family].append(line.estimate.p)
+            chances[line.family].append(line.estimate.p if line.is_test else math.nan)
     # A metric without a p-value is no test.
     tests = {name: int(np.isfinite(each).sum()) for name, each in chances.items()}
     # Each family's lines come back in the order in which they were collected.
@@ -246,6 +253,8 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
         lines = []
         for line in result.lines:
             p, alpha = next(queues[line.family])
+            if not line.is_test:
+                p, alpha = line.estimate.p, ALPHA
             lines.append(replace(line, p=p, alpha=alpha, tests=tests[line.family]))
         changed.append(replace(result, lines=tuple(lines)))
     return changed

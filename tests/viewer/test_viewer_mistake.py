@@ -125,6 +125,17 @@ def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) ->
     assert not page.all("rect", class_="mistake"), "no ring"
 
 
+def test_a_step_off_the_path_that_is_as_good_leads_no_sentence(tmp_path: Path) -> None:
+    """Also of a walk that did not turn away from the goal later, and ran out of steps."""
+    episodes = ("test-s0-r9-0009_0_1", "test-s0-r9-0017_2_1")
+    plan = Plan("random", "houses", max_steps=5, episodes=episodes)
+    for document in documents(tmp_path, plan):
+        mistake = document.mistake
+        assert mistake is not None
+        assert not mistake.text.startswith("Step 1:")
+        assert mistake.text.count("It left the path at step 1:") == 1
+
+
 def test_without_an_expert_that_succeeds_neither_a_step_nor_the_limit_is_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,7 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
         more.append(Fact("departed", step=step, did=walk.did(step)))
     if away > departed and (lost is None or away != lost.step):
         more.append(Fact("turned_away", step=away, did=walk.did(away)))
-    if not departed and (strayed := walk.strayed()):
+    if not (departed or turns.left_well) and (strayed := walk.strayed()):
         more.append(strayed)
     # The instruction is quoted for the place where the walk went wrong, else for its end.
     place = walk.places[-1]
@@ -132,7 +132,7 @@ class _GraphWalk:
         off = self.first_turn(self.off_path(wrong))
         departed = off or away
         left_well = 0
-        if off and away > off and not self.is_worse(off):
+        if off and off != away and not self.is_worse(off):
             left_well = off
             departed = away
         # A walk that went around and around left the path for good when it did so first.

@@ -35,7 +35,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -325,6 +325,23 @@ def _read_decision(record: Json) -> Decision | Rejection:
     return Decision(action, **fields)
 
 
+def _read_message(record: dict[str, Json]) -> model.Message:
+    """Return the message of a record."""
+    role = record.get("role")
+    content = record.get("content")
+    if len(record) == 2 and type(role) is str and type(content) is str:
+        return _plain_message(role, content)
+    message: model.Message = _read(model.Message, record)
+    return message
+
+
+@lru_cache(maxsize=2048)
+def _plain_message(role: model.Role, content: str) -> model.Message:
+    """Return a message of text alone, the same object for the same text: each prompt of a chat
+    repeats the messages of the last one."""
+    return model.Message(role, content)
+
+
 def _write_image(image: model.Image) -> dict[str, str]:
     """Return a picture as a record: the hash of its pixels if it can be drawn again,
     else its bytes.
@@ -384,9 +401,7 @@ _READERS: dict[Any, Callable[[Json], Any]] = {
         image.get("pixels", ""),
     ),
     model.Prompt: lambda prompt: (
-        prompt
-        if isinstance(prompt, str)
-        else tuple(_read(model.Message, each) for each in prompt)
+        prompt if isinstance(prompt, str) else tuple(map(_read_message, prompt))
     ),
     model.Completion | model.Choice | None: lambda answer: _read(
         model.Choice if "options" in answer else model.Completion,

@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from wayword.agents.person import with_answerer
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Dataset, Task, Walkable
-from wayword.core.episode import PathReference
+from wayword.core.episode import Json, PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import GROUNDED, TURN, Step, Trajectory
@@ -138,6 +139,11 @@ class Course:
     def is_complete(self) -> bool:
         """True if the replay reached the recorded end."""
         return len(self.standings) == len(self.trajectory.steps) + 1
+
+    @cached_property
+    def written(self) -> dict[str, Json]:
+        """The trajectory as a run folder holds it."""
+        return to_json(self.trajectory)
 
     @property
     def conditions(self) -> Sequence[Condition]:
@@ -456,7 +462,7 @@ def diagnose(
     instruction = ""
     if task is not None:
         instruction = task.episode.instruction
-    causes = find_causes(to_json(trajectory), scores, instruction, task, dataset)
+    causes = find_causes(course.written, scores, instruction, task, dataset)
     # Only an exact replay says anything about the steps.
     lost = None
     worse = None

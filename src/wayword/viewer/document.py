@@ -34,7 +34,7 @@ from wayword.metrics.mistakes.causes import label_of, meaning_of
 from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.progress import GoalProgress
 from wayword.metrics.recorded import as_mapping, place_of
-from wayword.runs.codec import plain, to_json
+from wayword.runs.codec import plain
 from wayword.runs.diagnosis import (
     UNPLAYABLE,
     Course,
@@ -187,10 +187,10 @@ class Document:
         """The distance to the goal, or the conditions met, after each step."""
         return self.course.progress
 
-    @cached_property
+    @property
     def written(self) -> dict[str, Json]:
         """The trajectory as a run folder holds it."""
-        return to_json(self.trajectory)
+        return self.course.written
 
     @property
     def succeeded(self) -> bool | None:

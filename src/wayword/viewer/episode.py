@@ -358,7 +358,9 @@ def _sources(earlier: Sequence[_Message], messages: Sequence[_Message]) -> list[
 
 def _is_same(one: _Message, other: _Message) -> bool:
     """True if a message repeats another. One with pictures never does: its pictures are shown."""
-    return one[:2] == other[:2] and not one.images and not other.images
+    # Texts first, which are the same object in a chat.
+    same = one.text == other.text and one.role == other.role
+    return same and not one.images and not other.images
 
 
 def _repeated(
@@ -384,6 +386,8 @@ def prompt_text(prompt: Json) -> str:
 def _text_of(message: Written) -> str:
     """Return a recorded message's content, and its tool calls, a line each."""
     calls = message.get("calls", ())
+    if not calls:
+        return str(message["content"])
     lines = [message["content"]]
     lines += [f"{call['name']}({call['arguments']})" for call in calls]
     return "\n".join(filter(None, lines))

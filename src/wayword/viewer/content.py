@@ -158,13 +158,16 @@ class Content:
     # The home page.
 
     def home(self) -> str:
-        """Return the home page: a card for each run folder, the last started first."""
+        """Return the home page: a card for each run folder by dataset, the last started first."""
         cards = [self.card(named) for named in self.library.runs()]
         cards.sort(key=lambda card: card.started, reverse=True)
+        # The dataset of the last started run comes first, too.
+        groups: dict[str, list[RunCard]] = {}
+        for card in cards:
+            groups.setdefault(card.dataset or "unreadable", []).append(card)
         where = ", ".join(map(str, self.library.given))
-        return redacted(
-            page("home_page.html", "home", served=True, where=where, cards=cards)
-        )
+        shown = {"where": where, "cards": cards, "groups": groups}
+        return redacted(page("home_page.html", "home", served=True, **shown))
 
     def card(self, each: NamedRun) -> RunCard:
         """Return the card of a run on the home page: status, counts and headline figures."""

@@ -6,7 +6,7 @@
   const search = document.getElementById("search");
   const press = document.getElementById("compare");
   const count = document.getElementById("count");
-  const rows = () => [...list.querySelectorAll("tbody tr")];
+  const rows = () => [...list.querySelectorAll("tr[data-run]")];
   const chosen = () =>
     [...list.querySelectorAll("input:checked")].map((box) => box.dataset.run);
   const doneOf = (row) => row.querySelector(".done")?.textContent;
@@ -14,8 +14,15 @@
   function update() {
     const query = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const all = rows();
-    for (const row of all)
-      row.hidden = !query.every((word) => row.textContent.toLowerCase().includes(word));
+    for (const group of list.querySelectorAll("tbody")) {
+      const on = group.querySelector(".group").textContent.toLowerCase();
+      const own = [...group.querySelectorAll("tr[data-run]")];
+      for (const row of own) {
+        const words = on + " " + row.textContent.toLowerCase();
+        row.hidden = !query.every((word) => words.includes(word));
+      }
+      group.hidden = own.every((row) => row.hidden);
+    }
     const shown = all.filter((row) => !row.hidden).length;
     count.textContent =
       shown === all.length
@@ -66,24 +73,24 @@
     const answer = await fetch(location.pathname + "?all=1");
     if (!answer.ok) return;
     const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const body = list.querySelector("tbody");
+    const table = list.querySelector("table");
     const picked = chosen();
     const old = new Map(rows().map((row) => [row.dataset.run, row]));
     document
       .querySelector(".head .lead")
       .replaceWith(arrived.querySelector(".head .lead"));
-    if (!body) {
+    if (!table) {
       list.replaceChildren(...arrived.getElementById("list").children);
     } else {
       const focused = document.activeElement;
-      body.replaceChildren(
-        ...[...arrived.querySelectorAll("#list tbody tr")].map((row) => {
-          const same = old.get(row.dataset.run);
-          return same?.className === row.className && doneOf(same) === doneOf(row)
-            ? same
-            : document.adoptNode(row);
-        }),
-      );
+      const groups = [...arrived.querySelectorAll("#list tbody")];
+      for (const row of groups.flatMap((group) => [...group.rows])) {
+        const same = old.get(row.dataset.run);
+        if (same?.className === row.className && doneOf(same) === doneOf(row))
+          row.replaceWith(same);
+      }
+      for (const group of [...table.tBodies]) group.remove();
+      table.append(...groups);
       if (focused?.isConnected) focused.focus({ preventScroll: true });
     }
     for (const box of list.querySelectorAll("input"))

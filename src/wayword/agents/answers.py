@@ -193,6 +193,7 @@ _TABLE = re.compile(r"^[^|\n]*\|.*\n(?=.*--)[ \t|:-]+$(?:\n[^|\n]*\|.*)*", re.MU
 """A table of Markdown: its head, the rule below it, and its rows."""
 _CELL_END = re.compile(r"[ \t*`]*\|[ \t*`]*")
 _GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
+_OTHERS_TURNS = row("observation human user environment")
 _ACTION_FIELDS = frozenset(row("action act action_input prediction"))
 _LANGUAGES = (
     "json|jsonc|text|txt|python|py|plaintext|markdown|md|yaml|yml|xml|html|bash|shell|sh|zsh"
@@ -311,9 +312,9 @@ def _as_lines(names: Collection[str], table: re.Match[str]) -> str:
 @lru_cache(maxsize=64)
 def _label_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Match ``Action:``, ``**Action 1:**``, ``- action :``, ``<action>``, and headings without a
-    colon; also ``Observation:``, which is never the model's to write after an action."""
+    colon; also those of others' turns, which are not the model's to write after an action."""
     # Longest first, so that ``action_input`` is not read as ``action``.
-    longest_first = sorted({*names, "observation"}, key=len, reverse=True)
+    longest_first = sorted({*names, *_OTHERS_TURNS}, key=len, reverse=True)
     spelled = [re.escape(name).replace("_", r"[ \t_]{1,3}") for name in longest_first]
     name = f"({'|'.join(spelled)})"
     with_colon = (

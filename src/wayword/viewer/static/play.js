@@ -259,6 +259,7 @@
         .at(-1) || "";
     return off || Boolean(REVERSE[verb]?.test(last));
   }
+  const MOST_NAMED = 9;
   const MOST_INSIDE = 5;
   function placeOf(label) {
     // of its mark
@@ -286,6 +287,10 @@
             !colored(headOf(label))),
       );
     } // "the ball"
+    // Where the task names most of a home, nothing stands out, and the names would hide each other.
+    const named = labels.filter((label) => label.matches(".named"));
+    if (named.length > MOST_NAMED)
+      for (const label of named) label.classList.remove("named");
     // On a map full of what the task names, one name for a receptacle and all on it is enough.
     const inside = labels.filter((label) => label.matches(".contained.named"));
     if (inside.length > MOST_INSIDE)

@@ -87,6 +87,9 @@ def check(instance: Any) -> None:
     For the ``__post_init__`` of classes that :func:`make` does not build. Raises ``UsageError``.
     """
     values = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    # Importing pydantic takes longer than many commands, and defaults need no check.
+    if all(values[field.name] is field.default for field in fields(instance)):
+        return
     cls = _plain_copy(type(instance))  # type: ignore[arg-type]
     for key, value in vars(_validated(cls, values, "")).items():
         object.__setattr__(instance, key, value)

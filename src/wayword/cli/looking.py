@@ -11,7 +11,6 @@ from typer import Argument, Option
 from wayword.cli import show
 from wayword.cli.running import Batch, Cache, Data, Dollars, Tier, tier_settings
 from wayword.core.visible import comma_separated
-from wayword.settings import parse
 
 data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
 
@@ -170,6 +169,7 @@ def data_check(
         set_: dataset.KEY=VALUE
     """
     from wayword.runs import catalog
+    from wayword.settings import parse
 
     # The whole report is printed before the command fails.
     report, is_valid = catalog.data_check(on, data, parse(set_ or []))
@@ -329,6 +329,7 @@ def probe(
     """
     from wayword.core.errors import UsageError
     from wayword.runs import probe as probing
+    from wayword.settings import parse
 
     options = parse([*(set_ or []), *tier_settings(tier, batch)])
     # Only the model has settings here; a misspelled group must not be ignored.

@@ -16,7 +16,6 @@ from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.visible import comma_separated
-from wayword.settings import make, parse
 
 
 def play(
@@ -85,6 +84,7 @@ def play(
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
     from wayword.runs.play import play as play_game
+    from wayword.settings import parse
     from wayword.viewer.play import score_rows
 
     # `--with` has two meanings: with --continue it also names trusted files.
@@ -156,6 +156,8 @@ def _dataset_settings(
 ) -> dict[str, Any]:
     """Return the settings of a dataset, and ``others`` by name. Raises ``UsageError`` for any that
     would have no effect."""
+    from wayword.settings import parse
+
     tree = parse(set_ or [])
     for name in tree.keys() - {"dataset", *others}:
         known = "".join(f", or are {other}" for other in others)
@@ -334,6 +336,7 @@ def robot(
         set_: A setting of the robot: dataset.url=ws://127.0.0.1:9090.
     """
     from wayword.runs import robots
+    from wayword.settings import make
     from wayword.worlds.objectnav.robot import RosSettings
 
     if fake and set_:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise, repeat
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -292,23 +292,15 @@ def _indices(
     ``graphs`` has the graph of each walk; ``source`` says in errors what the walks are. Raises
     ``DataError`` for the first viewpoint that is not in its scan.
     """
-    lengths = np.fromiter(map(len, walks), np.intp, len(walks))
-    # All walks in one array, with -1 for an unknown place: names are looked up only for an error.
-    numbers = chain.from_iterable(
-        map(graph.index.get, walk, repeat(-1))
-        for graph, walk in zip(graphs, walks, strict=True)
-    )
-    flat = np.fromiter(numbers, np.intp, int(lengths.sum()))
-    if flat.min() < 0:
-        episode, graph, name = next(
-            (task.episode, graph, name)
-            for task, graph, walk in zip(tasks, graphs, walks, strict=True)
-            for name in walk
-            if name not in graph.index
-        )
-        where = f"episode {episode.id}, {source}"
-        raise DataError(graph.scan, where, f"{name!r} is not in this scan's graph")
-    return Paths(flat, lengths).without_repeats()
+    places: list[int] = []
+    for task, graph, walk in zip(tasks, graphs, walks, strict=True):
+        try:
+            places += map(graph.index.__getitem__, walk)
+        except KeyError as error:
+            where = f"episode {task.episode.id}, {source}"
+            problem = f"{error.args[0]!r} is not in this scan's graph"
+            raise DataError(graph.scan, where, problem) from None
+    return Paths(np.array(places), np.array([*map(len, walks)])).without_repeats()
 
 
 scorer = IndoorScorer()

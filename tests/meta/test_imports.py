@@ -44,6 +44,19 @@ def test_commands_that_need_no_data_load_nothing_heavy(words: str) -> None:
     assert loaded_by(called, sorted(heavy)) == set()
 
 
+def test_default_settings_are_made_without_a_validator() -> None:
+    """Its import takes longer than scoring a split."""
+    made = "from wayword.core import registry; registry.load('dataset', 'r2r').Settings()"
+    assert loaded_by(made, ["pydantic", "pydantic.main"]) == set()
+
+
+def test_the_list_of_commands_is_shown_without_settings() -> None:
+    called = "import sys; sys.argv = ['wayword', '--help']\n"
+    called += "from wayword.cli import main\n"
+    called += "try: main()\nexcept SystemExit: pass"
+    assert loaded_by(called, ["wayword.settings"]) == set()
+
+
 def test_an_agent_is_found_without_importing_the_others() -> None:
     code = (
         "from wayword.core.registry import load; load('agent', 'random'); import sys; "

@@ -62,23 +62,26 @@ class Game:
         if episode is not None:
             world.reset(episode)
             _check_actors(world, episode)
-        # Poses before the first action, which no step records.
         self.world = world
+        # A user's world is checked at each step, the package's own by its tests.
+        self._is_own = not is_shipped(type(world))
         self.max_steps = max_steps
         self.taken = dict.fromkeys(world.actors, 0)
         """Turns taken per actor."""
+        # Poses before the first action, which no step records.
         start = {actor: self.pose(actor) for actor in world.actors}
         self.trajectory = Trajectory(episode.id if episode else "", start)
         self._observations: dict[str, Observation] = {}
         self._spaces: dict[str, ActionSpace] = {}
+        self._done: dict[str, bool] = {}
 
     def observation(self, actor: str) -> Observation:
         """Return the actor's observation, computed once per turn."""
         # Once per turn: an observation may draw or look around.
         if actor not in self._observations:
             world = self.world
-            # Once per episode, which the package's own worlds need not pay for.
-            is_checked = not self.trajectory.steps and not is_shipped(type(world))
+            # Once per episode.
+            is_checked = self._is_own and not self.trajectory.steps
             before = _state_texts(world) if is_checked else {}
             method = type(world).observe
             seen = world.observe(actor)
@@ -101,20 +104,28 @@ class Game:
             if self.done(actor):
                 self._spaces[actor] = ActionSpace(())
             else:
-                self._spaces[actor] = _checked(self.world, actor)
+                space = self.world.action_space(actor)
+                if self._is_own and (problem := _space_problem(space)):
+                    method = type(self.world).action_space
+                    raise CodeError(f"{place_of(method)}: {problem}")
+                self._spaces[actor] = space
         return self._spaces[actor]
 
     def done(self, actor: str) -> bool:
-        """True if the actor has stopped."""
-        done = self.world.done(actor)
-        # None, of a method without `return`, would be an actor that never stops.
-        return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
+        """True if the actor has stopped; asked once per turn."""
+        if actor not in self._done:
+            method = type(self.world).done
+            done = self.world.done(actor)
+            # None, of a method without `return`, would be an actor that never stops.
+            self._done[actor] = bool(returned(method, done, _TRUTH, "True or False"))
+        return self._done[actor]
 
     def pose(self, actor: str) -> JsonObject:
         """Return the actor's true place and heading."""
-        method = type(self.world).pose
-        pose: JsonObject = returned(method, self.world.pose(actor), Mapping, "a dict")
-        return pose if is_shipped(type(self.world)) else _kept(pose)
+        pose = self.world.pose(actor)
+        if self._is_own:
+            pose = _kept(returned(type(self.world).pose, pose, Mapping, "a dict"))
+        return pose
 
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
@@ -150,12 +161,11 @@ class Game:
         An illegal action becomes a rejection, which changes nothing in the world.
         """
         observation = self.observation(actor)
-        is_own = not is_shipped(type(self.world))
         # The record keeps what the agent got, whatever the world does with it.
-        if is_own:
+        if self._is_own:
             observation = _kept(observation)
         decision, feedback = self.carry_out(actor, decision)
-        if is_own:
+        if self._is_own:
             feedback = _kept(feedback)
         step = Step(actor, observation, decision, feedback, self.pose(actor))
         self.trajectory.steps.append(step)
@@ -175,11 +185,11 @@ class Game:
                 {"kind": decision.kind, "reason": decision.reason},
             )
         else:
-            method = type(self.world).step
             feedback = self.world.step(actor, decision.action)
-            returned(method, feedback, Feedback, "Feedback(…)")
-            # Verbalizers and tables read both; the package's own worlds need not pay for it.
-            if not is_shipped(type(self.world)):
+            # Verbalizers and tables read both.
+            if self._is_own:
+                method = type(self.world).step
+                returned(method, feedback, Feedback, "Feedback(…)")
                 form = 'Feedback("ok", {"KEY": VALUE}): a text, then a mapping'
                 parts: Any = (feedback.status, feedback.details)
                 is_valid = isinstance(parts[0], str) and isinstance(parts[1], Mapping)
@@ -188,6 +198,7 @@ class Game:
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()
+        self._done.clear()
         return decision, feedback
 
     def follow(
@@ -248,8 +259,8 @@ class Game:
         self.trajectory.ended = self.ended or "step_limit"
         method = type(self.world).state
         state = returned(method, self.world.state(), Mapping, "a dict")
-        # Once per episode, which the package's own worlds need not pay for.
-        if not is_shipped(type(self.world)) and (problem := json_problem(state)):
+        # Once per episode.
+        if self._is_own and (problem := json_problem(state)):
             raise CodeError(
                 f"{place_of(method)}: state must hold JSON values: {problem}"
             )
@@ -266,6 +277,7 @@ class Game:
         other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
         other._observations = {}
         other._spaces = {}
+        other._done = {}
         return other
 
 
@@ -311,17 +323,6 @@ def _check_actors(world: World, episode: Episode) -> None:
             f"{place_of(type(world))}: episode.actors is {episode.actors!r:.80}, world.actors is "
             f"{actors!r:.80}; they must be the same"
         )
-
-
-def _checked(world: World, actor: str) -> ActionSpace:
-    """Return the actor's legal actions. Raises ``CodeError`` unless they are an action space."""
-    space = world.action_space(actor)
-    # Checked at each step, which the package's own worlds need not pay for.
-    if is_shipped(type(world)):
-        return space
-    if problem := _space_problem(space):
-        raise CodeError(f"{place_of(type(world).action_space)}: {problem}")
-    return space
 
 
 def _space_problem(space: Any) -> str:

@@ -116,7 +116,7 @@ class IndoorScorer:
         if scored:
             chosen = [tasks[n] for n in scored]
             columns = measure(align(dataset, chosen, [walks[n] for n in scored]))
-            table = zip(*(column.tolist() for column in columns.values()), strict=True)
+            table = np.stack([*columns.values()], axis=1).tolist()
             for number, values in zip(scored, table, strict=True):
                 scores[number] = dict(zip(columns, values, strict=True))
         return scores
@@ -150,12 +150,12 @@ class IndoorScorer:
         Raises ``KeyError`` for a place that is not in the graph.
         """
         graph = _graph(dataset, task)
-        jumps = 0
+        jumps = places[0] != task.episode.start["viewpoint"]
         if not graph.moves.issuperset(pairwise(places)) or len(places) == 1:
             for place in places:
                 graph.index[place]  # raises KeyError
-            jumps = sum(move not in graph.moves for move in pairwise(places))
-        return jumps + int(places[0] != task.episode.start["viewpoint"])
+            jumps += sum(move not in graph.moves for move in pairwise(places))
+        return int(jumps)
 
 
 def _graph(dataset: Any, task: Task) -> ViewpointGraph:

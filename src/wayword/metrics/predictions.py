@@ -175,8 +175,9 @@ class Predictions:
             pairs = self.pairs
             scores = rows_of(by, dataset, pairs)
             steps = [len(trajectory.steps) for _, trajectory in pairs]
-        for row, *counts in zip(scores, steps, self.illegal_moves, strict=True):
-            row["steps"], row["illegal_moves"] = counts
+        for row, count, illegal in zip(scores, steps, self.illegal_moves, strict=True):
+            row["steps"] = count
+            row["illegal_moves"] = illegal
         return scores
 
 
@@ -434,6 +435,7 @@ class _Reader:
         self._by_path: dict[str, Task] = {}
         for name, task in self._by_id.items():
             self._by_path.setdefault(name.rpartition("_")[0], task)
+        self._by_name = self._by_path | self._by_id
         self.foreign: list[DataError] = []
         """Errors of records none of whose actions exists in this world. The first is raised if all
         records are such: a player may invent actions in single ones."""
@@ -451,7 +453,7 @@ class _Reader:
         source = _walk_field(record, fields)
         value = _list_in(record.get(source))
         # Most files have poses, which are the fastest to read; other forms are read further below.
-        places = _pose_places(value)
+        places: Sequence[str] = _pose_places(value)
         if not places:
             self._refuse_positions(where, value)
         task = self._task(where, record, fields)
@@ -565,9 +567,8 @@ class _Reader:
         value = record[name]
         if type(value) not in (str, int) or value == "":
             raise self._error(where, name, f"is not an id: {short_repr(value)}")
-        task = self._by_path.get(str(value))
-        if name != "path_id":
-            task = self._by_id.get(str(value), task)
+        known_tasks = self._by_path if name == "path_id" else self._by_name
+        task = known_tasks.get(str(value))
         if task is None:
             hint = ""
             if len(self._by_id) < 50:  # among thousands, a similar id is no help
@@ -658,7 +659,7 @@ def _list_in(value: Any) -> Any:
     return value
 
 
-def _pose_places(items: Any) -> list[str]:
+def _pose_places(items: Any) -> tuple[str, ...]:
     """Return the places of a walk of poses, as most files have it; empty for other forms."""
     # Only numbers can be added, and only texts be joined. Looking at the type of each value takes
     # three times as long.
@@ -668,8 +669,8 @@ def _pose_places(items: Any) -> list[str]:
         sum(headings)
         sum(elevations)
     except (TypeError, ValueError, OverflowError):
-        return []
-    return [*places]
+        return ()
+    return places
 
 
 def _check_order(path: Path, at: str, items: Sequence[Any]) -> None:

@@ -46,7 +46,9 @@ def test_commands_that_need_no_data_load_nothing_heavy(words: str) -> None:
 
 def test_default_settings_are_made_without_a_validator() -> None:
     """Its import takes longer than scoring a split."""
-    made = "from wayword.core import registry; registry.load('dataset', 'r2r').Settings()"
+    made = (
+        "from wayword.core import registry; registry.load('dataset', 'r2r').Settings()"
+    )
     assert loaded_by(made, ["pydantic", "pydantic.main"]) == set()
 
 

@@ -73,7 +73,6 @@ class Game:
         self.trajectory = Trajectory(episode.id if episode else "", start)
         self._observations: dict[str, Observation] = {}
         self._spaces: dict[str, ActionSpace] = {}
-        self._done: dict[str, bool] = {}
 
     def observation(self, actor: str) -> Observation:
         """Return the actor's observation, computed once per turn."""
@@ -112,13 +111,10 @@ class Game:
         return self._spaces[actor]
 
     def done(self, actor: str) -> bool:
-        """True if the actor has stopped; asked once per turn."""
-        if actor not in self._done:
-            method = type(self.world).done
-            done = self.world.done(actor)
-            # None, of a method without `return`, would be an actor that never stops.
-            self._done[actor] = bool(returned(method, done, _TRUTH, "True or False"))
-        return self._done[actor]
+        """True if the actor has stopped."""
+        done = self.world.done(actor)
+        # None, of a method without `return`, would be an actor that never stops.
+        return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
 
     def pose(self, actor: str) -> JsonObject:
         """Return the actor's true place and heading."""
@@ -198,7 +194,6 @@ class Game:
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()
-        self._done.clear()
         return decision, feedback
 
     def follow(
@@ -277,7 +272,6 @@ class Game:
         other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
         other._observations = {}
         other._spaces = {}
-        other._done = {}
         return other
 
 

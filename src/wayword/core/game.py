@@ -181,11 +181,11 @@ class Game:
                 {"kind": decision.kind, "reason": decision.reason},
             )
         else:
+            method = type(self.world).step
             feedback = self.world.step(actor, decision.action)
+            returned(method, feedback, Feedback, "Feedback(…)")
             # Verbalizers and tables read both.
             if self._is_own:
-                method = type(self.world).step
-                returned(method, feedback, Feedback, "Feedback(…)")
                 form = 'Feedback("ok", {"KEY": VALUE}): a text, then a mapping'
                 parts: Any = (feedback.status, feedback.details)
                 is_valid = isinstance(parts[0], str) and isinstance(parts[1], Mapping)

@@ -448,12 +448,21 @@ def test_a_map_without_a_plan_has_the_ground_that_any_run_saw() -> None:
 
 def test_the_targets_that_other_runs_reported_are_drawn_too() -> None:
     def plan(x: float) -> Map:
-        target = Shape("dot", [(x, 0.0)], "object goal-object", "target", size=5)
+        kind = "object goal-object"
+        target = Shape("dot", [(x, 0.0)], kind, label="target", size=5)
         return Map(WALKS, shapes=[_known("knownfree", (0.0, 0.0)), target])
 
     shapes, _ = _shapes_of([plan(1.0), plan(2.0), plan(1.0)])
     targets = [shape.points for shape in shapes if "goal-object" in shape.kind]
     assert targets == [[(1.0, 0.0)], [(2.0, 0.0)]]
+
+    # They are named by their runs where they differ.
+    def labels(*places: float) -> list[str]:
+        shapes, _ = _shapes_of([plan(place) for place in places], ["a", "b", "c"])
+        return [shape.label for shape in shapes if "goal-object" in shape.kind]
+
+    assert labels(1.0, 2.0, 1.0) == ["target (a and c)", "target (b)"]
+    assert labels(1.0, 1.0, 1.0) == ["target"]
 
 
 @pytest.mark.parametrize(

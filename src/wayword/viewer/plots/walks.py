@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
 from wayword.core.metric import is_solved
-from wayword.core.visible import spaced
+from wayword.core.visible import join_words, spaced
 from wayword.runs import scored_runs
 from wayword.runs.config import success_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
@@ -144,7 +145,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     if drawn.unit == SQUARES:
         crop(drawn)
     walks = _walks(names, documents, each_drawn)
-    shapes, ground = _shapes_of(each_drawn)
+    shapes, ground = _shapes_of(each_drawn, names)
     box = _box(walks, drawn, shapes)
     # A landmark outside the drawing would be a speck at its edge.
     shapes = [each for each in shapes if not _is_outside(each, box)]
@@ -248,7 +249,9 @@ def _map_of(name: str, document: Document) -> Map:
     return drawn
 
 
-def _shapes_of(plans: Sequence[Map]) -> tuple[list[Shape], str]:
+def _shapes_of(
+    plans: Sequence[Map], names: Sequence[str] = ()
+) -> tuple[list[Shape], str]:
     """Return the shapes to draw for the first of some maps of one episode, and a sentence on the
     ground for the caption, with a blank before it.
 
@@ -267,11 +270,24 @@ def _shapes_of(plans: Sequence[Map]) -> tuple[list[Shape], str]:
         shape for plan in plans for shape in _final_shapes(plan) if shape.kind in _KNOWN
     ]
     known.sort(key=lambda shape: list(_KNOWN).index(shape.kind))
-    # Each run's detector reported its own target.
-    for plan in plans[1:]:
+    # Each run's detector reported its own target, which has the run's name if they differ.
+    targets: list[Shape] = []
+    owners: list[list[str]] = []
+    for number, plan in enumerate(plans):
         for shape in _final_shapes(plan):
-            if "goal-object" in shape.kind.split() and shape not in shapes:
-                shapes.append(shape)
+            if "goal-object" not in shape.kind.split():
+                continue
+            if shape not in targets:
+                targets.append(shape)
+                owners.append([])
+            owners[targets.index(shape)] += names[number : number + 1]
+    # A simulated home has the same targets in every run.
+    for number, own in enumerate(owners):
+        if 0 < len(own) < len(names) and len(targets) > 1:
+            label = f"{targets[number].label} ({join_words(own)})"
+            targets[number] = replace(targets[number], label=label)
+    shapes = [shape for shape in shapes if "goal-object" not in shape.kind.split()]
+    shapes += targets
     shown = dict.fromkeys(_KNOWN[shape.kind] for shape in known)
     ground = "".join(f" {words}." for words in shown)
     return [*known, *(shape for shape in shapes if shape.kind not in _KNOWN)], ground

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import shutil
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import summarize
 from wayword.runs import Plan, RunFolder, differences, lengths, run
 from wayword.runs.record import EpisodeRecord
+from wayword.viewer import compare
 from wayword.viewer.content import Content
 from wayword.viewer.data import open_sources
 from wayword.viewer.document import Document
@@ -114,6 +116,23 @@ def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
     low, high = axes_of(drawn).get_xlim()
     assert low == -high, "0 is in the middle"
     assert high >= 5.0
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0, "<0.001"), (0.00099, "<0.001"), (0.001, "0.001"), (0.0094, "0.009"), (1.0, "1.000")],
+)  # fmt: skip
+def test_only_a_p_value_below_a_thousandth_is_written_as_a_bound(
+    p: float, text: str
+) -> None:
+    in_figure = charts._chance(p).replace(" ", "")
+    assert in_figure.removeprefix("p").removeprefix("=") == text
+    assert compare._p_value(p) == text
+
+
+def test_a_test_that_could_not_be_made_has_no_p_value() -> None:
+    assert charts._chance(math.nan) == "no test"
+    assert compare._p_value(math.nan) == "–"
 
 
 def test_the_caption_of_pairs_has_the_units_of_all_rows(

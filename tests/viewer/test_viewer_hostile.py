@@ -100,6 +100,12 @@ def test_every_id_has_a_safe_file_name(name: str) -> None:
     assert not found.startswith((".", "-"))
 
 
+@pytest.mark.parametrize("name", ["con", "prn", "aux", "nul", "com1", "lpt9", "CON"])
+def test_no_file_name_is_a_device_of_windows(name: str) -> None:
+    # A device is one with any ending, ``con.html`` too.
+    assert file_name(name).partition(".")[0] != name.lower()
+
+
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_two_ids_never_share_a_file(one: str, other: str) -> None:
     assert (file_name(one) == file_name(other)) == (one == other)

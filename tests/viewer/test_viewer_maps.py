@@ -277,6 +277,21 @@ def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["key", "ball", "box", "door"])
+def test_a_taken_object_stays_on_its_first_square_wherever_it_is(kind: str) -> None:
+    # Outlines are in tenths of a square, so their middles are off by rounding errors.
+    for x in range(30):
+        y = -(x % 7)
+        item = babyai.grid_item({"kind": kind, "color": "red"}, x, y)
+        mark = babyai.GridItem(babyai.MEANT, f"red {kind}", "", x, y)
+        walk = [Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(8)]
+        drawn = Map({"you": walk}, unit="squares")
+        drawn.shapes = [babyai.item_shape(each, 1, 7) for each in (item, mark)]
+        babyai.crop(drawn)
+        spans = [(shape.first, shape.last) for shape in drawn.shapes]
+        assert spans == [(0, 0)] * 2, f"{kind} on {x}, {y}"
+
+
 @pytest.mark.parametrize("heading", [330.0, 0.0])
 def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(
     heading: float,

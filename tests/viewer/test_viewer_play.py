@@ -245,6 +245,20 @@ def test_only_this_servers_pages_play(server: Server) -> None:
     assert ask(server, "/play/1/say", {})[0] == 404
 
 
+@pytest.mark.parametrize(("own", "limit"), [(None, 15), (7, 7)])
+def test_a_game_states_the_limit_of_the_plan_and_else_of_its_dataset(
+    server: Server, tmp_path: Path, own: int | None, limit: int
+) -> None:
+    plan = Plan("human", "houses", episode="1", max_steps=own, out=tmp_path / "game")
+    table = server.games.begin(plan)
+    turn_of(table, "agent")
+    shown = " ".join(board(server, "1", "agent").text.split())
+    assert f"Turn 1 of at most {limit}" in shown
+    assert table.limit == limit
+    table.leave()
+    until(lambda: table.ended)
+
+
 def test_two_people_play_and_what_they_say_is_text(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

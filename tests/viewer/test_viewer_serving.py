@@ -274,6 +274,32 @@ def test_a_run_that_goes_on_is_shown(tmp_path: Path) -> None:
         connection.close()
 
 
+@pytest.mark.parametrize(("step", "count"), [(2, 2), (4, 2), (40, 40), (90, 50)])
+def test_the_latest_moves_of_a_running_walk_have_the_numbers_of_their_steps(
+    tmp_path: Path, step: int, count: int
+) -> None:
+    path = make_run(tmp_path / "runs" / "going", ("one",))
+    dropped = step - count  # a long walk drops its first moves
+    moves = [
+        {"actor": "a", "action": f"act-{number}", "ok": True, "pose": {"x": 0, "y": 0}}
+        for number in range(dropped + 1, step + 1)
+    ]
+    walk = {"id": "two", "step": step, "of": 99, **moves[-1], "moves": moves}
+    now = {"process": 1, "done": 1, "total": 2, "over": False, "episodes": [walk],
+           "calls": 0, "tokens": 0, "dollars": 0.0, "max_dollars": None, "before": 0}  # fmt: skip
+    (path / ".progress.json").write_text(json.dumps(now))
+    part = Content(Library([tmp_path / "runs"])).moves("going", "two")
+    lines = Page.parse(f"<body>{part}</body>").all("li")
+    # The map's legend has lines without a number.
+    shown = [
+        (each.attributes["value"], each.text.split()[0])
+        for each in lines
+        if "value" in each.attributes
+    ]
+    latest = range(step, max(dropped, step - 12), -1)
+    assert shown == [(str(number), f"act-{number}") for number in latest]
+
+
 def test_the_whole_prompts_of_a_step_are_a_page_of_plain_text(
     server: Server, runs: Path
 ) -> None:

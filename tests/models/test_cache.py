@@ -482,6 +482,24 @@ def test_only_answers_that_say_something_are_kept(answer: Any, is_kept: bool) ->
     assert _is_cacheable(answer) == is_kept
 
 
+def test_an_answer_that_says_nothing_is_not_written(tmp_path: Path) -> None:
+    # Another process would find it, and could not put its own in its place.
+    answers = iter([" ", "left"])
+    scripted = ScriptedModel(answers=lambda prompt, sampling: next(answers))
+    cache = AnswerCache(tmp_path / "c.db")
+    model = CachedModel(scripted, cache)
+
+    async def ask() -> list[tuple[str, int]]:
+        found = []
+        for _ in range(3):
+            text = (await model.complete("x", Sampling())).text
+            (rows,) = cache._db.execute("SELECT COUNT(*) FROM answers").fetchone()
+            found.append((text, rows))
+        return found
+
+    assert asyncio.run(ask()) == [(" ", 0), ("left", 1), ("left", 1)]
+
+
 def test_an_answer_with_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path / "c.db")
     cache.put("k", {"texts": ["\ud83d"]})

@@ -446,6 +446,33 @@ def test_steps_are_printed_until_their_splits_are_valid(
     assert (code, "Run it." in text) == ((0, False) if valid else (1, True))
 
 
+@pytest.mark.parametrize(
+    ("download", "put", "content", "is_foreign"),
+    [
+        ({"sha256": sha()}, {}, b"mine", True),
+        ({"sha256": sha()}, {}, CONTENT, False),
+        ({}, {}, b"mine", False),
+        ({"sha256": sha(), "archive": "zip"}, {"member": "a"}, b"mine", False),
+        ({"sha256": sha()}, {"form": "boxes"}, b"mine", False),
+    ],
+    ids=["changed", "as published", "without checksum", "unpacked", "converted"],
+)
+def test_content_is_compared_only_with_a_checksum_of_this_very_file(
+    download: dict[str, Any],
+    put: dict[str, str],
+    content: bytes,
+    is_foreign: bool,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    file = Download("https://example.org/a", (Put("a.json", **put),), **download)
+    entry = Published("small", "a test", "MIT", "None.", "here", (file,))
+    (line,) = bring(entry, tmp_path, quiet)
+    assert line.startswith("  a.json: is here already")
+    assert ("other content than the published file" in line) == is_foreign
+    assert (tmp_path / "a.json").read_bytes() == content
+
+
 def test_fetched_data_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from wayword.core import registry
@@ -44,6 +48,25 @@ def test_a_changed_name_constant_or_operation_is_another_class(
     assert old in FIRST
     changed = checksum(monkeypatch, FIRST.replace(old, new))
     assert changed != checksum(monkeypatch, FIRST)
+
+
+def test_a_class_has_one_checksum_in_every_process() -> None:
+    # Sets of texts have another order in each process.
+    script = (
+        f"from wayword.core import registry\nfrom wayword.core.agent import Agent\n{FIRST}\n"
+        "from wayword.runs.identity import source_checksum\n"
+        "registry.CLASSES['agent', 'mine'] = Mine\nprint(source_checksum('agent', 'mine'))"
+    ).replace('{"left", "right"}', '{"left", "right", "up", "down", "back"}')
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
 
 
 def test_lines_and_comments_are_no_part_of_a_class(

@@ -508,6 +508,9 @@ def test_a_mirror_has_the_layout_of_wget() -> None:
     address = "https://example.org/data/a.json?dl=1"
     assert mirrored(address, "") == address
     assert mirrored(address, "http://m/x/") == "http://m/x/example.org/data/a.json"
+    # Two ports of a host are two sites.
+    other = mirrored("https://example.org:8443/a.json", "http://m")
+    assert other == "http://m/example.org:8443/a.json"
     with pytest.raises(UsageError, match="must begin with http"):
         mirrored(address, "file:///etc")
 

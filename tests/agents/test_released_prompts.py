@@ -446,6 +446,7 @@ def test_a_file_with_the_prompts_of_a_table_is_imported(tmp_path: Path) -> None:
     ("changes", "problem"),
     [
         ({"closest": None}, "closest: is no text"),
+        ({"closest": " \n"}, "closest: is no text"),
         ({"nearest": "{target} {objects}"}, "nearest: is no prompt of the table"),
         ({"robot": "{objects}"}, r"robot: has no slot \{target\}"),
         ({"robot": "{target} {objects} {place}"}, r"has the unknown slot \{place\}"),

@@ -18,7 +18,7 @@ import yaml
 import wayword
 from helpers.serving import command_served
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs import RunFolder, harbor
+from wayword.runs import RunFolder, harbor, harbor_player
 from wayword.runs.harbor import (
     WORLD_RUN,
     _quoted,
@@ -66,6 +66,27 @@ def test_the_reference_solution_solves_its_task(tmp_path: Path) -> None:
     assert values["reward"] == 1.0
     assert values["phase_1"] == 1.0
     assert not reasons
+
+
+def test_the_solution_prints_all_that_the_world_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class World:
+        def __init__(self, url: str) -> None:
+            self.url = url
+
+        def call(self, tool: str, **arguments: str) -> str:
+            return f"{self.url} {tool} {arguments.get('action', '')}".strip()
+
+    monkeypatch.setattr(harbor_player, "WorldClient", World)
+    actions = tmp_path / "actions.json"
+    actions.write_text('["goto[é]", "stop"]', encoding="utf-8")
+    harbor_player.main("w:", str(actions))
+    assert capsys.readouterr().out.splitlines() == [
+        "w: begin",
+        *("> goto[é]", "w: act goto[é]"),
+        *("> stop", "w: act stop"),
+    ]
 
 
 def test_a_task_is_described_by_its_episode(tmp_path: Path) -> None:

@@ -89,6 +89,39 @@ def test_a_run_takes_names_classes_instances_and_models() -> None:
     assert identities[6]["seed"] == 3
 
 
+def test_settings_of_a_call_win_over_those_of_its_parts() -> None:
+    own = {"steps": 2, "dataset": {"houses": 1, "episodes": 4}}
+    plan = wayword.Plan("random", "houses", settings=own)
+    small = Houses("test", None, Houses.Settings(houses=1, episodes=4))
+    stopper = Stopper(Settings(turns=3), None)  # type: ignore[arg-type]
+    results = [
+        wayword.run(plan, limit=1, settings={"steps": 3, "dataset.episodes": 5}),
+        wayword.run(stopper, small, limit=1, settings={"turns": 1}),
+        wayword.run(stopper, small, limit=1, settings={"dataset.episodes": 5}),
+    ]
+    identities = [result.recorded.config["identity"] for result in results]
+    settings = [next(iter(each["settings"].values())) for each in identities]
+    assert settings == [3, 1, 3]
+    datasets = [each["dataset_settings"] for each in identities]
+    assert [each["episodes"] for each in datasets] == [5, 4, 5]
+    assert [each["houses"] for each in datasets] == [1, 1, 1], "others stay"
+
+
+def test_the_progress_of_a_resumed_run_counts_what_was_finished() -> None:
+    wayword.run("random", HOUSES, limit=2, out="run")
+    seen = []
+    wayword.run(
+        *("random", HOUSES),
+        limit=4,
+        out="run",
+        on_progress=lambda done, total, scores: seen.append((done, total)),
+    )
+    assert {total for _, total in seen} == {4}
+    counts = [done for done, _ in seen]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (2, 4)
+
+
 def test_an_edited_class_begins_a_new_run() -> None:
     first = wayword.run(Stopper, HOUSES, limit=1)
 

@@ -203,16 +203,9 @@ def _search(trajectory: Trajectory, task: Task) -> str:
     believed: dict[Any, bool] = {}
     gave_up = False
     for step in trajectory.steps:
-        shown = getattr(step.observation, "shown", None)
-        if shown is None and isinstance(step.observation, dict):
-            shown = step.observation.get("shown")
         if any(note.kind == "went_back" for note in step.notes):
             reports.append(believed.get(at(trajectory.steps[-1]), reports[-1]))
-        away = []
-        for each in shown or ():
-            fields = each if isinstance(each, dict) else vars_of(each)
-            if fields["id"] in targets:
-                away.append(fields["away"])
+        away = _away(step, targets)
         in_view |= bool(away)
         for note in step.notes:
             has_detector |= note.kind in ("turn", "gave_up", "grounded")
@@ -409,6 +402,7 @@ def untrue(
         *_repeats(text, trajectory),
         *_same_step(mistake, page),
         *_right_steps(mistake, trajectory, dataset, task),
+        *_false_reports(mistake, trajectory, task),
     ]
     if page["solved"]:
         found += _endings(page["solved"], trajectory, dataset, task)
@@ -465,7 +459,10 @@ def _right_steps(
     text = mistake["text"]
     blamed = re.match(r"Step (\d+):", text)
     number = int(blamed[1]) if blamed else 0
-    if not gold or number in (0, len(trajectory.steps)):
+    # A search has a path as well. Its sentences blame what was reported at a step, not its motion.
+    if not gold or dataset.family.name == "objectnav":
+        return []
+    if number in (0, len(trajectory.steps)):
         return []  # the end is to blame, or what was done again and again
     most = len(trajectory.steps) + _MORE
     (before, needed), (after, still) = (
@@ -493,6 +490,41 @@ def _right_steps(
         if turns[1] < turns[0]:
             return [f"step {number} turned to {onward[0]}, as the path: {text}"]
     return []
+
+
+def _false_reports(mistake: Any, trajectory: Trajectory, task: Task) -> list[str]:
+    """In a search, a report to blame is in the record, and no target in view was that far."""
+    text = mistake["text"]
+    blamed = re.match(
+        r"Step (\d+): the detector reported the .*? (?:([\d.]+) m away )?where it was not", text
+    )  # fmt: skip
+    if not blamed:
+        return []
+    step = trajectory.steps[int(blamed[1]) - 1]
+    reports = [note.details for note in step.notes if note.kind == "grounded"]
+    distances = [report.get("distance") for report in reports]
+    if not distances:
+        return [f"no report at the step: {text}"]
+    targets = task.reference.targets  # type: ignore[attr-defined]
+    found = []
+    if {*distances} & {*_away(step, targets)}:
+        found.append(f"the report was of a target in view: {text}")
+    if blamed[2] and blamed[2] != f"{distances[-1]:.1f}":
+        found.append(f"it was reported {distances[-1]} m away: {text}")
+    return found
+
+
+def _away(step: Step, targets: frozenset[str]) -> list[float]:
+    """Return the distances of the targets in view of a step."""
+    shown = getattr(step.observation, "shown", None)
+    if shown is None and isinstance(step.observation, dict):
+        shown = step.observation.get("shown")
+    away = []
+    for each in shown or ():
+        fields = each if isinstance(each, dict) else vars_of(each)
+        if fields["id"] in targets:
+            away.append(fields["away"])
+    return away
 
 
 def _moves_to(

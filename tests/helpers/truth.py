@@ -403,6 +403,7 @@ def untrue(
         *_same_step(mistake, page),
         *_right_steps(mistake, trajectory, dataset, task),
         *_false_reports(mistake, trajectory, task),
+        *_left_path(text, trajectory, task),
     ]
     if page["solved"]:
         found += _endings(page["solved"], trajectory, dataset, task)
@@ -490,6 +491,24 @@ def _right_steps(
         if turns[1] < turns[0]:
             return [f"step {number} turned to {onward[0]}, as the path: {text}"]
     return []
+
+
+def _left_path(text: str, trajectory: Trajectory, task: Task) -> list[str]:
+    """A walk leaves its path once, by a move or a turn on it that leads to a place off it."""
+    steps = re.findall(r"left the path at step (\d+)", text)
+    found = []
+    if len(steps) > 1:
+        found.append(f"it left the path {len(steps)} times: {text}")
+    for number in map(int, steps):
+        (actor,) = trajectory.start
+        before, *later = [
+            _spot(pose) for pose in trajectory.visited(actor)[number - 1 :]
+        ]
+        onward = next((place for place in later if place != before), None)
+        path = task.reference.path  # type: ignore[attr-defined]
+        if before not in path or onward is None or onward in path:
+            found.append(f"step {number} led from {before} to {onward}: {text}")
+    return found
 
 
 def _false_reports(mistake: Any, trajectory: Trajectory, task: Task) -> list[str]:

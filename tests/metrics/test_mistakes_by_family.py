@@ -375,6 +375,21 @@ def test_what_one_actor_did_is_counted_once_and_follows_the_order_that_was_not_s
     assert "Steps 1–8: ann walked into a wall, 8 of 8 times." in rest
 
 
+@pytest.mark.parametrize("needed", [0, 20])
+def test_an_order_that_was_not_sent_is_to_blame_unless_the_limit_was_too_low(
+    needed: int,
+) -> None:
+    """Where no expert succeeds at any limit, it is not known to have been too low."""
+    steps = acts(*[("look", OK)] * 4, actor="ann")
+    start: dict[str, Any] = {"ann": {}, "bob": {}}
+    found = at_home(
+        *steps, sought=[MUG], start=start, lost=Lost(0, needed, 8, 8), causes={"order_not_sent": 3}
+    )  # fmt: skip
+    assert found.limit == bool(needed)
+    assert found.lost == (4 if needed else 3)
+    assert found.text.startswith("An expert needs 20 " if needed else "Step 3: ann ")
+
+
 def test_of_several_actors_the_words_and_blocked_routes_before_the_loss_are_given() -> (
     None
 ):

@@ -178,6 +178,19 @@ def test_a_way_off_the_path_as_good_as_the_experts_does_not_lead() -> None:
     assert mistake(facts("abxxx", "stopped")).text.startswith("Step 2: went from b")
 
 
+def test_a_walk_leaves_its_path_once_where_the_limit_is_to_blame() -> None:
+    """What it did off the path, or back along it, turned it away from its goal."""
+    limit = Lost(0, 5, 4, 4)
+    left = "It left the path at step "
+    away = "It turned away from the goal at step "
+    text = mistake(facts("abxxx", worse=lambda first: 4, lost=limit)).text
+    assert text.index(f"{left}2: ") < text.index(f"{away}4: ")
+    assert text.count(left) == 1
+    text = mistake(facts("abcb", lost=limit)).text
+    assert f"{away}3: went back from c to b" in text
+    assert left not in text
+
+
 @pytest.mark.parametrize("ended", ["stopped", "step_limit"])
 def test_a_step_as_good_as_the_experts_is_not_to_blame_for_too_few_steps(
     ended: str,

@@ -231,7 +231,9 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     """Return the mistake of a failed episode: its step, and the facts that its sentences are of."""
     last = evidence.last
     lost = evidence.lost or Lost(last)
-    marks: dict[str, Any] = {"departed": why.departed, "missed": why.missed}
+    marks: dict[str, Any] = {"missed": why.missed}
+    if why.turn_off is not None:
+        marks["departed"] = why.turn_off["step"]
     end = why.end
     if "actor" not in end and end["kind"] not in _WITH_SUBJECT:
         end = Fact("ended", end=end)
@@ -240,8 +242,10 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         course = None
     # The course leads, and need not be repeated with another count.
     notes = [fact for fact in why.more if not course or not _says(course["did"], fact)]
-    # The limit is to blame before any actor.
-    if not lost.step or end["kind"] == "no_turn_left":
+    # The limit is to blame before any actor. Where no expert succeeds at all, it is not: an order
+    # that was never sent is.
+    by_limit = not lost.step and (lost.needed or not why.step)
+    if by_limit or end["kind"] == "no_turn_left":
         notes = [*filter(None, [course]), *notes]
         fact = _by_limit(lost, why.how, end, notes, evidence.unit)
         return Mistake(last, cause, fact, limit=True, **marks)
@@ -252,8 +256,8 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
         course = None
     lead, tells_end = _lead(evidence, why, course, step, end)
     more = notes
-    if course is not None and 0 < why.departed <= step and why.did is not None:
-        more = [Fact("departed", step=why.departed, did=why.did), *more]
+    if course is not None and why.turn_off is not None:
+        more = [why.turn_off, *more]
     # Until when it could be mended.
     left: dict[str, Any] = {}
     if lost.needed:  # else the expert's number of steps is not known
@@ -293,8 +297,8 @@ def _lead(
     """
     if course is not None:
         return course, False
-    if 0 < why.departed <= step and why.did is not None:
-        return Fact("lost", step=why.departed, did=why.did), False
+    if why.turn_off is not None:
+        return Fact("lost", step=why.turn_off["step"], did=why.turn_off["did"]), False
     if step == evidence.last or why.step:
         return Fact("lost", step=step, did=why.end), True
     if why.was_right:

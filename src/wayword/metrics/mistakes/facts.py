@@ -154,14 +154,15 @@ class Explanation:
     """A family's explanation of a failure: ``end`` is how the episode ended, as the rest of
     "It …"; ``more`` are facts for sentences of their own, ``did`` the step that lost it, in words,
     where ``end`` is not about it. ``step`` replaces the step that lost the episode; ``lead`` is an
-    earlier step that leads the sentence. ``was_right`` is True if the step that lost it was as good
+    earlier step that leads the sentence. ``turn_off`` is the step that left the path of a walk for
+    good, or turned away from its goal. ``was_right`` is True if the step that lost it was as good
     as the expert's: too few steps were left, and no step leads that was right."""
 
     end: Fact
     more: Sequence[Fact] = ()
     did: Fact | None = None
     how: str = ""
-    departed: int = 0
+    turn_off: Fact | None = None
     missed: Sequence[str] = ()
     step: int = 0
     lead: Fact | None = None

@@ -52,11 +52,10 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
     # The departure leads. The caller says when it was too late, or where the walk stopped. Where
     # the limit is to blame, no step leads.
     leads = departed > 0 and (lost is None or lost.step > 0)
-    if departed and not leads:
-        more.append(Fact("departed", step=departed, did=walk.did(departed)))
     if turns.left_well:
-        step = turns.left_well
-        more.append(Fact("departed", step=step, did=walk.did(step)))
+        more.append(walk.turn_off(turns.left_well))
+    if departed and not leads:
+        more.append(walk.turn_off(departed))
     if away > departed and (lost is None or away != lost.step):
         more.append(Fact("turned_away", step=away, did=walk.did(away)))
     if not (departed or turns.left_well) and (strayed := walk.strayed()):
@@ -73,19 +72,19 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
 
     # The step that lost the episode, and the end.
     did = None
-    if leads:
-        did = walk.did(departed)
-    elif lost and lost.step:
+    if not departed and lost and lost.step:
         did = walk.did(lost.step)
+    turn_off = walk.turn_off(departed) if departed else None
     if stopped:
-        return Explanation(
-            walk.stop(), more, did, "", departed, was_right=turns.was_right
-        )
+        end = walk.stop()
+        return Explanation(end, more, did, turn_off=turn_off, was_right=turns.was_right)
     end = Fact("ran_out_at", end=evidence.end(), place=walk.end())
     how = ""
     if not departed and {*filter(None, walk.places)} <= {*gold}:
         how = "On the path throughout"
-    return Explanation(end, more, did, how, departed, was_right=turns.was_right)
+    return Explanation(
+        end, more, did, how, turn_off=turn_off, was_right=turns.was_right
+    )
 
 
 @dataclass(frozen=True)
@@ -178,6 +177,16 @@ class _GraphWalk:
             return step
         turn = worse(first)
         return turn if first <= turn < step else step
+
+    def turn_off(self, step: int) -> Fact:
+        """Return that a step left the path, or that it turned away from the goal: off the path, or
+        back along it."""
+        before = self.places[step - 1]
+        onward = [place for place in self.places[step:] if place != before]
+        kind = "turned_away"
+        if before in self._gold and onward and onward[0] not in self._gold:
+            kind = "departed"
+        return Fact(kind, step=step, did=self.did(step))
 
     def left_first(self) -> int:
         """Return the first step off the path after the walk was farthest along it; 0 if it ended on

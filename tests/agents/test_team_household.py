@@ -178,6 +178,27 @@ def test_an_object_that_is_not_where_it_was_reported_is_requested() -> None:
     assert done[-1] == Action("chat", ("Where is ghost_7?",))
 
 
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_knife_that_the_follower_holds_is_not_requested(is_held: bool) -> None:
+    dataset = pairs(episodes=1, task="Sliced X")
+    (task,) = dataset.tasks
+    reference = task.reference
+    assert isinstance(reference, PlannedReference)
+    (order,) = [each for each in reference.plan if each.kind == "slice"]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    if is_held:
+        knife = world.layout.index[order.other]
+        world.house.actors[reference.worker].hands.append(knife)
+    nothing: Any = None
+    commander = Commander(
+        RoleBrief("commander", task.episode, reference, world, nothing)
+    )
+    commands = list(commander._slice(order.object, order.other))
+    verbs = [command.verb for command in commands if command.verb != "open"]
+    assert verbs[:2] == (["slice", "bring"] if is_held else ["take", "slice"])
+
+
 def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() -> None:
     dataset = pairs(episodes=1, task="Put All X In One Y")
     task = dataset.tasks[0]

@@ -196,6 +196,22 @@ def test_calls_after_the_one_that_acts_are_answered_but_not_carried_out() -> Non
     assert played.steps[0].notes[0].kind == "several_calls"
 
 
+@pytest.mark.parametrize("tools", [True, False])
+def test_only_the_answer_that_shows_a_server_without_calls_is_requested_again(
+    tools: bool,
+) -> None:
+    class Worded(Caller):
+        async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+            found = await super().complete(prompt, sampling)
+            return replace(found, unsent=("tools",))
+
+    model = Worded(*["I would rather think."] * 4, "Action: stop")
+    model.tools = tools
+    played = playing.play(Tools, ToolsSettings(), {"main": model})
+    # Each further rejection is a request that is paid once.
+    assert [len(step.calls) for step in played.steps] == [2, 1, 1, 1]
+
+
 def test_information_is_asked_for_until_the_turn_is_taken_or_the_calls_are_used() -> (
     None
 ):

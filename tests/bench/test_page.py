@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -118,6 +119,15 @@ def test_a_board_states_horizons_below_the_ladder_alike() -> None:
     assert [cell["h50"] for cell in cells.values()] == ["< 4 [< 4, 16]", "< 2"]
 
 
+def test_horizons_beyond_the_ladder_sort_after_its_last_level() -> None:
+    ordered = ["no horizon", "< 4", 4.0, 12.7, 96.0, "> 96"]
+    numbers = [page._order(value) for value in ordered]
+    assert numbers == sorted(numbers)
+    # Below the ladder lengths are not told apart; above, a longer ladder says more.
+    assert numbers[1] < numbers[2]
+    assert numbers[-2] < numbers[-1] < page._order("> 128")
+
+
 def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     cards: Path, tmp_path: Path
 ) -> None:
@@ -178,6 +188,15 @@ def test_a_changed_recording_does_not_verify(
     card = scorecard.read_card(cards / "gold")
     reason = page.check_card(cards / "gold", card).reason
     assert reason == "follow/004, episode house_1: step 2: other pose"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_file_is_written_for_a_card_that_json_cannot_hold(
+    value: float, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        scorecard.write_card(tmp_path / "card", {"tracks": {"success": [value]}})
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
 def test_a_card_is_of_the_published_schema(cards: Path) -> None:

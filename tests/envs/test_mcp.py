@@ -32,6 +32,34 @@ async def call(client: Client, tool: str, **given: Any) -> tuple[str, bool]:
     return answer.content[0].text, bool(answer.is_error)
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("begin", {"episodeId": "red_bull_can_from_living_room_0"}),
+        ("act", {"command": "go[hallway]"}),
+        ("act", {"action": "go", "place": "hallway", "reason": "it is near"}),
+        ("act", {"params": {"Action": "go[hallway]"}}),
+        ("look", {"reason": "to see"}),
+    ],
+)
+def test_the_server_takes_arguments_in_every_form_that_clients_send(
+    tool: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    made, sitting = server(make("two_phase", episodes=2), tmp_path / "run")
+
+    async def play() -> str:
+        async with Client(made) as client:
+            if tool != "begin":
+                await call(client, "begin")
+            text, failed = await call(client, tool, **given)
+            assert not failed, text
+            return text
+
+    with closing(sitting):
+        text = asyncio.run(play())
+    assert "no action" not in text.lower()
+
+
 def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
     made, sitting = server(make("two_phase", episodes=2), tmp_path / "run")
 

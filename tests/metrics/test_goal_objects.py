@@ -14,7 +14,7 @@ from wayword.core.episode import Episode
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.conditions import Condition, Sought, goal_ids, shown
-from wayword.metrics.mistakes import EpisodeFacts, find_mistake
+from wayword.metrics.mistakes import EpisodeFacts, find_mistake, household
 from wayword.metrics.mistakes.behavior import failures
 from wayword.metrics.mistakes.household import first_views
 from wayword.metrics.progress import GoalProgress
@@ -299,3 +299,21 @@ def test_a_goal_with_used_objects_is_explained_by_the_latest_use() -> None:
     assert "close box 1" in str(found.fact)
     assert "box 1" in str(found.fact)
     assert "box 2" not in str(found.fact)
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "long", "short"),
+    [
+        ("mug", 1, "the mug was", "it was"),
+        ("mug", 2, "both mugs were", "both were"),
+        ("mug", 3, "all 3 mugs were", "they were"),
+        ("mug or bowl", 2, "both objects were", "both were"),
+        ("mug or bowl", 4, "all 4 objects were", "they were"),
+    ],
+)
+def test_a_sentence_agrees_with_the_number_of_its_objects(
+    kind: str, number: int, long: str, short: str
+) -> None:
+    ids = [f"id_{n}" for n in range(number)]
+    about = Sought(kind, frozenset(), "", ids)
+    assert (household._named_were(about), household._were(about)) == (long, short)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.rooms_scenes import act, flat, start
-from wayword.worlds.household.house import Fail
+from wayword.worlds.household.house import Fail, records
 from wayword.worlds.household.world import HouseholdWorld
 
 DONE = ("heated", "cooled", "cleaned")
@@ -29,6 +29,23 @@ def test_what_lies_in_a_fridge_is_cooled_only_once_someone_shuts_it_in() -> None
     assert done(world, "apple") == set()
     assert act(world, "close fridge_1").ok
     assert done(world, "apple") == {"cooled"}
+
+
+def test_a_record_of_the_house_shows_it_as_it_is_when_read() -> None:
+    world = start(flat(), (1.0, 1.8, 0.0))
+    found = records(world.house)
+    fridge = found["objects"]["fridge"]
+    apple = found["objects"]["apple"]
+    assert (fridge["open"], apple["held"]) == (False, "")
+    assert act(world, "go_check fridge_1").ok
+    assert fridge["open"]
+    assert act(world, "go_grab apple_1").ok
+    assert apple["held"] == "agent"
+    assert found["actors"]["agent"]["holding"] == ["apple"]
+    # The final state is a copy: it stays.
+    state = world.state()
+    assert act(world, "put apple_1 fridge_1").ok
+    assert state["objects"]["apple"]["held"] == "agent"
 
 
 def test_what_was_heated_stays_on_record_when_it_is_cooled_again() -> None:

@@ -72,9 +72,11 @@ def explain(evidence: EpisodeFacts, gold: Sequence[str]) -> Explanation:
 
     # The step that lost the episode, and the end.
     did = None
-    if not departed and lost and lost.step:
+    turn_off = None
+    if departed:
+        turn_off = walk.turn_off(departed)
+    elif lost and lost.step:
         did = walk.did(lost.step)
-    turn_off = walk.turn_off(departed) if departed else None
     if stopped:
         end = walk.stop()
         return Explanation(end, more, did, turn_off=turn_off, was_right=turns.was_right)

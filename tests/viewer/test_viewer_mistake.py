@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from helpers import alfred_files
 from helpers.parsed_page import Page
 from helpers.shown import episode_page
 from wayword.core.action import STOP, Action, Decision
@@ -123,6 +124,27 @@ def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) ->
     assert press.text == "limit"
     assert not page.all("rect", class_="wrong")
     assert not page.all("rect", class_="mistake"), "no ring"
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_page_says_where_goal_conditions_come_from_if_not_the_instruction(
+    is_published: bool, tmp_path: Path
+) -> None:
+    """An annotator may have named another object than ALFRED's task requires."""
+    plan = Plan("random", "household", limit=1, max_steps=3, out=tmp_path / "runs/run")
+    data = None
+    if is_published:
+        params = {"object_target": "Mug", "parent_target": "SideTable"}
+        data = alfred_files.write(
+            tmp_path, alfred_files.trajectory("pick_and_place_simple", **params)
+        )
+        plan = replace(plan, on="household:train", data=data)
+    run(plan)
+    library = Library([tmp_path / "runs"])
+    (episode,) = library.rows("run").names()
+    page = Content(library, data).episode("run", episode)
+    source = "Goal conditions from ALFRED, instruction from an annotator."
+    assert (source in page) == is_published
 
 
 def test_a_step_off_the_path_that_is_as_good_leads_no_sentence(tmp_path: Path) -> None:

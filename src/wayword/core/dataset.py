@@ -204,7 +204,8 @@ class Dataset(ABC):
     files that were read, for checksums. ``caveats`` are the assumptions behind every score, one
     short clause each: ``"walls and floors are inferred"``. ``omissions`` counts the published
     records left out, by cause. ``replaced_by`` is the name of a user's file whose episodes replace
-    those of the split.
+    those of the split. ``goals_from`` says where goal conditions come from if it is not the
+    instruction, such as ``"ALFRED"``: the two may disagree.
 
     If a planner that sees the reference can solve the tasks, the dataset lists its ``solutions``
     and defines :meth:`make_plan`. Each family of worlds has a base class that does.
@@ -263,9 +264,12 @@ class Dataset(ABC):
         def omissions(self) -> Mapping[str, int]: ...
         @property
         def replaced_by(self) -> str: ...
+        @property
+        def goals_from(self) -> str: ...
 
     else:
         replaced_by = ""
+        goals_from = ""
         files = omissions = MappingProxyType({})
         caveats = ()
 

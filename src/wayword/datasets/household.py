@@ -90,6 +90,14 @@ class Household(homes.SourcedTasks):
         own = f"the {count:,} episodes of {self.replaced_by}, not those of {self.split}"
         return (*super().caveats, own)
 
+    @property
+    def goals_from(self) -> str:
+        """Return where the goal conditions of published tasks come from: annotators wrote their
+        instructions after watching an expert, and may name another object."""
+        if self.split not in alfred.SPLITS:
+            return ""
+        return self.replaced_by or "ALFRED"
+
     def painter(self) -> HouseholdPainter:
         """Return the painter of generated homes, or of published rooms."""
         if self.split in homes.GENERATED:

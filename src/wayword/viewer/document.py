@@ -117,6 +117,7 @@ class Document:
                 "reported": self.report.step if self.report else 0,
                 "conditions": self.shown_conditions,
                 "conditions_in_view": CONDITIONS_IN_VIEW,
+                "goals_from": getattr(self.sources.dataset, "goals_from", ""),
                 "held_from": [step for _, step in self.dated_conditions],
                 "map": figure and str(figure),
                 "causes": causes,

@@ -554,3 +554,44 @@ def test_a_game_without_a_map_begins_at_the_left_and_names_no_map(
     assert box["x"] < 100
     assert wrong(page, axe=False) == []
     assert text == []
+
+
+def test_in_company_talk_comes_first_and_a_verb_without_a_choice_has_no_row(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    plan = Plan("human", "ma_wah", episode="2", out=top / "company")
+    table = server.games.begin(plan, "", "team")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    text = listen(page, server.address.rstrip("/"))
+    page.goto(f"{server.address}play/{table.name}/")
+    turn(page, 1)
+    assert "You are agent 1, with agent 2" in page.locator(".status").inner_text()
+    rows = page.locator(".menu > *")
+    assert "chat" in rows.first.inner_text()
+    assert rows.evaluate_all("all => all.every((row) => row.querySelector('.act'))")
+    leave(page)
+    assert text == []
+    page.close()
+
+
+def test_where_the_task_names_most_of_a_home_no_button_is_bold_and_a_cut_text_unfolds(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    plan = Plan("human", "rearrangement", episode="2", out=top / "order")
+    page, text = start_page(browser, server, plan, wide=390)
+    assert page.locator(".menu .act.named").count() == 0
+    fold = page.locator(".menu details").first
+    number = int(fold.locator("summary").inner_text().split(" … ")[1].split()[0])
+    assert fold.locator(".act").count() == number
+    seen = page.locator(".look > .around")
+    tall = "found => found.clientHeight"
+    line = float(
+        seen.evaluate("found => parseFloat(getComputedStyle(found).lineHeight)")
+    )
+    lines = seen.evaluate(tall) / line
+    assert abs(lines - round(lines)) < 0.1, "no line is cut"
+    page.locator(".look .unfold .more").click()
+    assert seen.evaluate("found => found.scrollHeight <= found.clientHeight + 1")
+    leave(page)
+    assert text == []
+    page.close()

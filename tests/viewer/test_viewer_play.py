@@ -552,3 +552,25 @@ def test_what_ends_a_view_is_a_line_and_its_reach_is_none() -> None:
     kinds = [shape.kind for shape in builder.shapes()]
     assert "seenwall" in kinds
     assert "inview" in kinds
+
+
+def test_detections_of_one_name_are_one_object_only_where_they_are_near() -> None:
+    builder = _MapBuilder(Letters())
+    chairs = [
+        {"name": "chair", "bearing": 0, "distance": 1.0},
+        {"name": "chair", "bearing": 90, "distance": 1.0},
+    ]
+    assert builder.add(Look({"x": 0, "y": 0, "heading": 0.0}, {"shown": chairs}))
+    assert sorted(builder.objects) == ["chair", "chair 2"]
+    # From 0.2 m nearer, the first chair alone.
+    again = [{"name": "chair", "bearing": 0, "distance": 0.8}]
+    assert builder.add(Look({"x": 0, "y": 0.2, "heading": 0.0}, {"shown": again}))
+    assert sorted(builder.objects) == ["chair", "chair 2"]
+
+
+def test_exits_of_a_street_have_words_as_north_is_up_on_the_map() -> None:
+    builder = _MapBuilder(Letters())
+    pose = {"panorama": "corner", "heading": 120.0}
+    assert builder.add(Look(pose, {"angles": (0, 90, 180, -90)}))
+    labels = [shape.label for shape in builder.shapes() if shape.form == "label"]
+    assert labels == ["ahead", "right", "behind", "left"]

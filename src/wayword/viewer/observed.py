@@ -92,6 +92,7 @@ def arrow_keys(now: Situation) -> dict[str, str]:
 
 
 _ARROWS = "↑↗→↘↓↙←↖"
+_WORDS = ("ahead", "right", "behind", "left")
 _WITH_BEARING = ("objects", "doors", "others", "shown")
 """Fields of observations whose items have a bearing and a distance."""
 Sighting = tuple[str, str, float, float]
@@ -159,6 +160,7 @@ _ACTOR = 14  # and of the actor without a heading, by taste
 _DOORWAY = 0.5  # metres between a doorway and the place that is in it
 _AT_REACH = 0.05  # metres before its reach at which a view was ended by something
 _GAP = 0.5  # metres between the ends of two looks at different obstacles
+_SAME = 0.8  # metres between two detections of one object: its near side moves with the actor
 _ROOM = 4.0  # metres around the name of a room in which it is not repeated
 _SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
 _ELSEWHERE = re.compile(
@@ -215,6 +217,11 @@ def _label(text: str, at: Point, style: str = "", side: float = 0.0) -> Shape:
 def _arrow(turn: float) -> str:
     """Return the arrow nearest to a direction in degrees to the right."""
     return _ARROWS[round(turn / 45) % 8]
+
+
+def _direction(turn: float) -> str:
+    """Return the word nearest to a direction in degrees to the right."""
+    return _WORDS[round(turn / 90) % 4]
 
 
 def observed_map(
@@ -527,6 +534,8 @@ class _MapBuilder:
         for key, name, turn, distance in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and not math.isnan(distance):
                 point = displaced(position, facing + turn, distance)
+                if key == "shown":
+                    name = self._detected(name, point)
                 self.objects[name] = (point, key)
         if held.get("shown"):
             return  # the text says the same
@@ -546,6 +555,19 @@ class _MapBuilder:
                 self.doors[name] = "doorway"
             else:
                 self.objects[name] = spot, "objects"
+
+    def _detected(self, words: str, point: Point) -> str:
+        """Return the name under which a detection is kept: its words, numbered from the second object.
+
+        A detector gives words and no identity, so two detections are one object if their words
+        are equal and they are within ``_SAME`` of each other.
+        """
+        name = words
+        number = 1
+        while name in self.objects and math.dist(self.objects[name][0], point) > _SAME:
+            number += 1
+            name = f"{words} {number}"
+        return name
 
     def _point(self, place: str, pose: JsonObject, grid: bool) -> Point | None:
         """Return a look's coordinates, else its known place, else one unit along its heading.
@@ -736,8 +758,8 @@ class _MapBuilder:
         shapes += [
             _label(room, at, "inroom") for at, room in self.rooms.items() if room
         ]
-        # Relative to the actor, as in lists of its options, while the map's top is north.
-        shapes += [_label(_arrow(turn), end) for turn, end in self.exits]
+        # Words, as an arrow on a map whose top is north would point somewhere else.
+        shapes += [_label(_direction(turn), end) for turn, end in self.exits]
         # Places and objects are dots, whose class tells what they are.
         for name, point in self.points.items():
             title = f"{self.letters.of(name)} {self.names.get(name, '')}".strip()

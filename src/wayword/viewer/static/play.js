@@ -95,6 +95,7 @@
     showRule();
     setKeys();
     fitMap();
+    foldText();
     unclutter(board().querySelectorAll("svg.map"));
     for (const part of log ? [log, log.parentElement] : [])
       part.scrollTop = part.scrollHeight; // the newest
@@ -135,6 +136,7 @@
     if (!read.has(key)) read.set(key, look());
     return read.get(key);
   }
+  let unfolded = false; // for the whole game, once a player wants all of the text
   function fitMap() {
     // on a phone, the buttons are in view below the map, which is as low as they need it
     const map = board().querySelector(".sides-left .map");
@@ -147,6 +149,25 @@
     map.style.maxHeight = Math.max(LOWEST_MAP * innerHeight, height - hidden) + "px";
     // What one sees is folded where a map that low does not make room enough.
     board().classList.toggle("tight", height - hidden < LOWEST_MAP * innerHeight);
+  }
+  function foldText() {
+    // a text that is cut ends at a whole line, with a button for the rest
+    const text = board().querySelector(".look > .around");
+    if (!text) return;
+    if (unfolded) text.classList.add("unfolded");
+    else if (text.scrollHeight <= text.clientHeight + 2) return;
+    const button = make("button", "more", unfolded ? "less" : "… more");
+    button.type = "button";
+    button.setAttribute("aria-expanded", unfolded);
+    button.addEventListener("click", () => {
+      unfolded = !unfolded;
+      text.classList.toggle("unfolded", unfolded);
+      button.textContent = unfolded ? "less" : "… more";
+      button.setAttribute("aria-expanded", unfolded);
+    });
+    const line = make("p", "unfold");
+    line.append(button);
+    text.after(line);
   }
   const taskOf = () =>
     once("task", () =>
@@ -307,7 +328,13 @@
       const verb = verbOf(press);
       const walks = verb !== here(verb);
       // Within reach there is no need to go.
-      if (walks && near.has(here(verb) + "|" + argumentOf(press))) press.remove();
+      if (!walks || !near.has(here(verb) + "|" + argumentOf(press))) continue;
+      const row = press.closest(".menu > *");
+      press.remove();
+      const left = row.querySelectorAll(".act").length;
+      const summary = row.querySelector("summary");
+      if (!left) row.remove(); // a verb without a choice
+      else if (summary) summary.textContent = `${summary.textContent.split(" … ")[0]} … ${left} choices`;
     }
     const goals = actions("[data-action*='[']").filter(
       (press) =>
@@ -322,6 +349,8 @@
             nearer(verbOf(other), verbOf(press)),
         ),
     );
+    // Thirty bold buttons would say nothing.
+    if (first.length > MOST_NAMED) first.length = 0;
     for (const row of board().querySelectorAll(".menu .acts")) {
       const named = first.filter((press) => row.contains(press));
       const fold = row.closest("details");

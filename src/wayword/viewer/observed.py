@@ -557,7 +557,7 @@ class _MapBuilder:
                 self.objects[name] = spot, "objects"
 
     def _detected(self, words: str, point: Point) -> str:
-        """Return the name under which a detection is kept: its words, numbered from the second object.
+        """Return the name of a detection: its words, numbered from the second object on.
 
         A detector gives words and no identity, so two detections are one object if their words
         are equal and they are within ``_SAME`` of each other.

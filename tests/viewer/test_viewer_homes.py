@@ -72,15 +72,23 @@ def of_kind(drawn: Map, kind: str) -> list[Shape]:
     return [shape for shape in drawn.shapes if kind in shape.kind.split()]
 
 
-def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
+def test_a_door_opens_and_a_held_apple_is_where_its_actor_is() -> None:
     walk, sources, _ = carried()
     drawn = household.map(walk, sources)
     assert drawn is not None
     assert household.START not in drawn.legend
     leaves = [(leaf.kind, leaf.first, leaf.last) for leaf in of_kind(drawn, "leaf")]
     assert leaves == [("leaf closed", 1, 3), ("leaf open", 4, 6)]
-    apples = of_kind(drawn, "object")  # on the table, then in the box
-    assert [(apple.first, apple.last) for apple in apples] == [(1, 1), (6, 6)]
+    apples = of_kind(drawn, "object")
+    held = [apple for apple in apples if apple.label == "apple_1 (held)"]
+    on_furniture = [apple for apple in apples if apple not in held]
+    # on the table, then in the box
+    assert [(apple.first, apple.last) for apple in on_furniture] == [(1, 1), (6, 6)]
+    # After step n is before step n + 1.
+    stops = {stop.step + 1: stop.point for stop in drawn.walks["ann"]}
+    for number in range(2, 6):
+        (place,) = [p.points[0] for p in held if p.first <= number <= p.last]
+        assert place == pytest.approx(stops[number], abs=1e-3)
     assert {apple.kind for apple in apples} == {"object goal-object"}
     furniture = [(box.label, box.kind) for box in of_kind(drawn, "furniture")]
     assert furniture == [("table_1", "furniture"), ("box_1", "furniture destination")]
@@ -143,8 +151,8 @@ def test_through_an_open_door_the_view_goes_on() -> None:
     walk, sources, _ = carried((*ANN[:3], "turn_right"))
     drawn = household.map(walk, sources)
     assert drawn is not None
-    before = drawn.views["ann"][3]
-    after = drawn.views["ann"][4]
+    before = drawn.views["ann"][2]
+    after = drawn.views["ann"][3]  # the step that opens the door
     assert max(x for x, _ in before) <= 4.01
     assert max(x for x, _ in after) > 4.5
 

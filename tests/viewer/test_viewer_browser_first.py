@@ -245,6 +245,14 @@ def test_steps_before_the_mistake_are_folded_until_they_are_requested(
     page.keyboard.press("ArrowLeft")
     assert page.locator(".step:visible").count() == mistake
     assert page.locator("#now").input_value() == str(mistake - 1)
+    doors = page.eval_on_selector_all(
+        ".map .leaf.on", "all => all.map((e) => [e.dataset.first, e.dataset.last])"
+    )
+    # Step n leads to the state before step n + 1.
+    assert doors
+    assert all(int(first) <= mistake <= int(last) for first, last in doors)
+    held = page.locator(".pose.now").get_attribute("data-step")
+    assert held == str(mistake - 1)
     page.keyboard.press("f")
     assert page.locator("#now").input_value() == str(mistake)
     page.keyboard.press("End")

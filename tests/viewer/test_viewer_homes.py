@@ -25,8 +25,10 @@ from wayword.viewer.maps import household
 from wayword.viewer.maps.content import Map, Shape
 from wayword.worlds.household.goals import (
     AnswerReference,
+    Held,
     HouseholdReference,
     Inside,
+    Lit,
     Restored,
 )
 from wayword.worlds.household.world import HouseholdWorld
@@ -321,6 +323,25 @@ def test_homes_of_every_task_are_drawn(on: str, tmp_path: Path) -> None:
         page.all("section", class_="step")
     )
     assert "as it was at first" not in page.text
+
+
+def test_of_candidates_to_hold_or_to_light_those_that_met_the_goal_are_marked() -> None:
+    objects = {"cup_1": {"held": False}, "cup_2": {"held": True}}
+    objects |= {"lamp_1": {"on": True}, "lamp_2": {"on": True}}
+    state = {"objects": objects, "actors": {"ann": {"sees": {"lamp_1": 1.0}}}}
+    goals = (Held(("cup_1", "cup_2")), Lit(("lamp_1", "lamp_2")))
+    reference = HouseholdReference("1", goals=goals)
+    marked = household._goals(reference, household._OBJECTS, state)
+    assert marked == ["cup_2", "lamp_1"]
+
+
+def test_the_view_after_a_step_is_of_where_its_actor_is_then() -> None:
+    walk, sources, world = carried(("turn_right", "turn_right"))
+    drawn = household.map(walk, sources)
+    assert drawn is not None
+    assert drawn.views["ann"].keys() == {1, 2}
+    end = household.view(world, world.house.actors["ann"])
+    assert drawn.views["ann"][2] == household.clipped(end, world.house.layout.bounds)
 
 
 def test_of_many_candidates_those_that_met_the_goal_are_marked() -> None:

@@ -316,6 +316,29 @@ def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(
     assert small.attributes["viewbox"]
 
 
+def test_a_cone_is_of_the_moment_after_its_step() -> None:
+    stops = [Waypoint(0, "a", (0.0, 0.0), 0.0), Waypoint(1, "b", (4.0, 0.0), 90.0)]
+    page = Page.parse(str(maps.render(Map({"agent": stops}))))
+    (cone,) = page.all("path", class_="pose")
+    assert cone.attributes["data-step"] == "1"
+    assert str(cone.attributes["transform"]).endswith("rotate(90)")
+
+
+@pytest.mark.parametrize(
+    ("heading", "steps"), [(90.0, [1, 2]), (180.0, [1])], ids=["stopped", "turned"]
+)
+def test_the_view_after_a_step_is_the_one_of_the_next_step(
+    heading: float, steps: list[int]
+) -> None:
+    """After the last step nothing was observed, but a stop moves no camera."""
+    rims = {1: [(0.0, 0.0)], 2: [(1.0, 0.0)]}
+    walk = [Waypoint(n, "", (0.0, 0.0), 90.0) for n in range(2)]
+    walk.append(Waypoint(2, "", (0.0, 0.0), heading))
+    after = objectnav._views_after(walk, rims)
+    assert list(after) == steps
+    assert all(rim == rims[2] for rim in after.values())
+
+
 @pytest.mark.parametrize(
     ("departed", "red", "words"),
     [(True, [2, 3, 4], "left the path"), (False, [2], "the mistake")],

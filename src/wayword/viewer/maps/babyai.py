@@ -84,18 +84,17 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             meant = named.get((x, y), "")
             marks.append(GridItem(MEANT, meant, "", x, y))
         frames.append([*marks, *objects])
-        if actor:
-            # The map's y grows to the north, the grid's to the south.
-            squares = [(x, -y) for x, y in visible_squares(level)]
-            view = Shape(
-                "cells",
-                squares,
-                "inview",
-                size=1,
-                first=step,
-                last=step,
-            )
-            seen.append(view)
+        # The map's y grows to the north, the grid's to the south.
+        squares = [(x, -y) for x, y in visible_squares(level)]
+        view = Shape(
+            "cells",
+            squares,
+            "inview",
+            size=1,
+            first=step,
+            last=step,
+        )
+        seen.append(view)
 
     drawn.legend = [
         ("meant goal-object", MEANT),

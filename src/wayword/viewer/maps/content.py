@@ -144,7 +144,7 @@ class Map:
     ``solved`` mark the ends of the walks, ``mistake`` is the step before which a ring
     is drawn, 0 for none, and ``departed`` is True if it left the path for good; ``named`` are the
     places in its sentence, ``missed`` objects in view that were left alone. ``views``
-    has, for each actor and step, the corners of the actor's view before it. ``expert``
+    has, for each actor and step, the corners of the actor's view after it. ``expert``
     has the paths of an expert.
 
     ``targets`` can be pressed on a game's map: position, text, and attributes for the

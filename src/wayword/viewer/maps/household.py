@@ -31,19 +31,14 @@ from wayword.viewer.maps.content import (
     room_label,
     spans,
 )
-from wayword.worlds.household.goals import (
-    AnswerReference,
-    Inside,
-    Restored,
-    holders_of,
-)
+from wayword.worlds.household.goals import AnswerReference, Restored
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 FrameItem = tuple[int, Any]
-"""An entity's index with True or False for a door that is open or closed, or with (x, y) in
-metres for an object."""
+"""An entity's index with True or False for a door that is open or closed, or with (x, y, held)
+for an object: metres, and True in an actor's hand."""
 START = ("", "the house at the start")
 """In the legend where the recording could not be played again."""
 RAYS = 41
@@ -66,29 +61,29 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     frames: list[list[FrameItem]] = []
     views: dict[str, dict[int, list[Point]]] = {}
 
-    # Without an actor, the step is not used.
     def take(world: HouseholdWorld, step: int, actor: str = "") -> None:
         house = world.house
         entities = house.entities
         doors = range(entities.object_count, entities.first_actor)
-        # A held object, and what is in it, has no place on the map.
-        held: set[int] = set()
+        # A held object, and what is in it, is where its actor is.
+        held: dict[int, Point] = {}
         for holder in house.actors.values():
             for hand in holder.hands:
-                held.update(entities.with_contents(hand))
+                place = (round(holder.x, 3), round(holder.y, 3))
+                held |= dict.fromkeys(entities.with_contents(hand), place)
         # To millimetres: positions that differ by rounding alone are one shape.
         rounded = np.round((entities.x, entities.y), 3).T
         places = rounded[: entities.object_count].tolist()
         frame: list[FrameItem] = [(i, bool(entities.open[i])) for i in doors]
-        frame += [
-            (number, (x, y))
-            for number, (x, y) in enumerate(places)
-            if number not in held
-        ]
+        for number, place in enumerate(places):
+            x, y = held.get(number, place)
+            frame.append((number, (x, y, number in held)))
         frames.append(frame)
-        if actor:
-            seen = clipped(view(world, house.actors[actor]), house.layout.bounds)
-            views.setdefault(actor, {})[step] = seen
+        # The view after a step is that of the actor who took it.
+        if step > 1:
+            mover = trajectory.steps[step - 2].actor
+            seen = clipped(view(world, house.actors[mover]), house.layout.bounds)
+            views.setdefault(mover, {})[step - 1] = seen
 
     name = trajectory.episode_id
     try:
@@ -275,6 +270,7 @@ def _shapes(
         if "pickupable" not in item.affordances:
             continue
         title = _title(world, item.id, item.type)
+        x, y, is_held = value
         kind = "object"
         label = ""
         size = 2.6
@@ -282,10 +278,12 @@ def _shapes(
         if item.id in goals:
             kind = f"object {goals[item.id]}"
             label = title.partition(" (")[0]
+            if is_held:
+                label += " (held)"
             size = 4.5
         dot = Shape(
             "dot",
-            [value],
+            [(x, y)],
             kind,
             title,
             label,
@@ -313,7 +311,7 @@ def _arrows(
     for goal in getattr(reference, "goals", ()):
         if not isinstance(goal, Restored) or not (goal.receptacle or goal.at):
             continue
-        start = places.get(index[goal.object])
+        start = places.get(index[goal.object], ())[:2]
         end = goal.at
         if goal.receptacle:
             receptacle = world.scene.objects[index[goal.receptacle]]
@@ -423,7 +421,7 @@ def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
     """Return the ids that the goals have under some keys, ``_OBJECTS`` or ``_PLACES``.
 
     Left out are lists of more than ``_MOST_GOALS`` objects, because any of them then
-    counts, and the other candidates once enough objects are where they should be.
+    counts, and of a goal that is met in ``state`` the candidates that do not count for it.
     """
     goals: list[Any] = []
     for goal in getattr(reference, "goals", ()):
@@ -435,18 +433,12 @@ def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
     for goal in goals:
         for key in keys:
             ids = getattr(goal, key, ())
-            if isinstance(goal, Inside) and goal.met(state) == goal.parts:
+            if ids and goal.met(state) == goal.parts:
+                # One that counts does so as the only candidate, too.
                 ids = [
-                    each
-                    for each in ids
-                    if key != "objects" or _is_in(goal, each, state)
+                    each for each in ids if replace(goal, **{key: (each,)}).met(state)
                 ]
             if len(ids) <= _MOST_GOALS:
                 named += ids
             named.append(getattr(goal, key[:-1], ""))  # a single one: ``receptacle``
     return [name for name in named if isinstance(name, str) and name]
-
-
-def _is_in(goal: Inside, name: str, state: Any) -> bool:
-    """True if an object is in or on one of the goal's receptacles."""
-    return not {*holders_of(state, name)}.isdisjoint(goal.receptacles)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.content import FALSE, Extent, Map, Shape, room_label
+from wayword.viewer.maps.content import (
+    FALSE,
+    Extent,
+    Map,
+    Shape,
+    Waypoint,
+    room_label,
+)
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
@@ -58,6 +66,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn = walked(trajectory)
     if drawn is None:
         return None
+    # The view that each step was decided on.
     views: dict[str, dict[int, list[Point]]] = {actor: {} for actor in drawn.walks}
     for number, step in enumerate(trajectory.steps, 1):
         if step.actor not in views:
@@ -65,7 +74,9 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         rim = fan(as_mapping(step.observation))
         if rim:
             views[step.actor][number] = rim
-    drawn.views = views
+    drawn.views = {
+        actor: _views_after(drawn.walks[actor], rims) for actor, rims in views.items()
+    }
     seen = _seen(trajectory, views)
     kinds = {shape.kind for shape in seen}
     drawn.legend = [(kind, words) for kind, words in _KINDS.items() if kind in kinds]
@@ -103,6 +114,25 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if kind in shown:
             drawn.legend.append((kind, words))
     return drawn
+
+
+def _views_after(
+    walk: Sequence[Waypoint], rims: Mapping[int, list[Point]]
+) -> dict[int, list[Point]]:
+    """Return an actor's view after each step: the one that its next step was decided on.
+
+    ``rims`` are the views before the steps. After the last step nothing was observed; it
+    has the view before it if the actor did not move.
+    """
+    after = {}
+    for stop, following in pairwise(walk):
+        if stop.step and following.step in rims:
+            after[stop.step] = rims[following.step]
+    before, end = walk[-2:] if len(walk) > 1 else (walk[0], walk[0])
+    stayed = (before.point, before.heading) == (end.point, end.heading)
+    if stayed and end.step in rims:
+        after[end.step] = rims[end.step]
+    return after
 
 
 def _reported(trajectory: Trajectory) -> Point | None:

@@ -46,7 +46,7 @@ def draw_walk(
     """Return the values that the template draws an actor's walk from.
 
     ``moves`` are lines with an arrow, if there is room, and their step, ``poses`` the
-    position and heading before each step, and ``stops`` the markers of its visits. A
+    position and heading after each step, and ``stops`` the markers of its visits. A
     dart shows where the actor is ``facing`` at the end. ``number`` is that of the walk,
     from 0. ``numbered`` has all markers numbered so far, and gets those of this walk.
     """
@@ -60,8 +60,8 @@ def draw_walk(
     poses = []
     floors = {}
     for before, after in legs:
-        if shows_poses and before.heading is not None:
-            poses.append((after.step, at(before.point), before.heading))
+        if shows_poses and after.heading is not None:
+            poses.append((after.step, at(after.point), after.heading))
         floor = where.floors.get(after.place)
         if where.floors.get(before.place) == floor:
             floors[after.step] = floor

@@ -58,7 +58,9 @@
       if (stop.dataset.steps.split(" ").includes(String(number)))
         stop.classList.add("now");
     }
-    const state = whole && !failed ? steps.length + 1 : number; // of what changes; a solved episode opens on its end
+    // Shapes are numbered by the step that follows. The map is of the moment after the step, like
+    // the walk; a solved episode opens on its end.
+    const state = (whole && !failed ? steps.length : number) + 1;
     for (const part of document.querySelectorAll(".map [data-first]")) {
       part.classList.toggle(
         "on",

@@ -27,6 +27,7 @@ from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, replay
 from wayword.viewer.episode import Links
+from wayword.viewer.maps import objectnav
 from wayword.worlds.household.goals import (
     AnswerReference,
     Held,
@@ -151,8 +152,10 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     text = next(
         n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn"
     )
-    walls = [(each.attributes["d"] or "").count("M") for each in page.all("path", class_="occupied")
-             if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
+    without_scene = objectnav.map(record.trajectory, Sources())
+    assert without_scene is not None
+    walls = [len(each.points) for each in without_scene.shapes
+             if each.kind == "occupied" and each.first <= turns[0]]  # fmt: skip
     until = [count for count, each in zip(cells, known, strict=True)
              if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
     assert sum(until) <= text.details["known"] <= sum(until) + sum(walls)
@@ -160,7 +163,11 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     (other,) = RunFolder.read(plain.path).records()
     page = Page.parse(episode_page(other, [], sources, "run", Links()))
     assert page.all("path", class_="seenfree")
-    assert page.all("path", class_="occupied"), "obstacles are drawn without turns, too"
+    assert not page.all("path", class_="occupied"), "the scene's walls are drawn"
+    without_scene = objectnav.map(other.trajectory, Sources())
+    assert without_scene is not None
+    kinds = {shape.kind for shape in without_scene.shapes}
+    assert "occupied" in kinds, "obstacles are drawn without turns, too"
     assert not page.all("path", class_="frontier")
 
 

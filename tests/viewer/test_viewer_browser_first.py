@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,11 +11,14 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from helpers.in_a_browser import CHROMIUM, NEXT_FRAME, wrong
+from wayword import viewer
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
+from wayword.viewer import maps
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
+from wayword.viewer.maps.content import Map, Shape, Waypoint, room_label
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
@@ -157,6 +161,80 @@ def check_mistake(page: Page, on: str, tall: int) -> None:
             assert lines[-1].split("–")[-1] == str(int(step) - 1)
     aside = page.evaluate(ON_THEIR_SIDE)
     assert all(cosine > 0.5 for cosine in aside), "next to the ring on its own side"
+
+
+STATIC = Path(viewer.__file__).parent / "static"
+NAMES = """() => [...document.querySelectorAll(".goalname, .roomname, .pill")]
+  .filter((name) => !name.matches(".under") && name.getBBox().width).map((name) => {
+    const { left, top, right, bottom } = name.getBoundingClientRect();
+    return [name.textContent, left, top, right, bottom];
+  })"""
+
+
+def names_on(browser: Browser, drawn: Map, width: int = 390) -> dict[str, list[float]]:
+    """Return the boxes of the names that the script places on a map."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    style = (STATIC / "page.css").read_text()
+    script = (STATIC / "maps.js").read_text()
+    page.set_content(
+        f"<style>{style}</style><main>{maps.figure(drawn)}</main><script>{script};"
+        "unclutter(document.querySelectorAll('svg.map'))</script>"
+    )
+    placed = page.evaluate(NAMES)
+    page.close()
+    return {text.strip(): box for text, *box in placed}
+
+
+def room(west: float, east: float, name: str) -> list[Shape]:
+    """Return a room four metres deep with its name."""
+    corners = [(west, 0.0), (east, 0.0), (east, 4.0), (west, 4.0)]
+    return [Shape("area", corners, "floor"), room_label(name, corners)]
+
+
+def goal(x: float, y: float, name: str) -> Shape:
+    """Return the mark of a goal object."""
+    return Shape("dot", [(x, y)], "object goal-object", name, name, size=4.5)
+
+
+WALK = {"agent": [Waypoint(0, "", (6.0, 1.0), 0.0), Waypoint(1, "", (6.0, 2.0), 0.0)]}
+
+
+def test_a_name_stands_in_no_other_room_than_its_mark(browser: Browser) -> None:
+    """Also where names of what lies on a piece of furniture take the room below it."""
+    counter = Shape(
+        "rect",
+        [(4.3, 3.6), (5.9, 4.0)],
+        "furniture destination",
+        "counter top 1",
+        "counter top 1",
+    )
+    shapes = [*room(0, 4, "bedroom"), *room(4, 8, "kitchen"), counter]
+    shapes += [goal(4.5, 3.7, "pot 1"), goal(4.7, 3.8, "bread 1")]
+    placed = names_on(browser, Map(WALK, shapes=shapes))
+    left, _, right, _ = placed["counter top 1"]
+    bedroom_side = placed["kitchen"][0]
+    assert (left + right) / 2 > bedroom_side - 20
+
+
+def test_names_of_goals_cover_no_name(browser: Browser) -> None:
+    shapes = room(0, 8, "kitchen")
+    for number in range(4):
+        shapes.append(goal(1 + 0.9 * number, 3.0, f"dining table {number}"))
+    boxes = [*names_on(browser, Map(WALK, shapes=shapes)).values()]
+    assert len(boxes) > 3
+    for one, other in combinations(boxes, 2):
+        across = min(one[2], other[2]) - max(one[0], other[0])
+        down = min(one[3], other[3]) - max(one[1], other[1])
+        assert min(across, down) < 4, "halos may touch"
+
+
+def test_more_than_two_goals_that_lie_together_have_one_short_name(
+    browser: Browser,
+) -> None:
+    kinds = ("bowl 1", "spoon 1", "spoon 2", "mug 1")
+    shapes = room(0, 8, "kitchen")
+    shapes += [goal(2 + 0.2 * n, 3.0, name) for n, name in enumerate(kinds)]
+    assert "4 objects" in names_on(browser, Map(WALK, shapes=shapes), width=1200)
 
 
 def check_end_and_legend(page: Page) -> None:

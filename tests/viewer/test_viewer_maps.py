@@ -34,7 +34,7 @@ from wayword.viewer.maps import (
     two_phase,
     walks,
 )
-from wayword.viewer.maps.content import FALSE, Map, Waypoint
+from wayword.viewer.maps.content import FALSE, Map, Shape, Waypoint
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -125,6 +125,8 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
         "hallwayhallway", "sink → kitchensink → kitchen",
     ], "the chosen one has led nowhere"  # fmt: skip
     stray = replace(steps[0], decision=Decision(Action("go", ("desk",))))
+    (sign,) = page.all("i", class_="leads")
+    assert "choice" in str(sign.attributes["class"]), "as on the map"
     alone = Trajectory("1", {"agent": {"place": "office"}}, [stray])
     page = Page.parse(two_phase.map(alone, Sources(None, {"1": task})) or "")
     assert [e.text for e in page.all("g", class_="leads")] == ["hallwayhallway"]
@@ -314,6 +316,14 @@ def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(
         "svg", class_="sketch"
     )
     assert small.attributes["viewbox"]
+
+
+def test_a_view_beyond_the_rooms_leaves_them_their_size() -> None:
+    walk = {"agent": [Waypoint(0, "", (1.0, 1.0), 0.0)]}
+    floor = Shape("area", [(0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)], "floor")
+    views = {"agent": {1: [(1.0, 1.0), (9.0, 9.0)]}}
+    drawn = Map(walk, shapes=[floor], views=views)
+    assert drawing._Paper(drawn).unit == drawing._Paper(Map(walk, shapes=[floor])).unit
 
 
 def test_a_cone_is_of_the_moment_after_its_step() -> None:

@@ -99,6 +99,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.legend = [
         ("meant goal-object", MEANT),
         ("inview", "in view"),
+        ("wall-cell", "wall"),
         ("griddoor locked", "locked door"),
         ("griddoor closed", "closed door"),
         ("griddoor open", "open door"),

@@ -46,9 +46,11 @@ class _Paper:
                 points.append(shape.points[0])
             else:
                 corners += shape.points
-        for rims in where.views.values():
-            for rim in rims.values():
-                corners += rim
+        # Beyond the ground nothing is drawn, so that views only count without one.
+        if not corners:
+            for rims in where.views.values():
+                for rim in rims.values():
+                    corners += rim
         if corners:
             margin = _ROOM_MARGIN
             least = _SMALL_ROOM

@@ -163,7 +163,7 @@ def _legend(shapes: Sequence[Shape], goal: str) -> list[tuple[str, str]]:
         ("leaf open", "open door"),
         (goal_sign, goal),
         ("looked-at", "seen"),
-        ("destination", "→ where to"),
+        ("destination", "where to"),
         ("carry", "from its first place"),
     ]
     return [sign for sign in signs if sign[0] in kinds]

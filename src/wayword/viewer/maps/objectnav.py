@@ -78,9 +78,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         actor: _views_after(drawn.walks[actor], rims) for actor, rims in views.items()
     }
     seen = _seen(trajectory, views)
+    scene = _scene(trajectory, sources)
+    if scene is not None:
+        # Cells next to the scene's own walls and furniture would double them.
+        seen = [shape for shape in seen if shape.kind != "occupied"]
     kinds = {shape.kind for shape in seen}
     drawn.legend = [(kind, words) for kind, words in _KINDS.items() if kind in kinds]
-    scene = _scene(trajectory, sources)
     reference = sources.reference(trajectory.episode_id)
     # The only room of a scene is the box of its walls.
     rooms: Sequence[Any] = ()

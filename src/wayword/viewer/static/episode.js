@@ -509,11 +509,12 @@
     if (cells) return; // a grid is shown whole
     let parts = [
       ...map.querySelectorAll(
-        ".stop, .gold, .star, .goal-object:not(text), .looked-at, .destination:not(text), .meant, .gridball, .gridbox, .gridkey",
+        ".stop, .gold, .star, .goal-object:not(text), .looked-at, .destination:not(text), .meant, .missed, .false-report, .gridball, .gridbox, .gridkey",
       ),
     ];
     const metre = Number(map.parentElement.querySelector(".scale")?.dataset.length || 0); // in units
-    if (map.querySelector(".facing")) {
+    // A phone shows no part next to the page's text: all that is marked, or the whole map.
+    if (map.querySelector(".facing") && !narrow) {
       const nearest = new Map();
       const missed = [...map.querySelectorAll(".missed")];
       const middles = [...map.querySelectorAll(".stop")].map(middle);
@@ -559,7 +560,7 @@
       ((south - north) / k.d + 2 * BEFORE * metre) / high,
       1 / (2 * whole),
     );
-    if (least * whole > (narrow ? 0.9 : 0.6)) return; // little would be gained
+    if (least * whole > (narrow ? 0.9 : 0.8)) return; // little would be gained
     view.width = Math.min(start.width, least * room);
     view.height = Math.min(start.height, least * high);
     const place = (low, size, most) => Math.max(0, Math.min(most - size, low));

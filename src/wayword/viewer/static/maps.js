@@ -240,6 +240,9 @@ function leaderOf(spot, own) {
   return [x1, y1, clamp(own.left, x1, own.right), clamp(own.top, y1, own.bottom)];
 }
 
+// A name over another one reads as neither; a line across a name only looks bad.
+const COVERS = 1600;
+const CROSSES = 600;
 const dotsOf = ([x1, y1, x2, y2]) =>
   [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) =>
     boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2),
@@ -251,7 +254,7 @@ function clusters(parts, places) {
   const found = [];
   parts.forEach((part, n) => {
     const near = (other) =>
-      part.textContent.startsWith("→") === other.textContent.startsWith("→") &&
+      part.matches(".placed-at") === other.matches(".placed-at") &&
       Math.hypot(
         places[n][0] - places[parts.indexOf(other)][0],
         places[n][1] - places[parts.indexOf(other)][1],
@@ -262,7 +265,7 @@ function clusters(parts, places) {
   });
   return found;
 }
-function gatherNames(map, names, k) {
+function gatherNames(names, k) {
   for (const name of names) {
     name.dataset.own ||= name.dataset.box;
     name.dataset.box = name.dataset.own;
@@ -283,18 +286,15 @@ function gatherNames(map, names, k) {
       Math.min(...group.map((name) => middle(name, axis)));
     const along = spread(0) > spread(1) ? 0 : 1; // from left to right, or from top to bottom
     group.sort((a, b) => middle(a, along) - middle(b, along));
-    const words = group.map((name) => name.dataset.name.replace("→ ", ""));
+    const words = group.map((name) => name.dataset.name);
     const kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
-    // A longer label would cross the map, and each mark has its title.
-    const longest = map.getBoundingClientRect().width / 13;
-    const fits = words.length === 2 || words.join(", ").length < longest;
-    const most = fits ? words.length : 1;
-    const more = words.length > most ? `, ${words.length - most} more` : "";
+    // More than two names would cross the map, and each mark has its title.
     group[0].textContent =
-      (group[0].dataset.name.startsWith("→") ? "→ " : "") +
-      (kinds.size > 1
-        ? words.slice(0, most).join(", ") + more
-        : [...kinds][0] + " × " + group.length);
+      kinds.size === 1
+        ? [...kinds][0] + " × " + group.length
+        : words.length === 2
+          ? words.join(", ")
+          : words.length + " objects";
     const own = group.map((name) => boxes[shown.indexOf(name)]);
     const edge = (side, most) => most(...own.map((box) => box[side]));
     group[0].dataset.box = [
@@ -349,11 +349,13 @@ function placeLabels(map, mark) {
   const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
   for (const label of all) label.classList.remove("under", "decisive");
   const goals = all.filter((label) => label.matches(".goalname"));
-  gatherNames(map, goals, k);
+  gatherNames(goals, k);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
-  // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
+  // Rooms in which the walk began or went wrong, or where the goal or its object is, are named before others.
   const middles = boxesOf([
-    ...map.querySelectorAll(".mistake, .spot.start, .goal-object:not(text)"),
+    ...map.querySelectorAll(
+      ".mistake, .spot.start, .goal-object:not(text), .star, .region",
+    ),
   ]).map(centerOf);
   for (const room of all.filter((label) => label.matches(".roomname"))) {
     const [x1, y1, x2, y2] = room.dataset.box.split(" ").map(Number);
@@ -462,7 +464,7 @@ function placeLabels(map, mark) {
       cost = Math.max(
         cost,
         8 * corners.filter((point) => !within(room, point)).length,
-        within(room, corners[0]) ? 0 : elsewhere ? 180 : 32,
+        within(room, corners[0]) ? 0 : elsewhere ? 1000 : 32,
       );
     }
     const on = furniture.filter(
@@ -513,12 +515,14 @@ function placeLabels(map, mark) {
     // the best spot, and whether a line leads from it
     // pixels between a name and its mark from which a line leads
     const off = label.matches(".pill") ? 3 : label.matches(".goalname") ? 7 : undefined;
+    // Of the many letters of a graph, one next to another's mark would seem to be that one's.
+    const mayCross = label.matches(".goalname, .named, .landmarkname, .pill");
     let best = null;
     let led = false;
     let least = label.matches(".named, .pill")
       ? Infinity
       : label.matches(".goalname")
-        ? 2000
+        ? COVERS
         : label.matches(".label:not(.landmarkname, .placename)")
           ? 24
           : 1000;
@@ -527,7 +531,7 @@ function placeLabels(map, mark) {
       const inside = isWithin(spot, frame);
       const met = (boxes) => boxes.filter((other) => meet(spot, other)).length;
       // No part is below 0, so the dear ones are left out once the sum is too high.
-      let cost = 1000 * (met(taken) + 2 * !inside) + turn;
+      let cost = COVERS * (met(taken) + 2 * !inside) + turn;
       let lost = 0;
       if (!still && cost < least)
         cost += Math.min(24, 3 * met(walls)) + Math.min(60, 8 * met(paths));
@@ -537,7 +541,8 @@ function placeLabels(map, mark) {
       cost += lost;
       const leads =
         own && (lost >= 24 || (off !== undefined && apart(spot, own) > off));
-      if (leads && cost < least && crosses(spot, own)) cost += 1000;
+      if (leads && cost < least && crosses(spot, own))
+        cost += mayCross ? CROSSES : COVERS;
       if (cost < least) [best, led, least] = [spot, leads, cost];
     });
     return [best, led];
@@ -621,10 +626,12 @@ function unclutter(maps) {
   }
 }
 function foldLegend(legend) {
-  // one line, and a button for the rest before what does not fit
+  // one line, two next to the steps, and a button for the rest before what does not fit
   legend.querySelector(".unfold")?.remove();
   const signs = [...legend.children].filter((sign) => sign.getClientRects().length);
-  const isBelow = (sign) => sign.offsetTop > signs[0].offsetTop + 9;
+  const lines = legend.matches("aside *") && matchMedia("(min-width: 861px)").matches;
+  const line = signs[0]?.offsetHeight + 4; // and the gap between two
+  const isBelow = (sign) => sign.offsetTop > signs[0].offsetTop + 9 + lines * line;
   const first = signs.findIndex(isBelow);
   if (first < 0) return;
   const item = make("li", "unfold");

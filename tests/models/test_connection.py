@@ -203,7 +203,8 @@ def test_an_address_that_is_none_is_not_tried_again(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "is_fatal"), [(407, True), (403, True), (502, False)]
+    ("status", "is_fatal"),
+    [(407, True), (403, True), (499, True), (500, False), (502, False)],
 )
 def test_a_proxy_that_refuses_is_named_and_one_that_is_away_is_tried_again(
     status: int, is_fatal: bool

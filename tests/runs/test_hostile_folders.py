@@ -30,8 +30,9 @@ from helpers import hostile
 from helpers.sampling import LONG, some
 from wayword import cli
 from wayword.cli.app import app
-from wayword.core.errors import WaywordError
+from wayword.core.errors import RecordingError, WaywordError
 from wayword.core.visible import visible
+from wayword.runs.config import read_config
 from wayword.runs.record import RecordedRun
 from wayword.viewer.app import application
 from wayword.viewer.content import Content
@@ -444,3 +445,17 @@ def test_the_users_own_file_is_opened_with_the_option(
     code, output = call(f"verify run --with {mine}", monkeypatch)
     assert code == 2
     assert "has changed since" in output
+
+
+@pytest.mark.parametrize(("count", "is_cut"), [(1, False), (6, False), (7, True)])
+def test_a_folder_of_runs_names_six_and_says_that_there_are_more(
+    count: int, is_cut: bool, tmp_path: Path
+) -> None:
+    names = [f"run-{number}" for number in range(count)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    with pytest.raises(RecordingError) as caught:
+        read_config(tmp_path)
+    listed = str(caught.value).partition("name one of the runs in it: ")[2]
+    assert listed == ", ".join(names[:6]) + (", …" if is_cut else "")

@@ -686,6 +686,13 @@ def test_the_caption_says_which_means_have_error_bars(runs: Path) -> None:
     )
 
 
+def test_nothing_is_said_of_means_without_bars_where_all_have_them() -> None:
+    row = summarize("a", [{"sr": float(n % 2)} for n in range(8)], family="indoor", of=8,
+                    clustered="path", clusters=range(8))  # fmt: skip
+    note = interval_note([row, row], "sr")
+    assert note == "Error bars: 95% intervals with 8 paths as units."
+
+
 def test_some_means_without_bars_are_not_counted() -> None:
     scores = [{"sr": float(n % 2)} for n in range(8)]
     several = summarize("a", scores, family="indoor", of=8, clustered="path",

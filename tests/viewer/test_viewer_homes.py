@@ -22,7 +22,7 @@ from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps import household
-from wayword.viewer.maps.content import Map, Shape
+from wayword.viewer.maps.content import Map, Shape, Waypoint
 from wayword.worlds.household.goals import (
     AnswerReference,
     Held,
@@ -31,6 +31,7 @@ from wayword.worlds.household.goals import (
     Lit,
     Restored,
 )
+from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = (
@@ -397,3 +398,18 @@ def test_a_view_ends_where_the_rooms_do() -> None:
     assert household.clipped(inside, box) == expected
     outside = [(1.0, -0.25), (0.0, -3.0), (2.0, -3.0)]
     assert {*household.clipped(outside, box)} == {(1.0, -0.25)}
+
+
+@pytest.mark.parametrize(
+    ("end", "corners"),
+    [((1.0, 1.5), [(1.0, 1.5)]), ((1.0, 1.6), [(1.0, 1.5)]), ((3.0, 1.0), [])],
+)
+def test_a_path_that_does_not_lead_to_the_recorded_end_is_not_drawn(
+    end: tuple[float, float], corners: list[tuple[float, float]]
+) -> None:
+    details = {"low_level": ["move_ahead", "move_ahead"]}
+    pose = {"x": end[0], "y": end[1]}
+    feedback = Feedback("ok", details=details)
+    step = Step("agent", None, Decision(Action("goto")), feedback, pose)
+    route = household._route(Waypoint(0, "", (1.0, 1.0), 0.0), step, Body())
+    assert [pytest.approx(point) for point in corners] == route

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from helpers.parsed_page import Page, check_safe
+from helpers.rooms_scenes import flat, start
 from helpers.two_in_a_flat import named
 from wayword.core.action import Action, Decision
 from wayword.runs.plan import Plan
@@ -286,6 +287,21 @@ def test_two_people_play_and_what_they_say_is_text(
     (record,) = RunFolder.read(tmp_path / "runs" / "play-flat").records()
     assert [step.actor for step in record.trajectory.steps[:2]] == ["ann", "bob"]
     assert "chat" in board(server, "1", "").text, "who watches sees every turn"
+
+
+def test_a_map_of_several_actors_has_the_view_of_each() -> None:
+    nothing: Any = None
+    poses = [(1.0, 1.0, 0.0), (3.0, 1.5, 180.0)]
+    table = PlayTable("1", "flat")
+    world = start(flat(), *poses)
+    table.enter(nothing, world)
+    for number, place in enumerate(poses, 1):
+        alone = PlayTable("2", "flat")
+        single = start(flat(), place)
+        alone.enter(nothing, single)
+        mine = table.pose(f"agent_{number}")
+        assert mine.view == alone.pose("agent").view
+        assert mine.reach == alone.pose("agent").reach
 
 
 def test_a_question_reaches_who_watches(

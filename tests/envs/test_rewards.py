@@ -486,7 +486,7 @@ def test_progress_that_cannot_be_measured_says_so(tmp_path: Path) -> None:
 
 def test_a_judge_that_returns_none_at_the_end_is_named(tmp_path: Path) -> None:
     world = tmp_path / "keys.py"
-    world.write_text(KEYS.replace("return bool(", "if 0: return bool("))
+    world.write_text(KEYS.replace("return bool(", "return None and bool("))
     env = make(str(world), reward="success")
     env.reset()
     with pytest.warns(UserWarning, match=r"keys\.py:\d+: .*succeeded returned None"):

@@ -350,6 +350,25 @@ def test_on_a_phone_the_map_stays_while_steps_scroll(
     assert 0 <= drawn["y"] < 422
 
 
+def test_on_a_phone_the_map_shows_all_that_is_marked(
+    browser: Browser, server: Server, library: Library
+) -> None:
+    page = Screen(browser, server, library, "rearrangement").open(390, 844)
+    frame = page.locator("svg.map").bounding_box()
+    assert frame is not None
+    marks = page.locator(
+        "svg.map :is(.goal-object, .destination, .stop:not(.hidden)):not(text):visible"
+    )
+    boxes = [mark.bounding_box() for mark in marks.all()]
+    assert len(boxes) > 2
+    for box in boxes:
+        assert box is not None
+        assert frame["x"] <= box["x"] + box["width"] / 2 <= frame["x"] + frame["width"]
+        assert (
+            frame["y"] <= box["y"] + box["height"] / 2 <= frame["y"] + frame["height"]
+        )
+
+
 def test_on_a_phone_a_clause_in_view_is_not_quoted_as_well(
     browser: Browser, server: Server, library: Library
 ) -> None:

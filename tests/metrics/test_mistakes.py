@@ -321,7 +321,7 @@ def test_an_order_that_was_never_sent_is_the_mistake_of_who_alone_knew_it(
     assert (found.cause == "order_not_sent") == alone
     assert (found.lost == 1) == alone, "the step of the one who knew"
     expected = (
-        "Step 1: ann took its last action and never sent its goal to bob. "
+        "Step 1: ann took its last action and never told bob of its goal “cup in or on box”. "
         "No cup was ever in view of bob."
     )
     assert (found.text == expected) == alone

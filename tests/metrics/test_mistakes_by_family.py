@@ -371,7 +371,7 @@ def test_what_one_actor_did_is_counted_once_and_follows_the_order_that_was_not_s
     assert "failed" not in found.text, "it was counted up to the loss"
     found = at_home(*steps, causes={"order_not_sent": 8}, **fields)
     first, _, rest = found.text.partition(". ")
-    assert first == "Step 8: ann ran out of steps and never sent its goal to bob"
+    assert first == "Step 8: ann ran out of steps and never told bob of its goal “goal 0”"
     assert "Steps 1–8: ann walked into a wall, 8 of 8 times." in rest
 
 

@@ -308,6 +308,73 @@ def test_a_degree_of_longitude_is_shorter_far_from_the_equator() -> None:
         assert expected in words(mistake(evidence).fact["did"])
 
 
+TURNS = {90: "right", -90: "left"}
+# At "a" one arrives facing north; the path goes on north, to "b", and "x" is in the east.
+CORNER = [("a", 0, "b"), ("a", 90, "x"), ("a", 180, "s"), ("a", 270, "w")]
+
+
+class Corner:
+    """A dataset of one corner of streets."""
+
+    family = SimpleNamespace(place="panorama")
+
+    def graph(self, scene: str) -> Any:
+        links = [*CORNER, *((end, 0, "a") for _, _, end in CORNER)]
+        points = {"s": (-1, 0), "a": (0, 0), "b": (1, 0), "x": (0, 1), "w": (0, -1)}
+        street = build("street", list(points), links)
+        return replace(street, positions=np.array([*points.values()], float))
+
+
+def text_at_corner(turns: Sequence[int], start: int = 0) -> str:
+    """The mistake of a walk that arrives, turns and goes where it faces. Each turn that does not
+    end along the path is worse than the expert's step."""
+    headings = [start]
+    for turn in turns:
+        headings.append((headings[-1] + turn) % 360)
+    ends = {heading: end for _, heading, end in CORNER}
+    poses = [{"panorama": "s", "heading": start}]
+    poses += [{"panorama": "a", "heading": heading} for heading in headings]
+    poses += [{"panorama": ends[headings[-1]], "heading": headings[-1]}]
+    names = ["forward", *(TURNS[turn] for turn in turns), "forward"]
+    steps = [
+        Step("agent", {}, Decision(Action(name)), Feedback("ok"), pose)
+        for name, pose in zip(names, poses[1:], strict=True)
+    ]
+    walked = Trajectory("1", {"agent": poses[0]}, steps, ended="step_limit")
+    task = Task(Episode("1", "Go.", "scene", {}), PathReference("1", ("s", "a", "b")))
+    last = len(steps)
+    worse = [n for n, heading in enumerate(headings[1:], 2) if heading != 0]
+
+    def first_worse(step: int) -> int:
+        return next((n for n in [*worse, last] if n >= step), 0)
+
+    progress = GoalProgress((2.0, *[1.0] * (last - 1), 2.0))
+    dataset: Any = Corner()
+    evidence = EpisodeFacts(
+        walked, {"sr": 0.0}, {}, dataset, task, progress, lost=Lost(last), worse=first_worse
+    )  # fmt: skip
+    return mistake(evidence).text
+
+
+@pytest.mark.parametrize(
+    ("turns", "start", "text"),
+    [
+        ((90,), 0, "Step 2: turned right (east) at a; the path goes straight on"),
+        # The left turn was undone, by a turn that faces the path again.
+        ((-90, 90, 90), 0, "Step 4: turned right (east) at a; the path goes straight"),
+        ((90, -90, -90, 90, 90), 0, "Step 6: turned right (east) at a; the path goes"),
+        # It arrived facing elsewhere than the path goes, and faced the path in between.
+        ((90, -90, -90), 270, "Step 3: turned left (west) at a; the path goes straight"),
+        # Two turns were the departure: the first one began it.
+        ((90, 90), 0, "Step 2: turned right (east) at a and left it to the south; the"),
+    ],
+)
+def test_a_turn_that_was_undone_is_no_mistake(
+    turns: Sequence[int], start: int, text: str
+) -> None:
+    assert text_at_corner(turns, start).startswith(text)
+
+
 # The instruction at a place.
 
 

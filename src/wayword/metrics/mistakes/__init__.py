@@ -247,7 +247,7 @@ def _mistake(evidence: EpisodeFacts, cause: str, why: Explanation) -> Mistake:
     by_limit = not lost.step and (lost.needed or not why.step)
     if by_limit or end["kind"] == "no_turn_left":
         notes = [*filter(None, [course]), *notes]
-        fact = _by_limit(lost, why.how, end, notes, evidence.unit)
+        fact = _by_limit(evidence, lost, why.how, end, notes)
         return Mistake(last, cause, fact, limit=True, **marks)
     step = why.step or lost.step
     # What the others waited for comes first, then what the actors did meanwhile.
@@ -320,16 +320,34 @@ _WITH_SUBJECT = ("no_turn_left", "not_stopped")
 """Kinds of ends that are sentences without an actor."""
 
 
-def _by_limit(lost: Lost, how: str, end: Fact, more: Sequence[Fact], unit: str) -> Fact:
+_SPENT = ("steps", "at_step", "never_opened", "failing")
+"""Facts on what the steps were spent on, the most telling kind first."""
+
+
+def _by_limit(
+    evidence: EpisodeFacts, lost: Lost, how: str, end: Fact, more: Sequence[Fact]
+) -> Fact:
     """Return the fact of an episode that no step lost: the limit was too low, or nothing is known
-    to be to blame, as no expert succeeds."""
+    to be to blame, as no expert succeeds. What the steps were spent on leads, if it is known."""
     if lost.step or not lost.needed:
-        return Fact("at_end", what=end, more=more)
-    values = {"needed": lost.needed, "limit": lost.limit, "unit": unit}
-    values["more"] = [end, *more]
-    if how:
-        return Fact("limit", how=how, **values)
-    return Fact("limit_elsewhere", **values)
+        fact = Fact("at_end", what=end)
+        more = [*more]
+    else:
+        values = {"needed": lost.needed, "limit": lost.limit, "unit": evidence.unit}
+        actors = len(evidence.trajectory.start)
+        # Steps of a page are numbered over all actors.
+        if actors > 1:
+            steps = count(actors * lost.limit, "step")
+            values |= {"steps": steps, "actors": actors}
+        if how:
+            return Fact("limit", how=how, **values, more=[end, *more])
+        fact = Fact("limit_elsewhere", **values)
+        more = [end, *more]
+    spent = [each for kind in _SPENT for each in more if each["kind"] == kind]
+    if not spent or end["kind"] == "no_turn_left":
+        return Fact(**fact, more=more)
+    more.remove(spent[0])
+    return Fact(**spent[0], more=[fact, *more])
 
 
 def _all_rejected(evidence: EpisodeFacts) -> Fact | None:

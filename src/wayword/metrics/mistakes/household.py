@@ -12,7 +12,7 @@ from itertools import chain
 from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
 from wayword.core.trajectory import Trajectory
-from wayword.core.visible import join_words, plural, single_line, spaced
+from wayword.core.visible import count, join_words, plural, single_line, spaced
 from wayword.metrics.conditions import Sought, answer_given, shown
 from wayword.metrics.mistakes.behavior import behavior, failing, has_spoken, rooms_of
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation, action_words
@@ -181,8 +181,12 @@ def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
     trajectory = evidence.trajectory
     actor = trajectory.steps[step - 1].actor
     others = join_words([name for name in trajectory.start if name != actor])
-    _, about = evidence.unmet[0]
-    end = Fact("order_not_sent", actor=actor, end=evidence.end(actor), others=others)
+    goal, about = evidence.unmet[0]
+    rest = len(evidence.unmet) - 1
+    end = Fact(
+        "order_not_sent", actor=actor, end=evidence.end(actor), others=others, goal=goal,
+        rest=count(rest, "other goal") if rest else "",
+    )  # fmt: skip
     seen = first_views(trajectory)
     more = []
     if about is not None and about.names.isdisjoint(seen):
@@ -262,26 +266,33 @@ def _left_alone(evidence: EpisodeFacts) -> Explanation | None:
     for _, about in evidence.unmet:
         if about is not None and not about.names & acted.keys():
             alone |= dict.fromkeys(about.names & seen.keys(), about)
+    final = trajectory.steps[-1]
+    holding = [str(each.get("name")) for each in listed(final.observation, "holding")]
+    # Whoever carries an object of a goal was busy with it: furniture in view was no help.
+    carried = {name for _, about in evidence.unmet if about for name in about.names}
+    if not carried.isdisjoint(holding):
+        alone = {name: about for name, about in alone.items() if about.small}
     if not alone:
         return None
 
-    # In view at the end, or else seen first.
-    final = trajectory.steps[-1]
+    # In view at the end, or else seen first; those to be taken are not those to be used.
     at_end = [
         name for name in objects_in(as_mapping(final.observation)) if name in alone
     ]
     names = at_end or [min(alone, key=lambda name: (seen[name], name))]
     about = alone[names[0]]
+    names = [name for name in names if alone[name].small == about.small]
 
     # Shared by both explanations: the hands, and the company.
-    held = [spaced(each.get("name")) for each in listed(final.observation, "holding")]
+    held = [*map(spaced, holding)]
     shared = _shared(evidence)
     notes = _company(evidence, final.actor)
     # Full hands explain why nothing was taken; what others hold is a note.
-    is_full = len(held) >= about.hands
+    has_full_hands = len(held) >= about.hands
+    is_full = about.small and has_full_hands
     if is_full:
         shared["held"] = held
-    elif held:
+    elif held and not has_full_hands:
         notes = [Fact("held", names=held), *notes]
     if at_end:
         start = {} if is_full else {"with": "with"}

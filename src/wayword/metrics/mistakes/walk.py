@@ -3,6 +3,7 @@ the path for good."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from wayword.core.geometry import Point, bearing, relative
 from wayword.metrics.mistakes.behavior import find_course
 from wayword.metrics.mistakes.facts import EpisodeFacts, Explanation
 from wayword.metrics.mistakes.wording import Fact
-from wayword.metrics.recorded import finite, listed, place_of
+from wayword.metrics.recorded import finite, listed, place_of, wind
 
 _TURNS = {
     "left": "turned left",
@@ -171,11 +172,12 @@ class _GraphWalk:
             first -= 1
         if worse is None or first == step:
             return step
-        # Turns that cancel each other led nowhere.
-        headings = [
-            finite(self._poses[n].get("heading")) for n in (first - 1, step - 1)
-        ]
-        if headings[0] == headings[1]:
+        # Turns that were undone led nowhere: the walk faced along the path, or as at first again.
+        along = [n for n in range(first, step) if self._heading(n) == self._path_heading(n)]
+        facing = self._heading(first - 1)
+        undone = along or [n for n in range(first, step) if self._heading(n) == facing]
+        first = max(undone, default=first - 1) + 1
+        if first == step:
             return step
         turn = worse(first)
         return turn if first <= turn < step else step
@@ -189,6 +191,21 @@ class _GraphWalk:
         if before in self._gold and onward and onward[0] not in self._gold:
             kind = "departed"
         return Fact(kind, step=step, did=self.did(step))
+
+    def _heading(self, after: int) -> float | None:
+        """Return the heading after a step; None if it is unknown."""
+        return finite(self._poses[after].get("heading"))
+
+    def _path_heading(self, after: int) -> float:
+        """Return the heading of the exit along the gold path after a step; NaN if it is unknown."""
+        place = self.places[after]
+        onward = self._onward(place)
+        graph = _graph(self._evidence)
+        if not onward or not hasattr(graph, "exits") or place not in graph.index:
+            return math.nan
+        exits = graph.exits(graph.index[place])
+        target = graph.index.get(onward)
+        return next((float(way) for way, to in exits if to == target), math.nan)
 
     def left_first(self) -> int:
         """Return the first step off the path after the walk was farthest along it; 0 if it ended on
@@ -337,9 +354,23 @@ class _GraphWalk:
             return Fact("no_action", start=before)
         action = decision.action.name
         if action in _TURNS and taken.feedback.ok:
-            heading = finite(taken.pose.get("heading"))
-            return Fact("turned", turn=_TURNS[action], heading=heading, start=before)
+            heading = self._heading(step)
+            onward = self._direction_left(step)
+            # Further turns may lead elsewhere than the first one.
+            if heading is None or onward is None or wind(heading) == wind(onward):
+                onward = None
+            turn = _TURNS[action]
+            return Fact(
+                "turned", turn=turn, heading=heading, start=before, onward=onward
+            )
         return Fact("chose", action=action, start=before)
+
+    def _direction_left(self, step: int) -> float | None:
+        """Return the heading in which a walk left its place after a step; None if it stayed."""
+        for after in range(step + 1, len(self.places)):
+            if self.places[after] != self.places[step]:
+                return self._heading(after - 1)
+        return None
 
     def _onward(self, place: str) -> str:
         """Return the place that follows on the gold path; empty at its end, or off it."""

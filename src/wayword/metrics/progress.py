@@ -79,7 +79,10 @@ class GoalProgress:
 
     @property
     def worst_step(self) -> int:
-        """Step (from 1) that led farthest away from success; 0 if none did."""
+        """First step (from 1) after which success was farthest away; of conditions, the one that
+        undid most. 0 if it never was farther than at the start."""
+        if self.values and not self.conditions:
+            return self.values.index(max(self.values))
         worst = min(range(1, len(self.values)), key=self.change, default=0)
         if self.change(worst) < 0:
             return worst

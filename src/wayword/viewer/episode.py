@@ -720,6 +720,30 @@ def speech(step: Written) -> str:
     return ""
 
 
+_SHORT_LIST = 6  # items of a task that its first paragraph takes in
+
+
+@template_function
+def task_parts(text: str) -> tuple[str, str]:
+    """Cut a task into its first paragraph and the rest. What a short first list names is part of
+    the first paragraph; a list of lists is not.
+
+    >>> task_parts("Do this.\\nThere should be:\\n- a cup\\n- a pan\\nWhere:\\n- in the hall")
+    ('Do this. There should be: a cup; a pan', 'Where:\\n- in the hall')
+    """
+    first, _, rest = text.partition("\n")
+    lead, _, heading = first.rpartition(". ")
+    if lead and heading.endswith(":"):
+        first = f"{lead}."
+        rest = f"{heading}\n{rest}"
+    heading, *lines = rest.split("\n")
+    items = [*itertools.takewhile(lambda line: line.startswith("- "), lines)]
+    if heading.endswith(":") and 0 < len(items) <= _SHORT_LIST:
+        listed = "; ".join(item.removeprefix("- ") for item in items)
+        return f"{first} {heading} {listed}", "\n".join(lines[len(items) :])
+    return first, rest
+
+
 @template_function
 def bracketed(words: str) -> list[tuple[str, bool]]:
     """Cut words into pieces, each with True if it is in brackets: narrow pages leave it out.

@@ -382,7 +382,10 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     _, rest = sentences(describe_success(other, 4))
     assert rest == "It left the gold path at b."
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
-    assert sentences(describe_success(free)) == ("Solved in 12 low-level actions.", "")
+    assert sentences(describe_success(free)) == (
+        "Solved in 12 low-level actions, within 1 step.",
+        "",
+    )
     # An agent may need fewer than the expert took
     head, _ = sentences(describe_success(free, 13))
-    assert head == "Solved in 12 low-level actions; the expert took 13."
+    assert head == "Solved in 12 low-level actions, within 1 step; the expert took 13."

@@ -135,6 +135,8 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
     score."""
     unit = "low-level action" if "low_level" in episode.scores else "step"
     steps = int(episode.scores.get("low_level", episode.last))
+    # A skill of a step, such as to go somewhere, is many actions.
+    within = count(episode.last, "step") if steps > episode.last else ""
     cost = episode.scores.get("cost", 0.0)
     # On walks the expert follows the gold path, which need not be the shortest.
     needed = {"expert": expert_steps}
@@ -142,6 +144,7 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
         needed = {"gold": expert_steps}
     return Fact(
         "solved", did=_success(episode), taken=count(steps, unit), cost=cost or None,
+        within=within,
         more=_course_of_success(episode), **needed,
     )  # fmt: skip
 

@@ -96,6 +96,64 @@ def test_full_hands_explain_an_object_left_alone_and_others_are_a_note(
     assert ("had seen mug 1 at step 1" in found.text) == (not is_in_view)
 
 
+FRIDGE = Sought("fridge", frozenset({"fridge_1"}), "hall", ("fridge_1",))
+
+
+@pytest.mark.parametrize("held", [(), ("mug_1",), ("cup",)])
+def test_what_would_not_have_helped_is_not_blamed(held: Sequence[str]) -> None:
+    """A fridge to be closed explains nothing of an actor that carried a goal's object, and full
+    hands explain nothing of a fridge."""
+    steps = [*acts(("pick_up:mug_1", OK)), looked("fridge_1", held=held)]
+    text = at_home(*steps, sought=[FRIDGE, MUG], goals=2).text
+    assert ("fridge 1 in view, not used" in text) == ("mug_1" not in held)
+    assert "othing was done with mug 1 after step 1" in text
+    assert "hands full" not in text
+    assert "hand free" not in text
+
+
+def test_objects_to_take_and_furniture_to_use_are_not_named_together() -> None:
+    text = at_home(looked("mug_1", "fridge_1"), sought=[MUG, FRIDGE], goals=2).text
+    assert "mug 1 in view, not taken" in text
+
+
+@pytest.mark.parametrize("course", [True, False])
+def test_what_the_steps_were_spent_on_leads_before_the_limit(course: bool) -> None:
+    acted = [("ahead", WALL)] * 8
+    if not course:
+        acted = [(f"turn_{n}", OK) for n in range(8)]
+    fields: dict[str, Any] = {"ended": "step_limit", "lost": Lost(0, 9, limit=8)}
+    found = at_home(*acts(*acted), sought=[MUG], **fields)
+    limit = "An expert needs 9 steps; the limit was 8."
+    assert found.limit
+    assert limit in found.text
+    assert found.text.startswith(limit) == (not course)
+    if course:
+        assert found.text.startswith("Steps 1–8: walked into a wall, 8 of 8 times.")
+        assert found.step == 1
+
+
+def test_a_goal_that_was_undone_leads_before_the_limit() -> None:
+    steps = acts(("put:box_1", OK), ("pick_up:mug_1", OK), ("look", OK))
+    history = {0: [("mug in or on box", 0, 1)], 1: [("mug in or on box", 1, 1)]}
+    history[2] = history[0]
+    found = mistake(
+        steps, HOME, history=history, sought=[MUG], ended="step_limit",
+        lost=Lost(0, 9, limit=3), progress=GoalProgress((0.0, 1.0, 0.0, 0.0), 1),
+    )  # fmt: skip
+    assert found.text.startswith("Step 2: undid “mug in or on box”. An expert needs 9")
+
+
+def test_a_limit_in_rounds_is_given_in_steps_as_well() -> None:
+    steps = acts(("look", OK), actor="ann") + acts(("wait", OK), actor="bob")
+    start: dict[str, Any] = {"ann": {}, "bob": {}}
+    found = at_home(
+        *steps, sought=[MUG], start=start, ended="step_limit", lost=Lost(0, 9, limit=1)
+    )
+    assert (
+        "An expert needs 9 rounds; the limit was 1, 2 steps of 2 actors." in found.text
+    )
+
+
 def test_of_objects_seen_and_left_the_first_is_named() -> None:
     found = at_home(
         looked("mug_2"), looked("mug_1"), looked("mug_2"), looked(), sought=[MUG]
@@ -371,7 +429,9 @@ def test_what_one_actor_did_is_counted_once_and_follows_the_order_that_was_not_s
     assert "failed" not in found.text, "it was counted up to the loss"
     found = at_home(*steps, causes={"order_not_sent": 8}, **fields)
     first, _, rest = found.text.partition(". ")
-    assert first == "Step 8: ann ran out of steps and never told bob of its goal “goal 0”"
+    assert (
+        first == "Step 8: ann ran out of steps and never told bob of its goal “goal 0”"
+    )
     assert "Steps 1–8: ann walked into a wall, 8 of 8 times." in rest
 
 

@@ -364,7 +364,11 @@ def text_at_corner(turns: Sequence[int], start: int = 0) -> str:
         ((-90, 90, 90), 0, "Step 4: turned right (east) at a; the path goes straight"),
         ((90, -90, -90, 90, 90), 0, "Step 6: turned right (east) at a; the path goes"),
         # It arrived facing elsewhere than the path goes, and faced the path in between.
-        ((90, -90, -90), 270, "Step 3: turned left (west) at a and left it to the south"),
+        (
+            (90, -90, -90),
+            270,
+            "Step 3: turned left (west) at a and left it to the south",
+        ),
         # Two turns were the departure: the first one began it.
         ((90, 90), 0, "Step 2: turned right (east) at a and left it to the south; the"),
     ],

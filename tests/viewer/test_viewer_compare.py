@@ -89,6 +89,7 @@ def test_several_runs_are_corrected_together_as_by_the_command(
     # The value differs from that of the pair alone, so the correction stands with it.
     heads = [head.text for head in page.all("th")]
     assert "p (Holm, 2 runs)" in heads
+    assert "95% (Holm, 2 runs)" in heads, "the interval is another one, too"
     assert "Success is corrected for 2 runs (Holm)" in " ".join(page.text.split())
     alone = Page.parse(content.compare(["houses-oracle", "houses-random"])).text
     assert "Success is not corrected" in alone

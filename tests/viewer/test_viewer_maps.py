@@ -258,6 +258,17 @@ def test_numbers_as_people_read_them() -> None:
     assert figures.value(took, 0.0301) == "30 ms"
     assert figures.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
     assert figures.interval(metres, {"low": None, "high": None}).startswith("too few")
+    assert "from 60 units" in figures.interval(metres, {"low": None, "high": None})
+    few = figures.interval(RATE, {"low": None, "high": None})
+    assert few == "too few for an interval", "a rate has bounds"
+
+
+def test_a_card_has_one_count_of_steps() -> None:
+    """The world's count begins at 0, that of its page at 1."""
+    seen = {"panorama": "p", "heading": 90, "step": 5, "new": True}
+    shown = str(figures.observation(seen, "", Letters({})))
+    assert "heading" in shown
+    assert "step" not in shown
 
 
 def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:

@@ -20,14 +20,14 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import count, join_words
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, MetricDifference, corrected, heading
-from wayword.metrics.intervals import ALPHA
+from wayword.metrics.intervals import ALPHA, FEWEST
 from wayword.metrics.table import finite
 from wayword.runs import differences, lengths, reports
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import interval, overlay, value, value_range
+from wayword.viewer.figures import interval, overlay, too_few, value, value_range
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
@@ -122,7 +122,14 @@ class RunPair:
         if math.isnan(gap.low):
             return text
         ends = in_points(metric, value_range(metric, gap.low, gap.high))
-        return f"{text} (95%: {ends}), {self.p_name} {_p_value(line.p)}"
+        return (
+            f"{text} ({self.interval_name}: {ends}), {self.p_name} {_p_value(line.p)}"
+        )
+
+    @property
+    def interval_name(self) -> str:
+        """Name of the primary metric's interval, with its correction next to other runs."""
+        return self.p_name.replace("p", "95%", 1)
 
     @property
     def p_name(self) -> str:
@@ -146,7 +153,9 @@ class RunPair:
             if metric in accounting.METRICS and not (line.first or line.second):
                 continue  # nothing was used: agents without a model have no tokens
             if math.isnan(gap.low):
-                between = "too few"
+                # Of enough pairs, equal differences alone have no interval.
+                enough = len(line.estimate.counts) >= FEWEST
+                between = "all the same" if enough else too_few(metric)
             else:
                 between = in_points(metric, value_range(metric, gap.low, gap.high))
             wins = "–"

@@ -23,6 +23,7 @@ from wayword.core.metric import Metric
 from wayword.core.visible import count, spaced
 from wayword.metrics import accounting
 from wayword.metrics import table as tables
+from wayword.metrics.intervals import FEWEST
 from wayword.metrics.mistakes.causes import label_of
 from wayword.metrics.recorded import as_mapping, wind
 from wayword.viewer.markup import Html, Letters, macro, template_function
@@ -45,7 +46,7 @@ template_function(spaced)
 _FIELDS = {
     # observations and feedback
     "changed": "new place",
-    "container": "inside",
+    "container": "receptacle",
     "preposition": "in or on",
     "metres": "moved",
     "low_level": "steps in detail",
@@ -120,13 +121,20 @@ def column(metric: Metric) -> str:
     return tables.label(metric)
 
 
+def too_few(metric: Metric) -> str:
+    """Return why a metric has no interval: one without bounds needs more episodes than a rate."""
+    if metric.kind == "rate":
+        return "too few for an interval"
+    return f"too few (no upper bound: from {FEWEST} units)"
+
+
 @template_function
 def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
     """Format an interval: ``95%: 38.1 to 55.2%``, or the reason why it is missing."""
     low = row.get("low")
     high = row.get("high")
     if low is None or high is None:
-        return "too few for an interval"
+        return too_few(metric)
     return f"95%: {value_range(metric, low, high)}"
 
 
@@ -381,9 +389,10 @@ def observation(observed: Any, taken: str, letters: Letters) -> Html:
 
 _OBSERVATION = macro("steps.html", "observation")
 _SHOWN_ELSEWHERE = frozenset(
-    {"neighbors", "angles", "scene", "actor", "messages", "image"}
+    {"neighbors", "angles", "scene", "actor", "messages", "image", "step"}
 )
-"""Fields shown in another form, or once for all steps."""
+"""Fields shown in another form, or once for all steps. A world counts steps from 0, its page from
+1."""
 
 
 def _walls(walls: Any) -> Any:

@@ -252,6 +252,7 @@ def _data(run: Overview) -> Json:
         "success": run.rows.success,
         "causes": [{"key": cause, "label": label_of(cause)} for cause in CAUSES],
         "of": count,
+        "failed": run.unsolved > 0 or bool(run.live),
         "search": "search" if run.later else "",
         "remote": run.remote,
         "later": "texts" if run.later else "",

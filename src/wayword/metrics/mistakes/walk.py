@@ -173,7 +173,9 @@ class _GraphWalk:
         if worse is None or first == step:
             return step
         # Turns that were undone led nowhere: the walk faced along the path, or as at first again.
-        along = [n for n in range(first, step) if self._heading(n) == self._path_heading(n)]
+        along = [
+            n for n in range(first, step) if self._heading(n) == self._path_heading(n)
+        ]
         facing = self._heading(first - 1)
         undone = along or [n for n in range(first, step) if self._heading(n) == facing]
         first = max(undone, default=first - 1) + 1

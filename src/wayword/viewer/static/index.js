@@ -165,7 +165,8 @@
       { key: "id", label: "Episode", kind: "id" },
       {
         key: "text",
-        label: data.later ? "Failure, instruction" : "Instruction",
+        label:
+          data.later && data.failed ? "Failure, instruction" : "Instruction",
         kind: "text",
       },
       ...state.cols.map((key) => described.get(key)),
@@ -180,7 +181,7 @@
       const answer = await fetch(ask);
       heard.set(ask, answer.ok ? await answer.text() : "");
     }
-    place.replaceChildren(...partsOf(heard.get(ask)));
+    if (heard.get(ask)) place.replaceChildren(...partsOf(heard.get(ask)));
     place.title = place.textContent;
     place.classList.toggle("long", place.scrollHeight > place.clientHeight + 2);
   });
@@ -196,7 +197,8 @@
       td.className = "text";
       const causes = row[4].map((number) => data.causes[number]).filter(Boolean);
       if (causes.length && data.later) {
-        const sentence = make("p", "sentence");
+        const labels = causes.map((each) => each.label).join(", ");
+      const sentence = make("p", "sentence", labels); // until its words arrive
         sentence.dataset.ask = row[2].replace("episode", "sentence");
         sentences.observe(sentence);
         td.append(sentence);

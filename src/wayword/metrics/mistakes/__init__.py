@@ -136,7 +136,9 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
     unit = "low-level action" if "low_level" in episode.scores else "step"
     steps = int(episode.scores.get("low_level", episode.last))
     # A skill of a step, such as to go somewhere, is many actions.
-    within = count(episode.last, "step") if steps > episode.last else ""
+    within = ""
+    if steps > episode.last:
+        within = count(episode.last, "step")
     cost = episode.scores.get("cost", 0.0)
     # On walks the expert follows the gold path, which need not be the shortest.
     needed = {"expert": expert_steps}

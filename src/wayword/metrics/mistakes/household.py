@@ -182,10 +182,13 @@ def _order_not_sent(evidence: EpisodeFacts, step: int) -> Explanation:
     actor = trajectory.steps[step - 1].actor
     others = join_words([name for name in trajectory.start if name != actor])
     goal, about = evidence.unmet[0]
-    rest = len(evidence.unmet) - 1
+    others_unmet = len(evidence.unmet) - 1
+    rest = ""
+    if others_unmet:
+        rest = count(others_unmet, "other goal")
     end = Fact(
         "order_not_sent", actor=actor, end=evidence.end(actor), others=others, goal=goal,
-        rest=count(rest, "other goal") if rest else "",
+        rest=rest,
     )  # fmt: skip
     seen = first_views(trajectory)
     more = []

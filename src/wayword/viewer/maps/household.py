@@ -31,7 +31,13 @@ from wayword.viewer.maps.content import (
     room_label,
     spans,
 )
-from wayword.worlds.household.goals import AnswerReference, Restored
+from wayword.worlds.household.goals import (
+    OF_OBJECTS,
+    AnswerReference,
+    Lit,
+    Near,
+    Restored,
+)
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
@@ -415,6 +421,8 @@ def _title(world: HouseholdWorld, name: str, kind: str) -> str:
 
 _OBJECTS = ("objects", "lamps")
 _PLACES = ("receptacles", "movables", "others")
+# Conditions of which any candidate will do; other families have conditions of their own
+_CHOICES = (*OF_OBJECTS, Lit, Near)
 
 
 def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
@@ -433,12 +441,15 @@ def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
     for goal in goals:
         for key in keys:
             ids = getattr(goal, key, ())
-            if ids and goal.met(state) == goal.parts:
+            if isinstance(goal, _CHOICES) and goal.met(state) == goal.parts:
                 # One that counts does so as the only candidate, too.
-                ids = [
-                    each for each in ids if replace(goal, **{key: (each,)}).met(state)
-                ]
+                ids = [each for each in ids if _alone(goal, key, each).met(state)]
             if len(ids) <= _MOST_GOALS:
                 named += ids
             named.append(getattr(goal, key[:-1], ""))  # a single one: ``receptacle``
     return [name for name in named if isinstance(name, str) and name]
+
+
+def _alone(goal: Any, key: str, candidate: str) -> Any:
+    """Return a goal with a single candidate under a key."""
+    return replace(goal, **{key: (candidate,)})

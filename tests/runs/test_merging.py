@@ -83,8 +83,14 @@ def test_what_does_not_belong_together_is_refused(
         UsageError, match=r"not a shard of the same run: 'seed' is 1, and in .* 0"
     ):
         merge([shards[0], other], out)
-    with pytest.raises(UsageError, match=r"episode '\S+' is in .*/1 and .*/1"):
-        merge([shards[0], shards[0]], out)
+    copy = Path(shutil.copytree(shards[0], tmp_path / "copy"))
+    with pytest.raises(UsageError, match=r"episode '\S+' is in .*/1 and .*/copy"):
+        merge([shards[0], copy], out)
+    # A folder, not an episode, is what was named twice.
+    (tmp_path / "link").symlink_to(shards[0])
+    for again in (shards[0], shards[1] / ".." / "1", tmp_path / "link"):
+        with pytest.raises(UsageError, match=r"/1: is given twice; name each"):
+            merge([shards[0], shards[1], again], out)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     with pytest.raises(UsageError, match="is not empty"):
@@ -95,7 +101,13 @@ def test_what_does_not_belong_together_is_refused(
     (hurt / "episodes.jsonl.gz").write_bytes(b"".join(found))
     with pytest.raises(RecordingError, match="record 2: is damaged"):
         merge([shards[0], hurt], out)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "hurt", "other"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "copy",
+        "full",
+        "hurt",
+        "link",
+        "other",
+    ]
 
 
 def test_of_a_single_folder_what_can_be_read_is_copied(

@@ -127,6 +127,11 @@ BROKEN_WORLDS = {
     "an action that is not refused": (
         "raise ValueError(", "print(", "w.py:@step: goto[no such place] is not legal, but",
     ),
+    "an action that is looked up": (
+        "raise ValueError(", "raise KeyError(action.name) if action.name == 'goto' else (",
+        "w.py:@step: step must raise ValueError for an action that action_space does not list; "
+        "tried goto[no such place], got KeyError: 'goto' (w.py:",
+    ),
     "a stop that does not end": (
         "return self.stopped", "return False", "w.py:@done: agent is not done after its stop",
     ),

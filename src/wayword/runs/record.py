@@ -531,6 +531,10 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     runs = [RecordedRun(path) for path in shards]
     if not runs:
         raise UsageError("name the run folders to merge")
+    places = [remote.url_of(path) or os.path.realpath(path) for path in shards]
+    for path, place in zip(shards, places, strict=True):
+        if places.count(place) > 1:
+            raise UsageError(f"{path}: is given twice; name each run folder once")
     config = _common_config([configs.read_config(run.path) for run in runs], shards)
     # From a single folder, damage is skipped and reported; from several it is an error.
     gaps: list[str] | None = None

@@ -439,18 +439,24 @@ def check_world(
         ):
             if action in world.action_space(actor):
                 continue
+            where = place_of(type(world).step)
             try:
                 world.step(actor, action)
             except ValueError:
                 unchanged = dict(world.state()) == before
-                where = place_of(type(world).step)
                 assert unchanged, (
                     f"{where}: the refused action {action} changed the state; raise ValueError "
                     "before the first change"
                 )
+            except Exception as error:
+                # A lookup of the action that fails: its own text would not name the rule.
+                raise AssertionError(
+                    f"{where}: step must raise ValueError for an action that action_space does "
+                    f"not list; tried {action}, got {describe(error)}"
+                ) from error
             else:
                 raise AssertionError(
-                    f"{place_of(type(world).step)}: {action} is not legal, but the world carried "
+                    f"{where}: {action} is not legal, but the world carried "
                     "it out; raise ValueError for an action that is not in action_space"
                 )
 

@@ -173,6 +173,8 @@ _OPTION = r"(?<![\w./'\"-])--"
 # Options of the command line in a message: a remedy, a setting, several of them, its name alone,
 # one that is repeated, any other. Commands between backticks stay.
 _IN_PYTHON = (
+    # An option whose Python form the message gives itself
+    (rf"{_OPTION}[a-z-]+ \S+ \(in Python: ([^()]+)\)", r"\1"),
     (rf"\badd --model {_VALUE}", lambda found: f"add model={_literal(found[1])}"),
     (
         rf"{_OPTION}set ([\w.]+)={_VALUE}",
@@ -206,6 +208,8 @@ def in_python(message: str) -> str:
     "add settings={'dataset.target': 'cat-shaped mug'}"
     >>> in_python("add --set shots=1 --set plan=no; ./my--agent.py: no such file")
     "add settings={'shots': '1', 'plan': 'no'}; ./my--agent.py: no such file"
+    >>> in_python("name it with --with FILE (in Python: trusted=[FILE])")
+    'name it with trusted=[FILE]'
     """
     # Every second part is between backticks.
     parts = re.split(r"(`[^`]*`)", message)

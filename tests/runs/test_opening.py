@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helpers import small_cave
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, RunResult, run
@@ -79,6 +80,23 @@ def test_a_dataset_registered_in_this_process_is_installed(
 def test_a_file_is_only_opened_where_the_user_names_it(name: str) -> None:
     with pytest.raises(UsageError, match="again with --with FILE"):
         trusted_part("dataset", name, "", ())
+
+
+def test_a_result_names_the_argument_that_opens_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "cave.py"
+    file.write_text(Path(small_cave.__file__).read_text() + "\n\ndataset = Caves\n")
+    run(Plan("random", str(file), limit=1, out=tmp_path / "run"))
+    result = RunResult.read(tmp_path / "run")
+    calls = (lambda: result.episodes, result.failures, result.to_dataframe)
+    for call in calls:
+        with pytest.raises(UsageError) as refused:
+            call()
+        assert str(refused.value).endswith("open the run again with trusted=[FILE]")
+    edited = RunResult.read(tmp_path / "run", trusted=[__file__])
+    with pytest.raises(
+        UsageError, match=r"give the original file with trusted=\[FILE\]$"
+    ):
+        edited.failures()
 
 
 @pytest.mark.parametrize("name", ["./evil.py:test", "evil.yaml:all", "gone:test"])

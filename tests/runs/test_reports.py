@@ -22,7 +22,7 @@ from wayword.metrics.scoring import walked_places
 from wayword.metrics.summary import summarize
 from wayword.metrics.table import TOTAL_COST, cell, labels
 from wayword.models.middleware.ledger import LedgerRow
-from wayword.runs import Plan, RunFolder, run
+from wayword.runs import Plan, RunFolder, RunResult, run
 from wayword.runs.config import Session, Spending, add_session
 from wayword.runs.differences import compare, compared, comparisons, differing_fields
 from wayword.runs.lengths import by_length
@@ -711,6 +711,45 @@ def test_labels_are_the_names_of_rows(runs: Path) -> None:
     assert [row["run"] for row in rows] == ["Upper bound", "Chance"]
     with pytest.raises(UsageError, match="--label: 1 given, and the table has 2 rows"):
         table(paths, "json", labels=["Upper bound"])
+
+
+def test_a_label_is_printed_as_it_is_given(tmp_path: Path) -> None:
+    paths = [tmp_path / "plain", tmp_path / "terse"]
+    for path, prompts in zip(paths, ("", "terse3"), strict=True):
+        settings = {"prompts": prompts}
+        run(Plan("act", "houses", "scripted:first", TREE, limit=1, out=path))
+        file = path / "run.json"
+        config = json.loads(file.read_text())
+        config["identity"]["settings"] |= settings
+        config["stated"] = ["prompts"]
+        file.write_text(json.dumps(config))
+    assert "terse (prompts=terse3)" in table(paths, "latex", preset="r2r")
+    for preset in ("r2r", ""):
+        text = table(paths, "latex", preset=preset, labels=["NavGPT", "Ours"])
+        assert "prompts" not in text
+        assert "\nNavGPT &" in text
+        assert "\nOurs &" in text
+    result = RunResult.read(paths[0])
+    text = result.to_latex("r2r", paths[1], labels=["NavGPT", "Ours"])
+    assert "prompts" not in text
+
+
+def test_a_table_of_two_versions_of_a_world_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "cave.py"
+    code = Path(small_cave.__file__).read_text() + "\n\ndataset = Caves\n"
+    paths = [tmp_path / "old", tmp_path / "new", tmp_path / "again"]
+    for path, ending in zip(paths, ("", "# edited\n", "# edited\n"), strict=True):
+        file.write_text(code + ending)
+        run(Plan("random", str(file), out=path))
+    note = (
+        "Not comparable with old, because of another version of cave:all: new, again."
+    )
+    for form in ("rich", "markdown", "latex"):
+        assert note in " ".join(table(paths, form).split()), form
+    notices: list[str] = []
+    table(paths, "json", notice=notices.append)
+    assert notices == [note]
+    assert "Not comparable" not in table(paths[1:], "markdown")
 
 
 def test_a_world_without_lengths_says_what_its_tasks_lack(tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ class Row:
     """A run in a table.
 
     ``n`` of the ``of`` episodes in the split were scored; ``failed`` others failed.
-    ``checksum`` is the split's. ``values`` holds each metric's mean over episodes and its 95%
+    ``checksum`` is the split's, ``version`` that of a custom dataset's code, and ``is_labeled``
+    a row whose name the user gave. ``values`` holds each metric's mean over episodes and its 95%
     interval, by key. ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if
     known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's
     own. ``clustered`` is what dependent episodes share (``"scene"``, empty for independent ones),
@@ -112,6 +113,8 @@ class Row:
     model: str = ""
     dataset: str = ""
     checksum: str = ""
+    version: str = ""
+    is_labeled: bool = False
     totals: Mapping[str, float | None] = field(default_factory=dict)
     sees_answer: bool = False
     clustered: str = ""
@@ -405,17 +408,37 @@ def published_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def other_episodes(rows: Sequence[Row]) -> list[str]:
-    """Return which runs played other episodes than the published rows, or than the first run of
-    their split; empty if none did."""
-    return [*_other_than_published(rows), *_other_than_first(rows)]
+    """Return which runs played other episodes than the published rows, or other episodes or another
+    version than the first run of their split; empty if none did."""
+    return [
+        *_other_than_published(rows),
+        *_other_versions(rows),
+        *_other_than_first(rows),
+    ]
+
+
+def _other_versions(rows: Sequence[Row]) -> list[str]:
+    """Return for each dataset which runs played another version than its first run."""
+    datasets: dict[str, list[Row]] = {}
+    for row in rows:
+        if not row.published:
+            datasets.setdefault(split_label(row.dataset), []).append(row)
+    notes = []
+    for dataset, (first, *rest) in datasets.items():
+        others = [row.name for row in rest if row.version != first.version]
+        if others:
+            start = f"Not comparable with {first.name}, because of another version of"
+            notes.append(f"{start} {dataset}: {', '.join(others)}.")
+    return notes
 
 
 def _other_than_first(rows: Sequence[Row]) -> list[str]:
     """Return for each split which runs played other episodes than its first run."""
-    splits: dict[tuple[str, str], list[Row]] = {}
+    splits: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.played:
-            splits.setdefault((row.dataset, row.checksum), []).append(row)
+            split = row.dataset, row.checksum, row.version
+            splits.setdefault(split, []).append(row)
     notes = []
     for first, *rest in splits.values():
         others = []

@@ -444,9 +444,13 @@ LONGEST_VALUE = 20
 
 def extra_labels(rows: Sequence[Row]) -> list[str]:
     """Return ``labels`` of the rows without what a row's own name says, as in ``navgpt
-    (seed=0)``, shortened where the rows still differ."""
-    settings = []
+    (seed=0)``, shortened where the rows still differ. The user's own name of a row stands for its
+    settings."""
+    settings: list[dict[str, str]] = []
     for row, differing in zip(rows, _differing(rows), strict=True):
+        if row.is_labeled:
+            settings.append({})
+            continue
         stated = set(re.split(r"[(),\s]+", row.name))
         settings.append(
             {k: v for k, v in differing.items() if f"{k}={v}" not in stated}

@@ -201,9 +201,8 @@ def _labeled(
         if len(seed_groups(runs)) < len(rows):
             remedy += ", or make one row of the seeds of a run with --pool"
         raise UsageError(f"--label: {problem}; {remedy}")
-    # A user's name stands for the settings that the user stated.
     return [
-        replace(row, name=name, stated=frozenset())
+        replace(row, name=name, is_labeled=True)
         for row, name in zip(rows, labels, strict=True)
     ]
 

@@ -324,6 +324,7 @@ def row_of(runs: Sequence[ScoredRun]) -> Row:
             model=identity["models"].get("main", ""),
             dataset=config.get("split") or identity["dataset"],
             checksum=identity["data_checksum"],
+            version=identity.get("dataset_checksum", ""),
             sees_answer=bool(config.get("sees_answer")),
             clustered=named_unit(first.unit),
             caveats=(*configs.caveats_of(config), *SAMPLES[sample], *marks(scored)),

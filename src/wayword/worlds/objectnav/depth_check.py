@@ -30,14 +30,20 @@ DRIVES = (0.4, 3.0)
 """Metres between two views that show a common surface, at different distances."""
 ASIDE = 45.0
 """Degrees between the headings of two views that show a common surface."""
-SCALES = np.geomspace(0.2, 5.0, 25)
-"""(S,) true metres for a measured one that are tried; the middle one is 1."""
+SCALES = 2.0 ** (np.arange(-12, 13) / 5)
+"""(S,) true metres for a measured one that are tried; the middle one is 1, and 2 is one."""
 RIGHT = 0.1
 """Metres by which the surfaces of two views may differ if their scale is right."""
+OTHER_UNIT = 1.6
+"""Least factor, or one over it, of a wrong scale. Correct depth fits a nearer one by chance, as on
+both sides of a partition; feet, halves and doubles differ by more."""
 ALIKE = 1.3
 """Factor between scales that are one; those that people who walk by seem to show differ more."""
 MOST_CONTRADICTIONS = 3
 """Contradictions in a row at which they end an episode."""
+LEAST_LEAD = 6
+"""Pairs of views with a wrong scale, less those without, at which they end an episode. A correct
+base has some by chance, even in a row, but a wrong one hardly any that agree."""
 LEAST_DIRECTIONS = 5
 """Directions that two views must have in common."""
 
@@ -49,7 +55,8 @@ class DepthCheck:
         # The last views: a whole circle of them, and the one before
         self._views: deque[View] = deque(maxlen=14)
         self._mirrored = 0  # pairs of views in a row that fit mirrored depth only
-        self._scales: list[float] = []  # of pairs in a row that fit no scale of 1
+        self._scales: deque[float] = deque(maxlen=LEAST_LEAD)  # last wrong ones
+        self._lead = 0  # pairs that fit another unit only, less those that do not
 
     def problem(self, view: View) -> str:
         """Return the problem that ``MOST_CONTRADICTIONS`` views in a row have; else empty."""
@@ -84,16 +91,15 @@ class DepthCheck:
         scale = wrong_scale(before, view)
         if scale is None:
             return ""
-        self._scales = [*self._scales, scale][-MOST_CONTRADICTIONS:]
-        if scale == 1.0:
-            self._scales = []
-        if len(self._scales) < MOST_CONTRADICTIONS:
-            return ""
-        if max(self._scales) > ALIKE * min(self._scales):
+        is_wrong = max(scale, 1 / scale) >= OTHER_UNIT
+        self._lead += 1 if is_wrong else -1
+        if is_wrong:
+            self._scales.append(scale)
+        if self._lead < LEAST_LEAD or max(self._scales) > ALIKE * min(self._scales):
             return ""
         return (
-            f"measures about {1 / scale:.1g} times the metres between poses, as "
-            f"{MOST_CONTRADICTIONS} drives show: depth and poses are in metres"
+            f"measures about {1 / scale:.2g} times the metres between poses, as "
+            f"{LEAST_LEAD} drives show: depth and poses are in metres"
         )
 
 

@@ -341,7 +341,7 @@ def test_a_run_accepts_depth_that_agrees_with_its_motions(base: type[Here]) -> N
     ("base", "problem"),
     [
         (SeesMirrored, "has a mirrored depth image, as 3 turns show"),
-        (SeesDouble, "measures about 2 times the metres between poses"),
+        (SeesDouble, "measures about 1.7 times the metres between poses"),
         (SeesHalf, "measures about 0.5 times the metres between poses"),
     ],
 )

@@ -26,9 +26,9 @@ def length_in(unit: str, length: float) -> str:
 class GoalProgress:
     """The distance from success at the start and after each step.
 
-        >>> progress = GoalProgress((5.0, 3.0, 1.0, 4.0), unit="m")
+        >>> progress = GoalProgress((5.0, 3.0, 1.0, 6.0), unit="m")
         >>> progress.best_step, progress.worst_step, progress.describe(3)
-        (2, 3, '4.0 m to go, 3.0 m further')
+        (2, 3, '6.0 m to go, 5.0 m further')
 
     ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
     goal conditions met, of ``conditions``. Distances are along paths, unless they are ``straight``

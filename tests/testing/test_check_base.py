@@ -686,6 +686,7 @@ CHANGES = {
     "got 1.4: is it in radians?": {"field_of_view": 1.4},
     "shows 'mug' at 170 deg, outside its field_of_view of 80 deg": {"shown": BEHIND},
     "shows 'mug' 2000 m away: is it in metres?": {"shown": (Shown.of("mug", 0, 2e3),)},
+    "must have a DepthImage as depth, got a ndarray": {"depth": np.ones((3, 4))},
     "shows 'mug' -1 m away": {"shown": (Shown.of("mug", 0, -1.0),)},
 }
 

@@ -20,7 +20,7 @@ from wayword.core.episode import Episode, Json, JsonObject
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute, relative
 from wayword.core.starts import check_start
-from wayword.worlds.objectnav.observation import Shown, View
+from wayword.worlds.objectnav.observation import DepthImage, Shown, View
 
 STATUSES = ("ok", "blocked", "refused", "cancelled", "lost")
 UNMEASURED_SECONDS = 2.0
@@ -117,9 +117,14 @@ def view_problem(view: Any) -> str:
             f"must have a field_of_view between {low:g} and {high:g} degrees, got "
             f"{view.field_of_view!r}: is it in radians?"
         )
+    depth: Any = view.depth
+    if not isinstance(depth, DepthImage):
+        return (
+            f"must have a DepthImage as depth, got a {type(depth).__name__}: from_camera and "
+            "from_laser of wayword.worlds.objectnav.observation make one of metres"
+        )
     if problem := _shown_problem(view):
         return problem
-    depth = view.depth
     if depth.metres().shape != (len(depth.elevations), len(depth.bearings)):
         return "must have a depth image with a row for each elevation, a column for each bearing"
     if list(depth.bearings) != sorted(depth.bearings):

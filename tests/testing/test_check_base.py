@@ -422,6 +422,25 @@ def test_a_robot_that_reports_ok_without_moving_is_noticed() -> None:
         world.step("agent", rotate(30.0))
 
 
+class StaysAtItsPlace(Here):
+    def go_to(self, x: float, y: float) -> MotionResult:
+        return MotionResult("ok", 0.8)
+
+
+def test_a_robot_whose_place_never_changes_is_noticed_though_its_heading_does() -> None:
+    world = SharedRobotWorld(StaysAtItsPlace(), [])
+    world.reset(Episode("1", "", "robot", {}))
+
+    def drive_and_turn() -> None:
+        world.step("agent", rotate(30.0))
+        world.step("agent", goto(1.0, 1.0))
+
+    for _ in range(MOST_IDLE - 1):
+        drive_and_turn()
+    with pytest.raises(RobotError, match="its pose has not changed in place"):
+        drive_and_turn()
+
+
 class DrivesAway(Here):
     def go_to(self, x: float, y: float) -> MotionResult:
         here = self.pose()

@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
@@ -858,14 +859,15 @@ class SharedRobotWorld(ObjectNavWorld):
     def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
         super().__init__(base)
         self._drivers = drivers
-        self._idle = 0  # motions in a row that changed nothing
+        # motions since the last one of the same kind that changed what it should
+        self._idle: Counter[str] = Counter()
         self._wrong = 0  # that contradict the pose
         self._depth = DepthCheck()
 
     def reset(self, episode: Episode) -> None:
         """Start an episode and take over the robot."""
         self._drivers[:] = [self]
-        self._idle = 0
+        self._idle.clear()
         self._wrong = 0
         self._depth = DepthCheck()
         super().reset(episode)
@@ -894,16 +896,23 @@ class SharedRobotWorld(ObjectNavWorld):
         after = self.base.pose()
         turned = abs(relative(after["heading"], before["heading"]))
         moved = math.dist((after["x"], after["y"]), (before["x"], before["y"]))
-        if moved <= STILL_METRES and turned <= STILL_DEGREES:
-            self._idle += 1
-            if self._idle == MOST_IDLE:
+        # A drive that changes the heading alone is idle: x and y may be those of the start.
+        is_idle = moved <= STILL_METRES
+        part = "place"
+        if action.name == "rotate":
+            is_idle = turned <= STILL_DEGREES
+            part = "heading"
+        if is_idle:
+            self._idle[part] += 1
+            if self._idle.total() >= MOST_IDLE:
+                parts = " and ".join(sorted(self._idle))
                 self._fail(
                     "pose",
-                    f"the robot reported ok for {MOST_IDLE} motions, but its pose has not "
-                    "changed; does it move, and is its pose up to date?",
+                    f"the robot reported ok for {MOST_IDLE} motions, but its pose has not changed "
+                    f"in {parts}; does it move, and is its pose up to date?",
                 )
             return feedback
-        self._idle = 0
+        del self._idle[part]
         problem = _wrong_motion(action, before, after)
         method = "rotate" if action.name == "rotate" else "go_to"
         if not problem and method == "go_to":

@@ -204,7 +204,7 @@ class RosSettings(Checked):
     tilt: Annotated[float, Ge(-60), Le(60)] = 0.0
     """pitch of the depth camera in degrees, up is positive"""
     patience: Positive = 30.0
-    """seconds to connect, all attempts together"""
+    """seconds to connect, all attempts together; at most 3 if the first one is refused"""
     answer: Positive = 10.0
     """seconds to wait for a message or a service"""
     motion: Positive = 90.0

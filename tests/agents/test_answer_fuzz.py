@@ -8,7 +8,7 @@ from helpers.fuzzed_answers import HUGE, answers, seconds
 from helpers.sampling import LONG
 from wayword.agents.answers import Reply
 from wayword.agents.discussnav.experts import COMPLETION
-from wayword.agents.legal import LONGEST
+from wayword.agents.retractions import LONGEST
 
 MOST = 0.5
 """Seconds of CPU time; measured are 0.03 at most. It is not wall time, and what these tests are

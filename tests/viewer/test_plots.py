@@ -452,17 +452,17 @@ def test_a_map_without_a_plan_has_the_ground_that_any_run_saw() -> None:
     second = Map(
         WALKS, shapes=[_known("knownfree", (2.0, 0.0)), _known("frontier", (3, 0))]
     )
-    shapes, text = _shapes_of([first, second])
+    shapes, text = _shapes_of([first, second], ["a", "b"])
     kinds = [(shape.kind, shape.points) for shape in shapes]
     free = [("knownfree", [(1.0, 0.0)]), ("knownfree", [(2.0, 0.0)])]
     assert kinds == [*free, ("occupied", [(0.0, 0.0)])]
     assert text == " Light: floor that was seen free. Grey: obstacles that were seen."
     # A plan has the obstacles itself.
     first.shapes.append(Shape("area", [(0, 0), (9, 0), (9, 9)], "floor"))
-    shapes, text = _shapes_of([first, second])
+    shapes, text = _shapes_of([first, second], ["a", "b"])
     assert [shape.kind for shape in shapes] == ["knownfree", "floor"]
     assert text == " Light blue: floor that the first run saw free."
-    assert "the agent saw free" in _shapes_of([first])[1]
+    assert "the agent saw free" in _shapes_of([first], ["a"])[1]
 
 
 def test_the_targets_that_other_runs_reported_are_drawn_too() -> None:
@@ -471,7 +471,7 @@ def test_the_targets_that_other_runs_reported_are_drawn_too() -> None:
         target = Shape("dot", [(x, 0.0)], kind, label="target", size=5)
         return Map(WALKS, shapes=[_known("knownfree", (0.0, 0.0)), target])
 
-    shapes, _ = _shapes_of([plan(1.0), plan(2.0), plan(1.0)])
+    shapes, _ = _shapes_of([plan(1.0), plan(2.0), plan(1.0)], ["a", "b", "c"])
     targets = [shape.points for shape in shapes if "goal-object" in shape.kind]
     assert targets == [[(1.0, 0.0)], [(2.0, 0.0)]]
 

@@ -28,7 +28,6 @@ from typing import Any, Literal, TypeAlias
 from wayword.agents.legal import (
     AROUND,
     FLAT_ARGUMENTS,
-    LONGEST,
     MARKER,
     Legal,
     Refusal,
@@ -42,7 +41,7 @@ from wayword.agents.legal import (
     row,
     strip_marker,
 )
-from wayword.agents.retractions import is_retracted
+from wayword.agents.retractions import LONGEST, is_retracted
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError

@@ -36,10 +36,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from wayword.agents.retractions import begins_denied, is_no, is_retracted
+from wayword.agents.retractions import LONGEST, begins_denied, is_no, is_retracted
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
-LONGEST = 8_000  # maximum characters of an answer, without its reasoning
 LONGEST_ACTION = 2_000  # maximum characters of an action, including a message
 LONGEST_CLAUSE = 500  # characters before a tag in which a negation is looked for
 MOST_WORDS = 20  # maximum arguments that words are split into; no action has as many

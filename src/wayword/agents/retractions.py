@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 8_000  # characters in which a retraction is looked for
+LONGEST = 8_000
+"""Maximum characters of an answer, without its reasoning."""
 
 _INTERRUPTIONS = (
     "wait|hold on|hang on|hmm+|actually|sorry|on second thoughts?",
@@ -41,7 +42,9 @@ _INTERRUPTIONS = (
     "רגע|חכה",
 )
 """Words before a denial."""
-_NO = "no|nope|nein|non|não|нет|ні|nee|nie|hayır|không|नहीं|لا|nej|ne|nu|tidak|όχι|ei|nem|לא"
+_NO = (
+    "no|nope|nein|non|não|нет|ні|nee|nie|hayır|không|नहीं|لا|nej|ne|tidak|όχι|ei|nem|לא"
+)
 _DENIALS = (
     _NO,
     "todavía no|aún no|eso no|(?:eso )?está mal|(?:eso )?no es (?:correcto|así)",
@@ -78,7 +81,7 @@ _WITHDRAWALS = (
     "deixa (?:pra|para) lá|melhor não|esqueça(?: isso)?|me enganei",
     "отмена|хотя нет|забудь|я ошиб(?:ся|лась)|не надо",
     "laat maar|toch niet|vergeet dat|ik vergiste me",
-    "nieważne|jednak nie|pomyliłe?am się|pomyliłem się",
+    "nieważne|jednak nie|pomylił(?:am|em) się",
     "vazgeçtim|boş ver",
 )
 """Sentences that need no interruption."""
@@ -111,8 +114,10 @@ _WAIT_WHAT = (
     r"|(?:that|this|it)(?:['’]?s| is) (?:not (?:right|correct|it\b)|wrong|incorrect|a mistake))"
 )
 """English denials that more words may follow: ``wait, I can't go there``."""
+_ROMANIAN_NO = rf"nu{_END}"
+"""Only after an interruption, as in Swedish and Dutch it is "now": ``stop nu``."""
 _RETRACTED = re.compile(
-    rf"{_START}(?:{_interrupted}(?:{_denied}|{_WAIT_WHAT}|[错不](?!远|用|到))"
+    rf"{_START}(?:{_interrupted}(?:{_denied}|{_WAIT_WHAT}|{_ROMANIAN_NO}|[错不](?!远|用|到))"
     rf"|(?:{_NO}|{_SIGNS_NO})\W{{1,4}}(?:{'|'.join(_INTERRUPTIONS)}|{_SIGNS_INTERRUPT}){_END}"
     rf"|{_withdrawn}|(?:等等|等一下|不对|不對)\W{{0,4}}\Z)",
     re.I,

@@ -141,8 +141,9 @@ def _falling(block: Sequence[ast.stmt]) -> ast.stmt | None:
         case ast.With():
             return _falling(last.body)
         case ast.While(test=ast.Constant(value=value)) if value:
-            has_break = any(isinstance(node, ast.Break) for node in ast.walk(last))
-            return last if has_break else None
+            return last if _has_break(last.body) else None
+        case ast.For() | ast.While() if last.orelse and not _has_break(last.body):
+            return _falling(last.orelse)
         case ast.Try():
             if last.finalbody and _falling(last.finalbody) is None:
                 return None
@@ -162,6 +163,22 @@ def _falling(block: Sequence[ast.stmt]) -> ast.stmt | None:
             )
         case _:
             return last
+
+
+def _has_break(block: Sequence[ast.AST]) -> bool:
+    """True if a loop's block breaks out of it; what breaks out of an inner loop does not."""
+    for statement in block:
+        if isinstance(statement, ast.Break):
+            return True
+        # Of an inner loop, only its ``else`` belongs to the outer one.
+        fields = ["body", "orelse", "finalbody", "handlers", "cases"]
+        if isinstance(statement, ast.For | ast.While):
+            fields = ["orelse"]
+        for name in fields:
+            inner = getattr(statement, name, [])
+            if not isinstance(statement, ast.FunctionDef) and _has_break(inner):
+                return True
+    return False
 
 
 def _parsed(method: Any) -> ast.FunctionDef | None:

@@ -254,7 +254,8 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
         for line in result.lines:
             p, alpha = next(queues[line.family])
             if not line.is_test:
-                p, alpha = line.estimate.p, ALPHA
+                p = line.estimate.p
+                alpha = ALPHA
             lines.append(replace(line, p=p, alpha=alpha, tests=tests[line.family]))
         changed.append(replace(result, lines=tuple(lines)))
     return changed

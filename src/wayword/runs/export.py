@@ -115,6 +115,16 @@ class Card:
     empty_files: list[str] = field(default_factory=list)
     wayword: str = field(default_factory=lambda: version("wayword"))
 
+    def add(self, lines: Sequence[str], ended: str | None) -> None:
+        """Count the lines of an episode, and how it ended; one without lines is not counted."""
+        if not lines:
+            return
+        self.lines += len(lines)
+        self.characters += sum(map(len, lines))
+        self.episodes += 1
+        if ended == "step_limit":
+            self.cut_off += 1
+
     def omit(self, cause: str) -> None:
         """Count a left-out episode or line by its cause."""
         self.omitted[cause] = self.omitted.get(cause, 0) + 1
@@ -349,10 +359,7 @@ def _lines(
                     line = {**text, "episode": record.episode_id, **ending}
                     new.append(escaped(json.dumps(line, ensure_ascii=False)) + "\n")
                 digests.add(digest)
-        card.lines += len(new)
-        card.episodes += bool(new)
-        card.cut_off += bool(new) and trajectory.ended == "step_limit"
-        card.characters += sum(map(len, new))
+        card.add(new, trajectory.ended)
         yield new
 
 

@@ -129,15 +129,20 @@ class RunPair:
     @property
     def interval_name(self) -> str:
         """Name of the primary metric's interval, with its correction next to other runs."""
-        return self.p_name.replace("p", "95%", 1)
+        return f"95%{self._correction}"
 
     @property
     def p_name(self) -> str:
         """Name of the primary metric's p-value, with its correction next to other runs."""
+        return f"p{self._correction}"
+
+    @property
+    def _correction(self) -> str:
+        """The correction of the primary metric in brackets; empty for a single rival."""
         line = self.primary
         if line is None or line.tests < 2:
-            return "p"
-        return f"p (Holm, {line.tests} runs)"
+            return ""
+        return f" (Holm, {line.tests} runs)"
 
     @property
     def differences(self) -> Sequence[DifferenceRow]:

@@ -16,6 +16,7 @@ from wayword.core.geometry import Point, displaced, relative
 from wayword.core.visible import spaced
 from wayword.metrics.recorded import as_mapping, finite, listed, place_of
 from wayword.verbalize import street
+from wayword.verbalize.indoor import QUADRANTS
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import heading_and_length
 from wayword.viewer.maps.babyai import GridItem, cell, grid_item, item_shape
@@ -92,7 +93,6 @@ def arrow_keys(now: Situation) -> dict[str, str]:
 
 
 _ARROWS = "↑↗→↘↓↙←↖"
-_WORDS = ("ahead", "right", "behind", "left")
 _WITH_BEARING = ("objects", "doors", "others", "shown")
 """Fields of observations whose items have a bearing and a distance."""
 Sighting = tuple[str, str, float, float]
@@ -221,7 +221,7 @@ def _arrow(turn: float) -> str:
 
 def _direction(turn: float) -> str:
     """Return the word nearest to a direction in degrees to the right."""
-    return _WORDS[round(turn / 90) % 4]
+    return QUADRANTS[round(turn / 90) % 4]
 
 
 def observed_map(

@@ -155,6 +155,7 @@ KEPT = (
     "Hold on to the pot next.",
     "Sorry for the delay.",
     "Not the pan.",
+    "Nu.",
     "This is not the stove.",
     "Espera junto a la puerta.",
     "No está lejos.",

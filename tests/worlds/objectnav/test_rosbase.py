@@ -271,10 +271,10 @@ def test_a_first_connection_that_is_refused_is_not_awaited_for_long(
 ) -> None:
     monkeypatch.setattr(rosbridge, "REFUSED_SECONDS", 0.3)
     link = Link("ws://127.0.0.1:1", patience=60.0)
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(RobotError, match=r"within 0.3 s \(ConnectionRefusedError"):
         link.open()
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - start < 5.0
 
 
 def test_stop_cancels_every_goal_and_hangs_up() -> None:

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 from annotated_types import Ge
 
 from wayword.agents.answers import AnswerForm, Field, Reply, fields
-from wayword.agents.legal import LONGEST
 from wayword.agents.prompting import joined
+from wayword.agents.retractions import LONGEST
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode

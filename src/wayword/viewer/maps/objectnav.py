@@ -131,10 +131,10 @@ def _views_after(
     for stop, following in pairwise(walk):
         if stop.step and following.step in rims:
             after[stop.step] = rims[following.step]
-    before, end = walk[-2:] if len(walk) > 1 else (walk[0], walk[0])
-    stayed = (before.point, before.heading) == (end.point, end.heading)
-    if stayed and end.step in rims:
-        after[end.step] = rims[end.step]
+    for before, end in [*pairwise(walk)][-1:]:
+        stayed = (before.point, before.heading) == (end.point, end.heading)
+        if stayed and end.step in rims:
+            after[end.step] = rims[end.step]
     return after
 
 

@@ -249,9 +249,7 @@ def _map_of(name: str, document: Document) -> Map:
     return drawn
 
 
-def _shapes_of(
-    plans: Sequence[Map], names: Sequence[str] = ()
-) -> tuple[list[Shape], str]:
+def _shapes_of(plans: Sequence[Map], names: Sequence[str]) -> tuple[list[Shape], str]:
     """Return the shapes to draw for the first of some maps of one episode, and a sentence on the
     ground for the caption, with a blank before it.
 
@@ -273,14 +271,14 @@ def _shapes_of(
     # Each run's detector reported its own target, which has the run's name if they differ.
     targets: list[Shape] = []
     owners: list[list[str]] = []
-    for number, plan in enumerate(plans):
+    for name, plan in zip(names, plans, strict=True):
         for shape in _final_shapes(plan):
             if "goal-object" not in shape.kind.split():
                 continue
             if shape not in targets:
                 targets.append(shape)
                 owners.append([])
-            owners[targets.index(shape)] += names[number : number + 1]
+            owners[targets.index(shape)].append(name)
     # A simulated home has the same targets in every run.
     for number, own in enumerate(owners):
         if 0 < len(own) < len(names) and len(targets) > 1:

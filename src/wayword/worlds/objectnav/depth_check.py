@@ -40,7 +40,7 @@ both sides of a partition; feet, halves and doubles differ by more."""
 ALIKE = 1.3
 """Factor between scales that are one; those that people who walk by seem to show differ more."""
 MOST_CONTRADICTIONS = 3
-"""Contradictions in a row at which they end an episode."""
+"""Turns in a row that fit mirrored depth only, at which they end an episode."""
 LEAST_LEAD = 6
 """Pairs of views with a wrong scale, less those without, at which they end an episode. A correct
 base has some by chance, even in a row, but a wrong one hardly any that agree."""
@@ -59,7 +59,7 @@ class DepthCheck:
         self._lead = 0  # pairs that fit another unit only, less those that do not
 
     def problem(self, view: View) -> str:
-        """Return the problem that ``MOST_CONTRADICTIONS`` views in a row have; else empty."""
+        """Return what a view and earlier ones show to be wrong with the depth image; else empty."""
         earlier = tuple(self._views)
         self._views.append(view)
         if not earlier:

@@ -92,8 +92,9 @@ class Link:
         self._patience = patience
         self.reconnections = 0
         self._opened = False
-        self._was_open = False  # ever; a robot that was there comes back
-        """True after the first connection: later ones count as reconnections."""
+        """True after the first connection since a close: later ones count as reconnections."""
+        self._was_open = False
+        """True after the first connection ever: a robot that was there comes back."""
         self._connection: ClientConnection | None = None
         """None while the connection is down."""
         self.listener: Callable[[str, JsonObject], None] = lambda topic, message: None
@@ -154,15 +155,15 @@ class Link:
         """Connect, unless already connected. Raises ``RobotError``."""
         if self.connected:
             return
-        begun = time.monotonic()
+        start = time.monotonic()
         seconds = self._patience
         wait = FIRST_WAIT
-        while problem := self._attempt(max(0.1, begun + seconds - time.monotonic())):
+        while problem := self._attempt(max(0.1, start + seconds - time.monotonic())):
             if not self._was_open and problem.startswith(
                 ConnectionRefusedError.__name__
             ):
                 seconds = min(REFUSED_SECONDS, self._patience)
-            if time.monotonic() + wait > begun + seconds:
+            if time.monotonic() + wait > start + seconds:
                 problem = f"no rosbridge at {self.url} within {seconds:g} s ({problem})"
                 raise RobotError(
                     f"{problem}; start rosbridge_server or correct the address"

@@ -398,6 +398,7 @@ def test_a_quick_comparison_says_what_it_cannot_show(played: dict[str, Path]) ->
     text = comparison.render_comparison(played["random"], played["gold"])
     assert "too few places" not in text  # two tracks of eight places: 2 * 2 / 2**8
     assert comparison.clearest_p(8, 7) > 0.05 > comparison.clearest_p(16, 7)
+    assert comparison.clearest_p(2, 7) == 1.0, "a p-value is at most 1"
     assert "a quick run can show at best, with a win in every place: p on one" in text
     assert "a difference needs 6 places without a loss" in text
 

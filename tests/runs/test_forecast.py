@@ -570,6 +570,16 @@ def test_costs_of_many_orders_of_magnitude_have_no_interval() -> None:
     assert dollars_range([1e-7, 3.0], 0) == (0.0, 0.0)
 
 
+def test_a_rehearsal_that_failed_at_once_is_left_out() -> None:
+    """An episode whose world could not be opened has neither steps nor calls."""
+    stage = _Stage(Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20))
+    first, second = stage.dataset.tasks[:2]
+    alone = stage.estimate([first], 20)
+    failed = Trajectory(second.episode.id, {}, ended="failed", error="no such scan")
+    stage._rehearsed[second.episode.id] = (failed, 1.0)
+    assert stage.estimate([first, second], 20) == alone
+
+
 def test_episodes_without_a_cost_lower_the_range_of_the_total() -> None:
     costs = [1.0, 1.5, 2.0, 1.2]
     low, high = dollars_range(costs, 100)

@@ -336,6 +336,21 @@ def test_a_difference_is_coloured_where_its_interval_excludes_zero() -> None:
     assert kinds == [[], ["good"], []], "0 is inside -0.1 to 2.1"
 
 
+@pytest.mark.parametrize(("clusters", "outcome"), [(3, "too few"), (9, "unclear")])
+def test_clusters_and_not_episodes_decide_whether_pairs_are_too_few(
+    clusters: int, outcome: str
+) -> None:
+    """Nine episodes of three paths: won all three, the smallest p-value is 0.25."""
+    gap = Interval(0.5, -0.1, 1.1)
+    estimate = MeanEstimate(
+        gap.mean, np.zeros(clusters), np.ones(clusters), (-1.0, 1.0), {ALPHA: gap}
+    )
+    line = replace(difference(HIGHER, gap), estimate=estimate)
+    comparison = Comparison("a", "b", 9, 0, 0, (line,))
+    pair = RunPair(("a", "b"), ("a", "b"), (), comparison, ({}, {}))
+    assert pair.outcome == outcome
+
+
 LOWER, HIGHER, NEITHER = (
     replace(NE, better=better) for better in ("lower", "higher", None)
 )

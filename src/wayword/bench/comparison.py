@@ -281,7 +281,7 @@ def clearest_p(places: int, tracks: int) -> float:
 
     The other one wins nothing: no comparison can be clearer.
     """
-    return tracks * 2 * 0.5**places
+    return min(1.0, tracks * 2 * 0.5**places)
 
 
 def _change(row: TrackDifference, items: str = "episodes") -> str:

@@ -293,7 +293,11 @@ class _Stage:
             if task.episode.id not in self._rehearsed:
                 self._rehearsed[task.episode.id] = self._rehearse(task)
         rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
-        return [each for each in rehearsals if each[0].steps or each[1]]
+        return [
+            (trajectory, factor)
+            for trajectory, factor in rehearsals
+            if trajectory.steps or next(trajectory.calls(), None) is not None
+        ]
 
     def _ways(self) -> tuple[str, ...]:
         """Return the ways to pay that the providers of all models offer.

@@ -96,8 +96,10 @@ class RunPair:
         if line is None:
             return ""
         gap = line.difference
-        # The smallest p-value of so many pairs: all of them differ, in the same direction.
-        least = line.tests * 2 * 0.5**line.n
+        # The smallest p-value of so many pairs: all of them differ, in the same direction. Where
+        # episodes form clusters, such as the instructions of a path, these are the pairs.
+        pairs = len(line.estimate.counts)
+        least = line.tests * 2 * 0.5**pairs
         if math.isnan(gap.low):
             return "too few"
         if gap.low <= 0 <= gap.high:

@@ -219,11 +219,13 @@ def share_below(values: Floats, weights: Floats) -> float:
         density = math.exp(-exponent) / math.sqrt(2 * math.pi)
         return _NORMAL.cdf(root) + density * (1 / root - spread / point)
 
-    # The inversion integral of the moment generating function, through the saddle point, but not
-    # through its pole at 0. With sinh, few nodes reach far.
-    least = 0.5 * min(spread, -1 / values[0], 1 / values[-1])
-    if abs(point) < least:
-        point = math.copysign(least, point)
+    # With M, the moment generating function of the sum S, the integral of M(t) / t along a parallel
+    # of the imaginary axis, over 2 pi i, is P(S > 0) to the right of 0 and -P(S <= 0) to the left.
+    # The parallel runs through the saddle point, where M falls off fastest, but keeps away from the
+    # pole at 0: by half the way to the next pole of M, at most. With sinh, few nodes reach far.
+    nearest = 0.5 * min(spread, -1 / values[0], 1 / values[-1])
+    if abs(point) < nearest:
+        point = math.copysign(nearest, point)
     nodes = point + 1j * spread * np.sinh(_NODES)
     terms = np.exp(-np.log1p(-np.outer(nodes, values)) @ weights) / nodes
     heights = terms.real * np.cosh(_NODES)
@@ -363,7 +365,9 @@ def holm(chances: Sequence[float]) -> list[tuple[float, float]]:
     for rank, (p, at) in enumerate(order):
         least = max(least, min(1.0, p * (tests - rank)))
         divisor = tests
-        if least < ALPHA <= p * tests:
+        bonferroni = p * tests
+        is_rejected_by_holm_alone = least < ALPHA <= bonferroni
+        if is_rejected_by_holm_alone:
             divisor = tests - rank
         corrected[at] = least, ALPHA / divisor
     return corrected

@@ -57,7 +57,8 @@ from wayword.runs.selection import choose, in_recorded_order
 # Steps of a language model per step of the expert, due to detours and rejections.
 SLACK = 1.1
 
-# Average share of its thinking budget that a reasoning model uses.
+# Share of its thinking budget that a reasoning model is assumed to use. No measurement stands
+# behind it: shares differ from model to model, so every forecast states the tokens that it means.
 THINKING_SHARE = 0.4
 
 # Turns within which every agent calls a model: a full look around takes at most 13.

@@ -512,6 +512,13 @@ class Call:
             cost = self.price.of(usage)
         return LedgerRow(usage.prompt + usage.completion, cost)
 
+    async def begin(self, request: sending) -> None:
+        """Free what is reserved for the whole call: the model announces its own requests."""
+        if self.total is None or self.total is request:
+            return
+        await self.total.settle(None)
+        self.total = None
+
 
 # The call that a model backend is making. The methods of models, which users write too, do not
 # take it as an argument: ``PaidModel`` sets it, and only ``sending`` reads it.
@@ -547,9 +554,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     async def __aenter__(self) -> sending:
         self._call = call = _CALL.get()
         if call is not None:
-            if call.total not in (None, self):
-                await call.total.settle(None)
-                call.total = None
+            await call.begin(self)
             row = call.priced(self.cap)._replace(samples=self.samples)
             if self.earlier:
                 self._row = row._replace(call=self.earlier)
@@ -673,6 +678,8 @@ class PaidModel(Wrapper):
                 answer = replace(answer, cost=call.cost)
             return answer
         finally:
+            # A reservation that is gone was freed by the model's own requests. Such a model needs
+            # none for its next call.
             self._announces = call.total is None
             _CALL.reset(token)
             desk.landed(call.name)

@@ -136,13 +136,16 @@ class Totals:
         dollars = self._expected("dollars", _MAX_REMEMBERED)[-1]
         return row._replace(tokens=tokens, dollars=dollars)
 
-    def _expected(self, unit: str, latest: int = 0) -> list[float]:
-        """Return the expected costs of the open requests, or of the ``latest`` ones.
+    def _expected(self, unit: str, latest: int | None = None) -> list[float]:
+        """Return the expected costs of the open requests: all, or as many of the ``latest``.
 
         ``unit`` is a field of rows: ``tokens`` or ``dollars``.
         """
+        rows = [*self._open.values()]
+        if latest is not None:
+            rows = rows[-latest:]
         lost = []
-        for row in [*self._open.values()][-latest:]:
+        for row in rows:
             # That of a killed process took until the last row of its session, at least.
             seconds = row.seconds or max(0.0, self._last[row.session] - row.at)
             reserved = getattr(row, unit) or 0.0
@@ -244,15 +247,17 @@ class _Evidence:
             # A weak trend of usual durations says little of much longer ones.
             self._slope = strength**2 * self.deviation / pstdev(seconds)
 
-        # An answer is cut off because it took too long, or its connection broke for another reason.
-        # Of the latter, one half take longer than usual, of the former all, if durations show
-        # costs. Otherwise, it is taken for one of the former, because requests cost too little to
-        # be lost for nothing.
+        # Why was an answer cut off: because it took too long, or for a reason that has nothing to
+        # do with its length? All of the long ones, and half of the others, took longer than the
+        # median: a share s of late ones means a share of 2 s - 1 of long ones.
         usual = median(seconds)
         cut_off = [request for request in lost if request.lost == "cut off"]
         late = sum(request.seconds > usual for request in cut_off)
         share_late = (late + 1) / (len(cut_off) + 2)  # a few prove little
-        self._too_long = 1.0 - strength * (1.0 - max(0.0, 2.0 * share_late - 1.0))
+        share_long = max(0.0, 2.0 * share_late - 1.0)
+        # As far as durations do not show costs, all count as long: a lost answer that costs more
+        # than booked would pass the budget.
+        self._too_long = 1.0 - strength * (1.0 - share_long)
         self._shortest = costs[0]
         self._longest = costs[-1 - len(costs) // _OUTLIERS]
 

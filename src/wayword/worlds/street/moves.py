@@ -152,7 +152,8 @@ class Navigator:
         is_fixed = word in ("stop", "turn_around") or self.transition == "original"
         if is_fixed or exits > 2:
             return word, self._after(state, word, edges)
-        # With two exits, as at nearly all panoramas, the general rules come to the closest edge.
+        # With two exits, as at nearly all panoramas, the general rules come to the closest edge:
+        # one walks along it. A state that is a link's number means "has just passed this link".
         if exits == 2:
             first, second = edges
             heading = self.headings[state]

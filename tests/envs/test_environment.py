@@ -6,6 +6,7 @@ import importlib
 import json
 import pickle
 import sys
+from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import cache
 from typing import Any
@@ -22,6 +23,7 @@ from wayword.envs.game import OPTIONAL_INFOS, Info
 from wayword.metrics.scoring import score
 from wayword.runs.opening import open_dataset
 from wayword.runs.plan import Plan
+from wayword.worlds.household.world import HouseholdWorld
 
 SMALL: dict[str, dict[str, Any]] = {
     "houses": {"houses": 1, "episodes": 4},
@@ -653,3 +655,24 @@ def test_a_number_is_an_action_of_a_menu_alone() -> None:
 def test_a_dataset_is_named_first() -> None:
     with pytest.raises(UsageError, match=r"takes a dataset's name first.*got 'houses'"):
         make(dataset="houses")  # type: ignore[arg-type]
+
+
+def test_a_step_asks_its_world_no_more_than_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether its actor is done, before the turn, for the menu and for the end; the menu, once."""
+    env = make("household", settings={"homes": 1, "episodes": 1, "rooms": 1})
+    env.reset(episode=0)
+    calls: Counter[str] = Counter()
+    for name in ("done", "action_space"):
+        method = getattr(HouseholdWorld, name)
+
+        def count(
+            world: Any, actor: str, name: str = name, method: Any = method
+        ) -> Any:
+            calls[name] += 1
+            return method(world, actor)
+
+        monkeypatch.setattr(HouseholdWorld, name, count)
+    env.step("turn_left")
+    assert calls == {"done": 3, "action_space": 1}

@@ -283,7 +283,7 @@ def test_who_shares_a_task_is_paid_its_own_share(tmp_path: Path) -> None:
     for step in record.trajectory.steps:
         game.act(step.actor, step.decision)
     paid = {
-        a: meter.measure(game, game.trajectory.steps)["success"]
+        a: meter.measure(game, game.trajectory.steps, has_ended=True)["success"]
         for a, meter in meters.items()
     }
     assert sum(paid.values()) == pytest.approx(1.0)

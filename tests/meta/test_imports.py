@@ -90,4 +90,5 @@ def test_a_run_begins_without_what_it_does_not_use(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     unused = {"scipy", "openai", "xllamacpp", "yaml", "httpx", "minigrid", "PIL"}
+    unused.add("wayword.worlds.household.house")  # no robot, and no home
     assert loaded_by(STARTED, sorted(unused)) == set()

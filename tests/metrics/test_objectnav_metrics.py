@@ -15,8 +15,8 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback, World
-from wayword.metrics.detector_reports import search_outcome
-from wayword.metrics.objectnav import bounds, failed_motions, reported
+from wayword.metrics.detector_reports import failed_motions, search_outcome
+from wayword.metrics.objectnav import bounds, reported
 from wayword.metrics.scoring import Judged, scorer
 from wayword.worlds.objectnav.observation import DepthImage, Shown, View
 from wayword.worlds.objectnav.world import ObjectNavReference

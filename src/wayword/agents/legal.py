@@ -629,7 +629,9 @@ def parse_exact(words: str, space: ActionSpace) -> Action | None:
         return None
     verb, arguments = match.groups()
     # Arguments as ``str(action)`` writes them.
-    action = Action(verb, tuple(filter(None, (arguments or "").split(", "))))
+    action = Action(verb)
+    if arguments:
+        action = Action(verb, tuple(filter(None, arguments.split(", "))))
     if verb in space.open_verbs or not space.knows(action):
         return None
     return action

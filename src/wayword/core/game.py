@@ -112,9 +112,11 @@ class Game:
 
     def done(self, actor: str) -> bool:
         """True if the actor has stopped."""
-        done = self.world.done(actor)
+        done: Any = self.world.done(actor)
         # None, of a method without `return`, would be an actor that never stops.
-        return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
+        if not isinstance(done, _TRUTH):
+            returned(type(self.world).done, done, _TRUTH, "True or False")
+        return bool(done)
 
     def pose(self, actor: str) -> JsonObject:
         """Return the actor's true place and heading."""
@@ -132,8 +134,9 @@ class Game:
     @property
     def ended(self) -> Ending | None:
         """Reason why the episode ended, None while an actor has turns left."""
-        if any(map(self.active, self.taken)):
-            return None
+        for actor in self.taken:
+            if self.active(actor):
+                return None
         # Stopped by choice only if every actor has: else some ran out of turns.
         return "stopped" if all(map(self.done, self.taken)) else "step_limit"
 

@@ -403,12 +403,12 @@ class Environment:
         # An answer may lead to a question instead of a turn: then no step is measured.
         first_new = len(game.trajectory.steps)
         last = self._play(view.read(answer))
-        terms = self._meter.measure(game, game.trajectory.steps[first_new:])
         ended = game.ended
-        terminated = ended == "stopped"
-        truncated = ended == "step_limit"
-        info = self._info(last, terms)
-        if terminated or truncated:
+        has_ended = ended is not None
+        new_steps = game.trajectory.steps[first_new:]
+        terms = self._meter.measure(game, new_steps, has_ended)
+        info = self._info(last, terms, has_ended)
+        if has_ended:
             self._recent.append(info["success"])
             is_last = self.level + 1 >= len(self.options.curriculum)
             # Successes on an easier level say nothing about the next: counted from 0.
@@ -417,7 +417,8 @@ class Environment:
                 self._recent.clear()
         # Without terms the sum would be an integer.
         reward = float(sum(terms.values()))
-        return view.observe(), reward, terminated, truncated, info
+        is_stopped = ended == "stopped"
+        return view.observe(), reward, is_stopped, has_ended and not is_stopped, info
 
     def _checked_answer(self, answer: Any) -> str | int:
         """Return an answer as a text, or as an integer for a menu. Raises ``UsageError`` for
@@ -581,7 +582,7 @@ class Environment:
         self._meter = RewardMeter(self.reward, self.actor, game)
         # An agent may act before its first question.
         last = self._play(self._view.decided())
-        return self._view.observe(), self._info(last, {})
+        return self._view.observe(), self._info(last, {}, self.game.ended is not None)
 
     def show_pictures(self, game: TaskGame) -> None:
         """Give a game the options of pictures."""
@@ -626,12 +627,12 @@ class Environment:
         play until this actor's turn, or to the end once it has stopped."""
         last = None
         game = self.game
-        order = self.game.world.actors
-        index = order.index(self.actor)
         while decision is not None:
             last = game.act(self.actor, decision)
             self._view.on_step(last)
             while self._agents and not game.ended:
+                order = game.world.actors
+                index = order.index(self.actor)
                 for actor in (*order[index + 1 :], *order[:index]):
                     self._turn(actor)
                 if game.active(self.actor):
@@ -661,10 +662,15 @@ class Environment:
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
 
-    def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
+    def _info(
+        self, last: Step | None, terms: Mapping[str, float], has_ended: bool
+    ) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        info = self.game.info(self.actor, last, terms, self.include, self._view.rules)
-        return {**info, "actor": self.actor, **self._view.extra()}
+        rules = self._view.rules
+        info = self.game.info(self.actor, last, terms, self.include, rules, has_ended)
+        info["actor"] = self.actor
+        info.update(self._view.extra())
+        return info
 
 
 OF_GYMNASIUM = (

@@ -91,6 +91,9 @@ class TaskGame(Game):
 
     def over(self, actor: str) -> bool:
         """True if the episode has ended, or the actor has stopped."""
+        # An actor with turns left has neither stopped nor seen the end.
+        if self.active(actor):
+            return False
         return self.ended is not None or self.done(actor)
 
     def legal_actions(self, actor: str) -> list[str]:
@@ -133,7 +136,6 @@ class TaskGame(Game):
         if self._standing[0] == len(trajectory.steps):
             return self._standing[1]
         dataset = self.dataset
-        family = self.dataset.family
         # A family that judges states has no need for a full set of scores.
         if self._judge is not None:
             standing = standing_of(self._judge, dataset, self.task, self.world)
@@ -145,6 +147,7 @@ class TaskGame(Game):
                 self.world.state(),
             )
             # Other families score the trajectory as if it ended here.
+            family = dataset.family
             (scores,) = rows_of(scorer(family), dataset, [(self.task, current)])
             success = scores.get(family.success)
             standing = None
@@ -222,12 +225,13 @@ class TaskGame(Game):
         terms: Mapping[str, float],
         include: Sequence[str],
         rules: Callable[[], str],
+        has_ended: bool,
     ) -> Info:
         """An actor's info after its ``last`` turn (None at the start) and the ``terms`` of its
         reward, with the entries that ``include`` requests."""
         # Success is only known once the episode has ended.
         success: bool | None = False
-        if self.ended:
+        if has_ended:
             standing = self.standing()
             success = None if standing is None else bool(standing.success)
         rejection = ""

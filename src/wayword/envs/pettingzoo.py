@@ -188,9 +188,10 @@ class _MultiActorEnv:
     def _rewards_since(self, step_count: int) -> dict[str, float]:
         """Each actor's reward for the turns after the first ``step_count``."""
         steps = self.game.trajectory.steps[step_count:]
+        has_ended = self.game.ended is not None
         # All meters measure at each turn: one actor's turn may reward another.
         self._terms = {
-            actor: meter.measure(self.game, steps)
+            actor: meter.measure(self.game, steps, has_ended)
             for actor, meter in self._meters.items()
         }
         return {actor: sum(terms.values()) for actor, terms in self._terms.items()}
@@ -210,6 +211,7 @@ class _MultiActorEnv:
             self._terms.get(actor, {}),
             self._env.include,
             self._views[actor].rules,
+            self.game.ended is not None,
         )
 
     def _legal_actions(self, actor: str) -> list[str]:

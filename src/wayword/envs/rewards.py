@@ -242,23 +242,27 @@ class RewardMeter:
                 self._first_distance = standing.distance
             self._first_guide = self._guide_value(game)
 
-    def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
+    def measure(
+        self, game: TaskGame, steps: list[Step], has_ended: bool
+    ) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
         # Only the actor's own turns count for its reward.
         turns = [step for step in steps if step.actor == self._actor]
         return {
-            name: weight * self._term(name, game, turns)
+            name: weight * self._term(name, game, turns, has_ended)
             for name, weight in self._weights.items()
         }
 
-    def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
+    def _term(
+        self, name: str, game: TaskGame, turns: list[Step], has_ended: bool
+    ) -> float:
         """An unweighted term; ``turns`` are the actor's new turns."""
         if name in self._custom:
             return sum(self._custom_value(name, game, step) for step in turns)
         if name == "success":
             # No success before the end: a state may be solved by accident and left
             # again.
-            if not (game.world.done(self._actor) and game.ended):
+            if not (has_ended and game.done(self._actor)):
                 return 0.0
             standing = game.standing()
             judge = game.dataset.succeeded
@@ -285,7 +289,7 @@ class RewardMeter:
         if name == "guide":
             before = self._guide
             self._guide = 0.0
-            if not game.ended:
+            if not has_ended:
                 self._guide = self._guide_value(game) - self._first_guide
             return self._discount * self._guide - before
 
@@ -302,7 +306,7 @@ class RewardMeter:
             # At the end the potential is 0, so that the sum over an episode is 0 as
             # well.
             before = self._potential
-            self._potential = 0.0 if game.ended else covered
+            self._potential = 0.0 if has_ended else covered
             return self._discount * self._potential - before
         before = self._progress
         self._progress = covered

@@ -24,6 +24,7 @@ from wayword.agents.strategies import strategy
 from wayword.agents.strategies.briefing import (
     catalog_of,
     instruction,
+    lists_actions,
     possible_actions,
     system_text,
 )
@@ -119,6 +120,7 @@ class Words(ActorView):
         if self._eyes is not None:
             self._sees_only_pictures = not self._eyes.reads_words
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
+        self._lists_actions = lists_actions(self._prompts, self._verbalizer)
 
     def observe(self) -> Json:
         """Return the task or the last result, the surroundings and, if there is one, the menu."""
@@ -141,7 +143,7 @@ class Words(ActorView):
             if self._sees_only_pictures:
                 feedback = verbalizer.without_sight(feedback)
             texts.insert(0, generic.feedback(feedback, verbalizer))
-        if not self._game.over(self._actor):
+        if self._lists_actions and not self._game.over(self._actor):
             space = self._game.space(self._actor)
             if self._has_menu:  # it lists all but those that take a text
                 space = replace(space, listed=())

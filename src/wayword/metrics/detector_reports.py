@@ -1,4 +1,4 @@
-"""Reports of the target by the detector of an agent that searches."""
+"""Reports of the target by the detector of an agent that searches, and motions that failed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from wayword.core.trajectory import GROUNDED, NOT_THERE, WENT_BACK, Note, Trajectory
 from wayword.metrics.recorded import finite
+from wayword.worlds.objectnav.base import STATUSES
 
 
 class DetectorReport(NamedTuple):
@@ -72,3 +73,14 @@ def search_outcome(trajectory: Trajectory) -> str:
     if report is None:
         return "the detector did not find the target"
     return report.text
+
+
+def failed_motions(trajectory: Trajectory) -> str:
+    """Return how many motions of a robot failed in which way: ``1 blocked, 2 cancelled``."""
+    motions = [step.feedback.status for step in trajectory.steps]
+    counts = [
+        f"{motions.count(status)} {status}"
+        for status in STATUSES
+        if status != "ok" and status in motions
+    ]
+    return ", ".join(counts)

@@ -42,7 +42,6 @@ from wayword.metrics.detector_reports import last_report
 from wayword.metrics.recorded import finite
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.perception.detectors import same_name
-from wayword.worlds.objectnav.base import STATUSES
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.simulated import SimulatedBase
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
@@ -259,17 +258,6 @@ def reported(task: Task, trajectory: Trajectory) -> dict[str, float]:
         report = last_report(trajectory)
         scores["found"] = float(report is not None and report.confirmed)
     return scores
-
-
-def failed_motions(trajectory: Trajectory) -> str:
-    """Return how many motions of a robot failed in which way: ``1 blocked, 2 cancelled``."""
-    motions = [step.feedback.status for step in trajectory.steps]
-    counts = [
-        f"{motions.count(status)} {status}"
-        for status in STATUSES
-        if status != "ok" and status in motions
-    ]
-    return ", ".join(counts)
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:

@@ -34,8 +34,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.metrics import scoring
-from wayword.metrics.detector_reports import search_outcome
-from wayword.metrics.objectnav import failed_motions
+from wayword.metrics.detector_reports import failed_motions, search_outcome
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.cast import AgentParts

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from helpers.rooms_scenes import act, flat, start
-from wayword.core.action import Action
+from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
+from wayword.core.game import copied
 from wayword.core.registry import load
 from wayword.core.world import World
 from wayword.verbalize.household import describe, feedback
@@ -424,3 +425,19 @@ def test_a_check_names_the_contents_that_are_seen_and_no_others(
     seen = {each.name for each in view.objects if each.container == "shelf_1"}
     assert set(checked.details["contents"]) == seen
     assert len(seen) == count
+
+
+def test_the_verbs_of_an_actor_follow_its_episode_and_the_answerer() -> None:
+    """They are computed once an episode; an answerer may come later."""
+    world = start(flat(), (2.0, 1.5, 0.0))
+    assert "ask" not in world.action_space("agent").open_verbs
+    world.answerer = lambda actor, question: "In the hall."
+    assert "ask" in world.action_space("agent").open_verbs
+    poses = {"agent": {"x": 2.0, "y": 1.5, "heading": 0.0}}
+    bodies = {"agent": {"actions": ["turn_left", "stop"], "answers": False}}
+    clone = copied(world)
+    world.reset(Episode("2", "", "flat", {"poses": poses, "bodies": bodies}))
+    space = world.action_space("agent")
+    assert list(space.listed) == [Action("turn_left"), STOP]
+    assert (space.open_verbs, Action("move_ahead") in space) == ((), False)
+    assert Action("move_ahead") in clone.action_space("agent")

@@ -301,7 +301,7 @@ class HouseholdReference(Reference):
 
     def parts(self) -> int:
         """Return the number of parts of all goals."""
-        return sum(goal.parts for goal in self.goals)
+        return sum([goal.parts for goal in self.goals])
 
     def met(self, state: State) -> int:
         """Return the number of goal conditions satisfied in a final state."""

@@ -105,6 +105,12 @@ class Actor:
     low_level: int = 0
     stopped: bool = False
     answer: str | None = None
+    verbs: tuple[str, ...] = ()
+    """Its body's verbs that have an object or addressee in this house."""
+    open_verbs: tuple[str, ...] = ()
+    """Those of them that take free text."""
+    unasked_verbs: tuple[str, ...] = ()
+    """``open_verbs`` without ``ask``, for a house without an answerer."""
 
     def snapshot(self) -> ActorSnapshot:
         """Return a copy of everything that a failed action has to leave as it was."""
@@ -153,13 +159,18 @@ class ActorSnapshot(NamedTuple):
     names: int
 
 
+def _without(pointless: set[str], verbs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the verbs except the pointless ones."""
+    return tuple(verb for verb in verbs if verb not in pointless)
+
+
 class House:
     """The state that actions change; a reset creates a new one.
 
     ``bodies`` and ``poses`` (x and y in metres, heading in degrees) are by actor, in
     turn order. ``shared_names``: all actors use the same names for objects. ``named``:
     every object has its name from the start. ``has_spots``: positions on long furniture
-    are described. ``pointless``: verbs without an object or addressee in this house.
+    are described.
     """
 
     def __init__(
@@ -221,9 +232,14 @@ class House:
         # All actors look around before the first action, so that the first observation
         # has names.
         self.refresh()
-        self.pointless = self._pointless_verbs()
+        pointless = self._pointless_verbs()
+        for actor in self.actors.values():
+            body = actor.body
+            actor.verbs = _without(pointless, body.actions)
+            actor.open_verbs = _without(pointless, body.open_verbs)
+            actor.unasked_verbs = _without({"ask"}, actor.open_verbs)
 
-    def _pointless_verbs(self) -> frozenset[str]:
+    def _pointless_verbs(self) -> set[str]:
         """Return the verbs without an object or addressee in this house."""
         affordances = set[str]()
         for spec in self.entities.specs:
@@ -242,7 +258,7 @@ class House:
         # Alone, there is no one to wait for or talk to.
         if len(self.actors) == 1:
             pointless |= {"wait", "chat"}
-        return frozenset(pointless)
+        return pointless
 
     def stand(self, me: Actor, x: float, y: float) -> None:
         """Move a body to a point (metres). Checks nothing: the caller knows that the

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -101,8 +101,6 @@ class ActionMenu:
     def __init__(self, house: House, me: Actor) -> None:
         self._house = house
         self._me = me
-        self._rooms = house.layout.rooms
-        self._verbs = useful_verbs(me.body.actions, house.pointless)
         # The state at this moment: listing is lazy and may run after the next step.
         self._named_so_far = len(me.names.order)
         self._held = tuple(me.hands)
@@ -110,7 +108,7 @@ class ActionMenu:
     def accepts(self, action: Action) -> bool:
         """True for every well-formed action of the body, except speech."""
         # Speech is free text, which the space handles itself.
-        if action.name not in self._verbs or action.name in verbs.SPEECH:
+        if action.name not in self._me.verbs or action.name in verbs.SPEECH:
             return False
         # A stop with words is an answer.
         if action.name == STOP.name and action.arguments and not self._me.body.answers:
@@ -120,9 +118,10 @@ class ActionMenu:
     def knows(self, action: Action) -> bool:
         """True if it is well-formed and uses exact names of objects and rooms."""
         names = self._me.names.index
-        return self.accepts(action) and all(
-            word in names or word in self._rooms for word in action.arguments
-        )
+        for word in action.arguments:
+            if word not in names and word not in self._house.layout.rooms:
+                return False
+        return self.accepts(action)
 
     def spot_forms(self) -> tuple[str, ...]:
         """Return patterns of ``put`` and ``go_put`` with a spot, for constrained decoding.
@@ -147,7 +146,7 @@ class ActionMenu:
         if not held or not places:
             return ()
         forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
-        able = [verb for verb in forms if verb in self._verbs]
+        able = [verb for verb in forms if verb in me.verbs]
         return tuple(rf"{verb}\[{forms[verb]}, {verbs.SPOT_PATTERN}\]" for verb in able)
 
     def listed(self) -> list[Action]:
@@ -175,13 +174,15 @@ class ActionMenu:
 
         # Each verb with every combination of its options that passes its check.
         actions: list[Action] = []
-        for verb_name in self._verbs:
+        for verb_name in me.verbs:
             if verb_name in verbs.SPEECH:
                 continue
             verb = verbs.VERBS[verb_name]
             # Rooms are no objects, so they are listed apart.
             if verb.slots == ("room",):
-                actions += [Action(verb_name, (room,)) for room in self._rooms]
+                actions += [
+                    Action(verb_name, (room,)) for room in self._house.layout.rooms
+                ]
                 continue
             options["object"] = by_affordance.get(verb.needs, ())
             options["tool"] = options["object"]
@@ -256,13 +257,6 @@ class ActionMenu:
             "go_grab": lambda i: has_free_hand and i not in hands,
             "go_put": lambda r: hands and can_put(hands[-1], r),
         }
-
-
-# Asked twice in each turn, and a body's verbs do not change.
-@lru_cache(maxsize=256)
-def useful_verbs(names: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
-    """Return the verbs except the pointless ones."""
-    return tuple(name for name in names if name not in pointless)
 
 
 class HouseholdWorld(World):
@@ -380,14 +374,10 @@ class HouseholdWorld(World):
         house = self.house
         me = self._actor(actor)
         menu = ActionMenu(house, me)
-        # No chat with a single actor, no ask without an answerer.
-        pointless = house.pointless
-        if self.answerer is None:
-            pointless |= {"ask"}
-        open_verbs = useful_verbs(me.body.open_verbs, pointless)
         return HouseholdActions(
             LazyActions(menu.listed),
-            open_verbs,
+            # No chat with a single actor, no ask without an answerer.
+            me.open_verbs if self.answerer else me.unasked_verbs,
             menu.accepts,
             menu.knows,
             forms=menu.spot_forms() if house.has_spots else (),

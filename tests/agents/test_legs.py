@@ -223,6 +223,7 @@ def test_between_intersections_one_stops_or_goes_on(reply: str, action: str) -> 
             assert list(options) == ["no", "yes"], (
                 "between intersections nothing else is asked"
             )
+            assert "1 action" not in str(prompt), "trained without a limit"
             return Choice(
                 tuple(options), tuple(float(option == reply) for option in options)
             )

@@ -394,6 +394,17 @@ def test_ranks_count_the_players_that_are_significantly_better() -> None:
     assert comparison.ranks([player(2), {"elsewhere_0": 1.0}], outcomes.place) == [1, 1]
 
 
+def test_ranks_are_corrected_for_the_number_of_pairs() -> None:
+    """7 places of 16 against none differ as the only pair, not as one of six."""
+
+    def player(wins: int) -> dict[str, float]:
+        return {f"p{n}_{k}": float(n < wins) for n in range(16) for k in range(4)}
+
+    assert comparison.ranks([player(0), player(7)], outcomes.place) == [2, 1]
+    four = [player(wins) for wins in (0, 5, 6, 7)]
+    assert comparison.ranks(four, outcomes.place) == [1, 1, 1, 1]
+
+
 def test_a_quick_comparison_says_what_it_cannot_show(played: dict[str, Path]) -> None:
     text = comparison.render_comparison(played["random"], played["gold"])
     assert "too few places" not in text  # two tracks of eight places: 2 * 2 / 2**8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -76,6 +77,18 @@ def test_clones_are_played_again() -> None:
         env.step("no")
         with env.clone() as other:
             assert other.step("yes")[0] == env.step("yes")[0]
+
+
+def test_dropped_in_a_turn_it_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Trainers drop environments in the middle of an episode: that is no error of theirs."""
+    env = make("houses", view="navgpt", settings=ONE)
+    env.reset()
+    env.step("nonsense")
+    env.reset()
+    copy = env.clone()
+    del copy, env
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_it_can_be_stepped_where_a_loop_is_running() -> None:

@@ -129,6 +129,25 @@ def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("has_role", "prompt", "sent"),
+    [
+        (True, [system("be brief")], [("system", "be brief")]),
+        (False, [system("be brief")], [("user", "be brief")]),
+        (False, [system("be brief"), user("go")], [("user", "be brief\n\ngo")]),
+        (False, [user("go")], [("user", "go")]),
+    ],
+)
+def test_a_template_without_the_systems_role_gets_its_text_from_the_user(
+    serving: Any, reply: Any, has_role: bool, prompt: Any, sent: list[tuple[str, str]]
+) -> None:
+    profile = {"system": has_role}
+    model = ServedModel(serving, reply(chat_answer("hi")), profile=profile)
+    model.complete(prompt, Sampling())
+    messages = model.server.asked[0]["messages"]
+    assert [(message["role"], message["content"]) for message in messages] == sent
+
+
+@pytest.mark.parametrize(
     ("settings", "unsent"),
     [
         ({}, ()),

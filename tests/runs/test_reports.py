@@ -282,8 +282,11 @@ def test_predictions_become_a_run(runs: Path, tmp_path: Path) -> None:
     for kind in ("length", "pairs", "map"):
         assert plot([runs / "short", out], kind).caption
 
+    records = {each: each.read_bytes() for each in out.glob("*.jsonl*")}
+    assert records
     score(file, plan, out=out)  # the same again changes nothing
-    assert len(predicted.index.ids()) == len(written)
+    assert {each: each.read_bytes() for each in records} == records
+    assert len(RunFolder.read(out).index.ids()) == len(written)
     with pytest.raises(RecordingError, match="contains another run"):
         score(file, plan, out=out, label="other")
     file.write_text(json.dumps(written[:2]), encoding="utf-8")

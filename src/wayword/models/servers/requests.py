@@ -378,12 +378,14 @@ def _limit(
 
 def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Json]]:
     """Return the conversation; the system message is merged into the user's if it must be."""
-    if not profile.system and prompt[0].role == "system" and len(prompt) > 1:
-        first, second, *rest = prompt
-        prompt = [
-            replace(second, content=f"{first.content}\n\n{second.content}"),
-            *rest,
-        ]
+    if not profile.system and prompt[0].role == "system":
+        first, *others = prompt
+        if others:
+            second, *rest = others
+            both = replace(second, content=f"{first.content}\n\n{second.content}")
+            prompt = [both, *rest]
+        else:  # alone, it is what the user says
+            prompt = [replace(first, role="user")]
     messages: list[dict[str, Json]] = []
     for message in prompt:
         if message.images and not profile.images:

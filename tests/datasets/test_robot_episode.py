@@ -345,6 +345,32 @@ def test_a_misspelled_agent_is_named_before_a_missing_target(tmp_path: Path) -> 
         wayword.run("lgxx", "robot", out=tmp_path / "run")
 
 
+def test_bearings_that_may_be_radians_are_a_notice(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "robots.md"
+    text = page.read_text().partition('title="cart.py"\n')[2].partition("```")[0]
+    base = tmp_path / "cart.py"
+    note = "all bearings in shown are below 1.6; are they in radians?"
+    for bearing, is_noted in (("off", False), ("math.radians(off)", True)):
+        base.write_text(text.replace("bearing=off,", f"bearing={bearing},"))
+        settings = {"dataset": {"target": "mug", "base": str(base)}}
+        settings |= {"grounding": "perfect"}
+        out = tmp_path / bearing
+        result = wayword.run("frontier", "robot", out=out, settings=settings)
+        assert any(note in line for line in result.notices) is is_noted
+
+
+def test_errors_of_a_simulated_detector_are_not_added_to_those_of_a_base(
+    tmp_path: Path,
+) -> None:
+    base = tmp_path / "yard.py"
+    base.write_text(YARD)
+    settings = {"dataset": {"target": "mug", "base": str(base)}}
+    with pytest.raises(
+        UsageError, match=r"simulated:glip needs .* or perfect for what"
+    ):
+        wayword.run("frontier", "robot", out=tmp_path / "run", settings=settings)
+
+
 def test_a_perfect_detector_is_no_upper_bound_on_a_robot(tmp_path: Path) -> None:
     base = tmp_path / "yard.py"
     base.write_text(YARD)

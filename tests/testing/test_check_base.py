@@ -302,11 +302,11 @@ def test_a_run_goes_on_where_localisation_lags() -> None:
 
 
 def explored(base: Here) -> None:
-    """Turn a whole circle, and drive ahead and back, as searches do."""
+    """Turn two whole circles, and drive ahead and back, as searches do."""
     world = SharedRobotWorld(GuardedBase(base, 5.0), [])
     world.reset(Episode("1", "", "robot", {}))
     drives = [rotate(-90), goto(1.0, 1.3), rotate(180), goto(1.0, 0.5), rotate(-90)]
-    for action in [*[rotate(30)] * 12, *drives * 4]:
+    for action in [*[rotate(30)] * 24, *drives * 4]:
         world.observe("agent")
         world.step("agent", action)
 
@@ -331,8 +331,17 @@ class SeesDouble(SeesScaled):
     factor = 2.0
 
 
+class ShowsRadians(Here):
+    def capture(self) -> View:
+        view = super().capture()
+        shown = [
+            replace(one, bearing=math.radians(one.bearing)) for one in view.shown or ()
+        ]
+        return replace(view, shown=tuple(shown))
+
+
 @pytest.mark.parametrize("base", [Here, SeesScaled])
-def test_a_run_accepts_depth_that_agrees_with_its_motions(base: type[Here]) -> None:
+def test_a_run_accepts_views_that_agree_with_its_motions(base: type[Here]) -> None:
     explored(base())
     explored(ImpreciseBase(base(), short=0.2, turning=4.0))  # type: ignore[arg-type]
 
@@ -343,9 +352,13 @@ def test_a_run_accepts_depth_that_agrees_with_its_motions(base: type[Here]) -> N
         (SeesMirrored, "has a mirrored depth image, as 3 turns show"),
         (SeesDouble, "measures about 1.7 times the metres between poses"),
         (SeesHalf, "measures about 0.5 times the metres between poses"),
+        (
+            ShowsRadians,
+            "shows '.*' at .* deg, and after a turn by 30 deg at .*, not near",
+        ),
     ],
 )
-def test_a_run_names_depth_that_contradicts_its_motions(
+def test_a_run_names_views_that_contradict_its_motions(
     base: type[Here], problem: str
 ) -> None:
     with pytest.raises(RobotError, match=rf"{FILE}:\d+: capture .*{problem}"):
@@ -420,6 +433,40 @@ def test_a_robot_that_reports_ok_without_moving_is_noticed() -> None:
         world.step("agent", rotate(30.0))
     with pytest.raises(RobotError, match="its pose has not changed"):
         world.step("agent", rotate(30.0))
+
+
+class LagsByADrive(Here):
+    """Shows each drive with the next turn."""
+
+    _late: Mapping[str, Any] = {}
+
+    def go_to(self, x: float, y: float) -> MotionResult:
+        self._late = {}
+        pose = self.pose()
+        moved = super().go_to(x, y)
+        self._late = {"x": pose["x"], "y": pose["y"]}
+        return moved
+
+    def rotate(self, degrees: float) -> MotionResult:
+        self._late = {}
+        return super().rotate(degrees)
+
+    def pose(self) -> Mapping[str, Any]:
+        return {**super().pose(), **self._late}
+
+
+def test_a_robot_whose_pose_lags_by_a_drive_is_noticed() -> None:
+    world = SharedRobotWorld(LagsByADrive(), [])
+    world.reset(Episode("1", "", "robot", {}))
+
+    def drive_and_turn(number: int) -> None:
+        world.step("agent", goto(1.0 + number % 2, 0.5))
+        world.step("agent", rotate(30.0))
+
+    for number in range(1, MOST_IDLE):
+        drive_and_turn(number)
+    with pytest.raises(RobotError, match="its pose has not changed in place"):
+        drive_and_turn(MOST_IDLE)
 
 
 class StaysAtItsPlace(Here):

@@ -101,7 +101,11 @@ def test_the_printed_command_finds_its_target_in_the_cameras_pictures(
     assert search.target in search.robot.names
     outcome = f"{search.target}: stopped after {len(trajectory.steps)} steps"
     found = f"{outcome}; the detector found the target (score 1.00) at step "
-    assert any(line.startswith(found) for line in search.result.notices)
+    (notice,) = [line for line in search.result.notices if line.startswith(found)]
+    (episode,) = search.result.episodes
+    left = episode.scores["found_from"]
+    assert 0 < left < 1.5, "the agent has walked up to it"
+    assert f", and the search ended {left:.1f} m from it" in notice
 
 
 def test_the_page_of_a_search_shows_the_pictures_and_where_the_target_was_reported(
@@ -138,10 +142,14 @@ def test_the_page_of_a_run_begins_with_what_was_found_and_driven(
     assert heads[:2] == ["Found", "Metres"]
 
 
-def rehearsed(folder: Path, fault: str, **further: Any) -> tuple[RunResult, str]:
+def rehearsed(
+    folder: Path, fault: str, target: str = "", **further: Any
+) -> tuple[RunResult, str]:
     """A search with a fault at its second goal, and its page."""
     with robots.simulated(faults=[f"2:{fault}"]) as robot:
         given = options(robot.command)
+        if target:
+            given["dataset.target"] = target
         settings = parse([f"{key}={value}" for key, value in given.items()])
         settings["dataset"]["emergency_stop"] = "emergency_stop"
         result = wayword.run(
@@ -169,6 +177,12 @@ def test_an_emergency_stop_is_no_mistake_of_the_agent(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="run: has no finished episodes to plot"):
         plot([tmp_path / "run"], "length")
     assert "data-mistake" not in page
+
+
+def test_a_robot_whose_topics_lag_by_a_drive_can_be_rehearsed(tmp_path: Path) -> None:
+    result, _ = rehearsed(tmp_path / "run", "lag", "unicorn")
+    (line,) = [each for each in result.notices if "failed" in each]
+    assert re.search(r"its pose has not changed in .*place; does it move", line)
 
 
 def test_the_point_on_the_map_is_in_the_target(search: Search) -> None:

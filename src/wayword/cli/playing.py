@@ -331,8 +331,8 @@ def robot(
         fake: Serve a simulated robot until Ctrl-C.
         port: With --fake: port on 127.0.0.1, default: 9090; 0 picks a free one.
         home: With --fake: number of the home, from 0, the default.
-        fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore, stall, cancel, stop
-          (emergency stop) or battery. May be repeated.
+        fault: With --fake: GOAL:FAULT, such as 3:drop; drop, refuse, ignore, stall, cancel, lag (of
+          pose and view, by a drive), stop (emergency stop) or battery. May be repeated.
         set_: A setting of the robot: dataset.url=ws://127.0.0.1:9090.
     """
     from wayword.runs import robots

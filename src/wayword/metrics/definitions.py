@@ -374,8 +374,16 @@ OBJECTNAV = (
         "Found",
         "rate",
         None,
-        "the agent stopped at what its own detector took for the target, right or wrong "
-        "(searches with a robot)",
+        "the agent stopped at what its own detector took for the target, right or wrong, and "
+        "however far away (searches with a robot)",
+    ),
+    Metric(
+        "found_from",
+        "Found from",
+        "metres",
+        None,
+        "where the target was found, metres from the end of the search to where the detector "
+        "reported it",
     ),
     Metric("metres", "Metres", "metres", None, "metres that a robot traveled"),
     Metric(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import GROUNDED, NOT_THERE, WENT_BACK, Note, Trajectory
-from wayword.metrics.recorded import finite
+from wayword.metrics.recorded import as_mapping, finite, listed, point_of
 from wayword.worlds.objectnav.base import STATUSES
 
 
@@ -67,12 +69,54 @@ def last_report(trajectory: Trajectory) -> DetectorReport | None:
     return report
 
 
+def reported_point(trajectory: Trajectory) -> Point | None:
+    """Return where an agent's detector last reported the target; None without a distance."""
+    report = last_report(trajectory)
+    if report is None or report.bearing is None or report.distance is None:
+        return None
+    observation = as_mapping(trajectory.steps[report.step - 1].observation)
+    place = point_of(observation)
+    heading = finite(observation.get("heading"))
+    if place is None or heading is None:
+        return None
+    return displaced(place, heading + report.bearing, report.distance)
+
+
+def metres_left(trajectory: Trajectory) -> float | None:
+    """Return the metres from the end of a search to where the target was reported last; None
+    without a distance. Agents that do not approach their target end far from it."""
+    target = reported_point(trajectory)
+    end = point_of(as_mapping(trajectory.state or {}))
+    if target is None or end is None:
+        return None
+    return math.dist(end, target)
+
+
+MOST_RADIANS = 1.6
+"""Bearings in degrees are rarely all within the radians of a right angle."""
+
+
+def bearings_note(trajectory: Trajectory) -> str:
+    """Return that the bearings of the objects that a base showed may be in radians; else empty."""
+    bearings = [
+        abs(finite(one.get("bearing")) or 0.0)
+        for step in trajectory.steps
+        for one in listed(step.observation, "shown")
+    ]
+    if len(bearings) < 2 or not 0 < max(bearings) <= MOST_RADIANS:
+        return ""
+    return f"all bearings in shown are below {MOST_RADIANS:g}; are they in radians?"
+
+
 def search_outcome(trajectory: Trajectory) -> str:
     """Return how a search ended for the agent's detector, where no metric says it."""
     report = last_report(trajectory)
     if report is None:
         return "the detector did not find the target"
-    return report.text
+    left = metres_left(trajectory)
+    if left is None or not report.confirmed:
+        return report.text
+    return f"{report.text}, and the search ended {left:.1f} m from it"
 
 
 def failed_motions(trajectory: Trajectory) -> str:

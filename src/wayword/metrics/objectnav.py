@@ -38,7 +38,7 @@ from wayword.core.visible import spaced
 from wayword.core.world import World
 from wayword.metrics import definitions
 from wayword.metrics.accounting import psr
-from wayword.metrics.detector_reports import last_report
+from wayword.metrics.detector_reports import last_report, metres_left
 from wayword.metrics.recorded import finite
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.perception.detectors import same_name
@@ -256,7 +256,11 @@ def reported(task: Task, trajectory: Trajectory) -> dict[str, float]:
         scores["metres"] = metres
     if task.episode.extra.get("target"):
         report = last_report(trajectory)
-        scores["found"] = float(report is not None and report.confirmed)
+        is_found = report is not None and report.confirmed
+        scores["found"] = float(is_found)
+        left = metres_left(trajectory)
+        if is_found and left is not None:
+            scores["found_from"] = left
     return scores
 
 

@@ -246,19 +246,31 @@ class SimulatedDetector(Perceiver):
                 best = GroundedRegion(score, obj.bearing, obj.away)
         return best
 
+    def load_weights(self) -> None:
+        """Raise ``UsageError``: a robot has no ground truth to add errors to. Without errors, the
+        detector reads what the robot's own one found."""
+        if self.quality != PRESETS["perfect"]:
+            raise UsageError(self._refusal)
+
     def check_view(self, view: View) -> None:
         """Raise ``UsageError`` for a view without ground truth."""
         self._true_objects(view)
+
+    @property
+    def _refusal(self) -> str:
+        """Why a real robot cannot have it, and what to set instead."""
+        return (
+            f"{self.name} needs the ground truth of a simulation, which a real camera lacks; "
+            "choose a network that sees pictures (owlv2:WEIGHTS), or perfect for what a base of "
+            "your own shows: --set grounding=… for searchers, also scene=… for lgx, tags=… for "
+            "discussnav"
+        )
 
     def _true_objects(self, view: View) -> Sequence[Shown]:
         """Return the objects in a view. Raises ``UsageError`` for the view of a real camera."""
         # A real camera leaves it out; an empty view of a simulation is an empty tuple.
         if view.shown is None:
-            raise UsageError(
-                f"{self.name} needs the ground truth of a simulation, which a real camera lacks; "
-                "choose a network that sees pictures (owlv2:WEIGHTS): --set grounding=… for "
-                "searchers, also scene=… for lgx, tags=… for discussnav"
-            )
+            raise UsageError(self._refusal)
         return view.shown
 
     def _score(

@@ -9,8 +9,9 @@ Its camera paints each object in the color that encodes its name, which the dete
 
 Faults happen to goals by their number, counted from 1: ``drop`` closes the connection halfway,
 ``refuse`` rejects the goal, ``ignore`` never answers, ``stall`` sends feedback and never ends, and
-``cancel`` ends it halfway as an operator does who cancels all goals. ``stop`` presses the emergency
-stop on ``emergency_stop`` and ``battery`` empties the one on ``battery``, until the client leaves.
+``cancel`` ends it halfway as an operator does who cancels all goals. Until the client leaves,
+``stop`` presses the emergency stop on ``emergency_stop``, ``battery`` empties the one on
+``battery``, and with ``lag`` pose, laser and camera show the moment before the last drive.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -63,7 +64,7 @@ FAULTY_STATES: Mapping[str, tuple[str, Message]] = {
     "stop": ("emergency_stop", {"data": True}),
 }
 """Fault of a state -> its topic and message."""
-FAULTS = ("drop", "refuse", "ignore", "stall", "cancel", *FAULTY_STATES)
+FAULTS = ("drop", "refuse", "ignore", "stall", "cancel", "lag", *FAULTY_STATES)
 PERIOD = 0.02
 """Seconds between two messages of a topic."""
 LASER_HEIGHT = 0.2
@@ -135,6 +136,9 @@ class FakeRobot:
         self._lock = threading.Lock()
         # The pose, and the messages that describe the robot there.
         self._latest: tuple[tuple[float, ...], dict[str, Message]] | None = None
+        self._lags = False
+        # Messages from before the last drive, of a robot that lags; empty after a turn
+        self._late: dict[str, Message] = {}
 
     def serve(self, connection: ServerConnection) -> None:
         """Serve one client until the connection closes; several may be connected at once."""
@@ -171,6 +175,8 @@ class FakeRobot:
             closed.set()
             publisher.join()
             self.states.update(STATES)
+            self._lags = False
+            self._late = {}
 
     def picture(self) -> bytes:
         """Return the camera's picture, as a PNG or JPEG file."""
@@ -286,6 +292,7 @@ class FakeRobot:
         if fault in FAULTY_STATES:
             topic, state = FAULTY_STATES[fault]
             self.states[topic] = state
+        self._lags |= fault == "lag"
         self._unfinished = fault in ("ignore", "stall")
         if fault == "ignore":
             return
@@ -303,6 +310,8 @@ class FakeRobot:
         # Half of the way, as the client hears no more of it or has it cancelled.
         share = 0.5 if fault in ("drop", "cancel") else 1.0
         with self._lock:
+            is_drive = message["action"] != f"{self.namespace}/spin"
+            self._late = self._sensed() if self._lags and is_drive else {}
             has_arrived = self._move(message["action"], message["args"], share)
         if fault == "drop":
             connection.close()
@@ -364,31 +373,35 @@ class FakeRobot:
             return
 
     def _messages(self) -> dict[str, Message]:
-        """Return the current messages by topic.
-
-        They are made again only after a motion: painting and ray casting are too slow for
-        every ``PERIOD``.
-        """
+        """Return the current messages by topic."""
         # The lock keeps ``_move`` from changing the pose in between, on which ``_image`` relies.
         with self._lock:
-            at = self.base.pose()
-            pose = (at["x"], at["y"], at["heading"])
-            if self._latest is None or self._latest[0] != pose:
-                messages = {
-                    "odom": odometry(*pose),
-                    "scan": self._scan(*pose),
-                    "camera/image_raw/compressed": self._image(),
-                    "tf": transforms(*pose),
-                }
-                by_topic = {}
-                for topic, message in messages.items():
-                    by_topic[f"{self.namespace}/{topic}"] = message
-                self._latest = (pose, by_topic)
             states = {
                 f"{self.namespace}/{topic}": state
                 for topic, state in self.states.items()
             }
-            return {**self._latest[1], **states, **self.extra}
+            return {**(self._late or self._sensed()), **states, **self.extra}
+
+    def _sensed(self) -> dict[str, Message]:
+        """Return the messages of pose, laser and camera by topic.
+
+        They are made again only after a motion: painting and ray casting are too slow for
+        every ``PERIOD``.
+        """
+        at = self.base.pose()
+        pose = (at["x"], at["y"], at["heading"])
+        if self._latest is None or self._latest[0] != pose:
+            messages = {
+                "odom": odometry(*pose),
+                "scan": self._scan(*pose),
+                "camera/image_raw/compressed": self._image(),
+                "tf": transforms(*pose),
+            }
+            by_topic = {}
+            for topic, message in messages.items():
+                by_topic[f"{self.namespace}/{topic}"] = message
+            self._latest = (pose, by_topic)
+        return self._latest[1]
 
     def _scan(self, x: float, y: float, heading: float) -> Message:
         """Return a ``sensor_msgs/LaserScan``; readings are counted counterclockwise."""

@@ -19,20 +19,19 @@ from wayword.worlds.objectnav.base import (
     unmeasured_problem,
     view_problem,
 )
-from wayword.worlds.objectnav.depth_check import (
-    is_mirrored,
-    wall_ahead,
-)
 from wayword.worlds.objectnav.guarded import LimitedBase
 from wayword.worlds.objectnav.observation import View, clear_ahead
 from wayword.worlds.objectnav.robot import RosBase
+from wayword.worlds.objectnav.view_check import (
+    bearing_problems,
+    is_mirrored,
+    wall_ahead,
+)
 
 TURNED = 20.0
 """Maximum error of a turn, degrees."""
 ARRIVED = 0.35
 """Maximum distance between target and stop, metres: Nav2's own tolerance (0.25) plus a margin."""
-SAME_OBJECT = 0.3
-"""Maximum difference between the distances of one object before and after a turn, metres."""
 APPROACHED = 0.3
 """Maximum difference between the way driven and how much nearer what is ahead has come, metres."""
 
@@ -88,9 +87,10 @@ def _check_started(base: LimitedBase, degrees: float, metres: float) -> list[str
     _check_turn(base, degrees)
     after = _check_view(base)
     lines.append(f"checked: turns by {degrees:g} degrees and back")
-    in_both = _check_shown(base, before, after, degrees)
+    problems = bearing_problems(before, after, degrees)
+    _check(base, "capture()", next(filter(None, problems), ""))
     reason = "the detector saw no object before and after the turn"
-    lines.append(_line(in_both, "bearings of the detector's objects", reason))
+    lines.append(_line(bool(problems), "bearings of the detector's objects", reason))
     mirrored = is_mirrored(before, after, degrees)
     assert not mirrored, (
         "bearings of depth columns are positive to the right; these look mirrored"
@@ -264,32 +264,3 @@ def _check_turn(base: LimitedBase, degrees: float) -> None:
         f"{what}: the heading, clockwise from north, must change by as much, not by {turned:.3g}"
         f"{hint}"
     )
-
-
-def _check_shown(base: LimitedBase, before: View, after: View, degrees: float) -> bool:
-    """Assert that objects which two views show move to the left, as the body turned right between
-    them by some degrees. Return False if no object is in both.
-
-    Two objects of one name are told apart by their distance.
-    """
-    in_both = False
-    for first in before.shown or ():
-        same = [
-            second
-            for second in after.shown or ()
-            if second.id == first.id and abs(second.away - first.away) <= SAME_OBJECT
-        ]
-        if not same:
-            continue  # out of view
-        in_both = True
-        expected = relative(first.bearing - degrees, 0.0)
-        second = min(same, key=lambda one: abs(relative(one.bearing, expected)))
-        problem = ""
-        if abs(relative(second.bearing, expected)) > TURNED:
-            problem = (
-                f"shows {first.words!r} at {first.bearing:.3g} deg, and after "
-                f"rotate({degrees:g}) at {second.bearing:.3g}, not near {expected:.3g}: "
-                "bearings are degrees to the right of the camera"
-            )
-        _check(base, "capture()", problem)
-    return in_both

@@ -21,8 +21,8 @@ from wayword.core.files import READER_ERRORS
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.core.visible import spaced
-from wayword.metrics.detector_reports import last_report
-from wayword.metrics.recorded import as_mapping, finite, point_of
+from wayword.metrics.detector_reports import reported_point
+from wayword.metrics.recorded import as_mapping, finite
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_rays
@@ -92,7 +92,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
     drawn.shapes += seen
     words = "target object"
-    reported = _reported(trajectory)
+    reported = reported_point(trajectory)
     middles = getattr(reference, "middles", ()) or ()
     if scene is not None:
         targets = frozenset(getattr(reference, "targets", ()) or ())
@@ -136,19 +136,6 @@ def _views_after(
         if stayed and end.step in rims:
             after[end.step] = rims[end.step]
     return after
-
-
-def _reported(trajectory: Trajectory) -> Point | None:
-    """Return where an agent's detector last reported the target; None without a distance."""
-    report = last_report(trajectory)
-    if report is None or report.bearing is None or report.distance is None:
-        return None
-    observation = as_mapping(trajectory.steps[report.step - 1].observation)
-    place = point_of(observation)
-    heading = finite(observation.get("heading"))
-    if place is None or heading is None:
-        return None
-    return displaced(place, heading + report.bearing, report.distance)
 
 
 def _target(middle: Point, name: str) -> Shape:

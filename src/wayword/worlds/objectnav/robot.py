@@ -41,7 +41,6 @@ from wayword.worlds.objectnav.base import (
     MotionResult,
     parse_numbers,
 )
-from wayword.worlds.objectnav.depth_check import DepthCheck
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 from wayword.worlds.objectnav.robot_messages import (
     DEPTH_ENCODINGS,
@@ -62,6 +61,7 @@ from wayword.worlds.objectnav.robot_messages import (
     stamp_of,
 )
 from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check_url
+from wayword.worlds.objectnav.view_check import ViewCheck
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
 TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
@@ -791,9 +791,9 @@ class RosBase:
         return image_depth(message, s.depth, *camera)
 
 
-# A robot that reports success without any motion is stuck, or its pose is. Smaller motions may be
-# within its tolerance.
-MOST_IDLE = 5
+# A robot that reports success without any motion is stuck, or its pose is; one that lags shows each
+# motion with the next. Smaller motions may be within its tolerance.
+MOST_IDLE = 3
 LARGE_METRES, LARGE_DEGREES = 0.5, 20.0
 STILL_METRES, STILL_DEGREES = 0.02, 1.0
 # So is one that moves otherwise than it reports, as with a sign or two axes confused. A single
@@ -859,27 +859,28 @@ class SharedRobotWorld(ObjectNavWorld):
     def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
         super().__init__(base)
         self._drivers = drivers
-        # motions since the last one of the same kind that changed what it should
+        # motions that did not change what they should
         self._idle: Counter[str] = Counter()
         self._wrong = 0  # that contradict the pose
-        self._depth = DepthCheck()
+        self._views = ViewCheck()
 
     def reset(self, episode: Episode) -> None:
         """Start an episode and take over the robot."""
         self._drivers[:] = [self]
         self._idle.clear()
         self._wrong = 0
-        self._depth = DepthCheck()
+        self._views = ViewCheck()
         super().reset(episode)
 
     def observe(self, actor: str) -> View:
         """Return the view. Raises ``RobotError`` if another episode took over, or if depth
-        contradicts the motions."""
+        or bearings of objects contradict the motions."""
         self._check_driver()
         is_new = self._view is None
         view = super().observe(actor)
-        if is_new and (problem := self._depth.problem(view)):
-            if isinstance(getattr(self.base, "base", self.base), RosBase):
+        if is_new and (problem := self._views.problem(view)):
+            is_ros = isinstance(getattr(self.base, "base", self.base), RosBase)
+            if is_ros and "depth" in problem:
                 problem += "; check dataset.scan_flipped, scan_turn and depth_unit"
             self._fail("capture", f"capture {problem}")
         return view
@@ -912,7 +913,6 @@ class SharedRobotWorld(ObjectNavWorld):
                     f"in {parts}; does it move, and is its pose up to date?",
                 )
             return feedback
-        del self._idle[part]
         problem = _wrong_motion(action, before, after)
         method = "rotate" if action.name == "rotate" else "go_to"
         if not problem and method == "go_to":

@@ -1,6 +1,7 @@
-"""Agreement of depth images with the motions between them: sides, and the unit of distances.
+"""Agreement of views with the motions between them: sides of the depth image, the unit of its
+distances, and bearings of the objects that a base's own detector found.
 
-Surroundings may show neither: a room that looks the same to both sides fits a mirrored image, too.
+Surroundings may show none of it: a room that looks the same to both sides fits a mirrored image.
 """
 
 from __future__ import annotations
@@ -40,7 +41,12 @@ both sides of a partition; feet, halves and doubles differ by more."""
 ALIKE = 1.3
 """Factor between scales that are one; those that people who walk by seem to show differ more."""
 MOST_CONTRADICTIONS = 3
-"""Turns in a row that fit mirrored depth only, at which they end an episode."""
+"""Turns in a row that fit mirrored depth only, at which they end an episode; of objects, turns that
+no bearing follows, less those that one does."""
+MOST_OFF = 20.0
+"""Maximum error of an object's bearing after a turn, degrees."""
+SAME_OBJECT = 0.3
+"""Maximum difference between the distances of one object before and after a turn, metres."""
 LEAST_LEAD = 6
 """Pairs of views with a wrong scale, less those without, at which they end an episode. A correct
 base has some by chance, even in a row, but a wrong one hardly any that agree."""
@@ -48,27 +54,37 @@ LEAST_DIRECTIONS = 5
 """Directions that two views must have in common."""
 
 
-class DepthCheck:
+class ViewCheck:
     """Compares each view of a run with earlier ones."""
 
     def __init__(self) -> None:
         # The last views: a whole circle of them, and the one before
         self._views: deque[View] = deque(maxlen=14)
         self._mirrored = 0  # pairs of views in a row that fit mirrored depth only
+        self._unturned = 0  # turns that no bearing followed, less those that one did
         self._scales: deque[float] = deque(maxlen=LEAST_LEAD)  # last wrong ones
         self._lead = 0  # pairs that fit another unit only, less those that do not
 
     def problem(self, view: View) -> str:
-        """Return what a view and earlier ones show to be wrong with the depth image; else empty."""
+        """Return what a view and earlier ones show to be wrong with the views; else empty."""
         earlier = tuple(self._views)
         self._views.append(view)
         if not earlier:
             return ""
-        turned = relative(view.heading, earlier[-1].heading)
-        if _metres(earlier[-1], view) <= STILL and abs(turned) >= TURN:
-            mirrored = is_mirrored(earlier[-1], view, turned)
+        before = earlier[-1]
+        turned = relative(view.heading, before.heading)
+        is_turn = _metres(before, view) <= STILL
+        if is_turn and abs(turned) >= TURN:
+            mirrored = is_mirrored(before, view, turned)
             if mirrored is not None:
                 self._mirrored = self._mirrored + 1 if mirrored else 0
+        # A smaller turn is within the error of bearings that do not follow it.
+        if is_turn and abs(turned) > MOST_OFF:
+            problems = bearing_problems(before, view, turned)
+            if problems:
+                self._unturned += 1 if all(problems) else -1
+            if self._unturned >= MOST_CONTRADICTIONS:
+                return problems[0]
         if self._mirrored >= MOST_CONTRADICTIONS:
             return (
                 f"has a mirrored depth image, as {MOST_CONTRADICTIONS} turns show: bearings of "
@@ -153,6 +169,34 @@ def is_mirrored(before: View, after: View, degrees: float) -> bool | None:
     if shifted < OTHER_DEPTH < mirrored:
         return False
     return None
+
+
+def bearing_problems(before: View, after: View, degrees: float) -> list[str]:
+    """Return for each object that two views show how its bearings contradict a turn to the right by
+    some degrees between them; empty texts for those that follow it.
+
+    Two objects of one name are told apart by their distance.
+    """
+    problems = []
+    for first in before.shown or ():
+        same = [
+            second
+            for second in after.shown or ()
+            if second.id == first.id and abs(second.away - first.away) <= SAME_OBJECT
+        ]
+        if not same:
+            continue  # out of view
+        expected = relative(first.bearing - degrees, 0.0)
+        second = min(same, key=lambda one: abs(relative(one.bearing, expected)))
+        problem = ""
+        if abs(relative(second.bearing, expected)) > MOST_OFF:
+            problem = (
+                f"shows {first.words!r} at {first.bearing:.3g} deg, and after a turn by "
+                f"{degrees:.3g} deg at {second.bearing:.3g}, not near {expected:.3g}: bearings are "
+                "degrees to the right of the camera"
+            )
+        problems.append(problem)
+    return problems
 
 
 def wall_ahead(view: View) -> float | None:

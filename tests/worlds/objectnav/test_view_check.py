@@ -8,8 +8,8 @@ import random
 import numpy as np
 
 from wayword.core.geometry import Floats
-from wayword.worlds.objectnav.depth_check import DepthCheck
 from wayword.worlds.objectnav.observation import View, from_laser
+from wayword.worlds.objectnav.view_check import ViewCheck
 
 # Rooms of 9 x 6 m with two partitions, each with a gap: two corners per wall
 WALLS = np.array([
@@ -37,7 +37,7 @@ def distances(x: float, y: float, headings: Floats) -> Floats:
 def problem_of_walk(seed: int, factor: float) -> str:
     """Return the problem of a random walk whose depth is ``factor`` times the metres."""
     rng = random.Random(seed)
-    check = DepthCheck()
+    check = ViewCheck()
     x, y, heading = 1.5, 1.5, 0.0
     for _ in range(60):
         metres = factor * distances(x, y, heading + np.array(BEARINGS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from wayword.bench import card_text, ladders, page, scorecard
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.runs import run
 from wayword.viewer.games import Games, PlayTable
 
 GRID = "grid, length 2: place {} of 8, each played once."
@@ -113,3 +115,22 @@ def test_one_who_leaves_the_terminal_is_shown_no_further_level(tmp_path: Path) -
 def test_the_browser_is_for_people(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "--agent", "random", "--browser"])
     assert "--browser is for a person" in str(result.exception)
+
+
+def test_a_card_says_what_its_player_was_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladders, "check_level", lambda *_: None)
+    bench = ladders.open_bench()
+    entry = ladders.Contender(
+        bench, "walker", "regression:walker", {}, ("follow",), True, out=tmp_path
+    )
+    found = ladders.next_level(entry)
+    assert found is not None
+    run(replace(found[2], limit=1))
+    card = scorecard.make_card(tmp_path, entry.header())
+    note = "Regression:walker is trained on houses:train."
+    assert card_text.player_note(card) == note
+    assert note in page._card_page(card, {})
+    for form in ("rich", "markdown"):
+        assert note in card_text.render(card, form)

@@ -285,3 +285,19 @@ def test_a_misspelled_view_names_the_near_one() -> None:
         make("houses", view="structred")
     with pytest.raises(UsageError, match="no agent is called 'zzz'; there are: "):
         make("houses", view="zzz")
+
+
+def test_an_illegal_action_of_an_expert_names_its_plan(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    plan = """
+    solutions = ("expert",)
+
+    def make_plan(self, task, world, actor, kind):
+        yield Action("rigth")
+"""
+    judge = "    def succeeded("
+    file.write_text(line_world.WORLD.replace(judge, f"{plan}\n{judge}"))
+    env = make(str(file), include=["expert_action"])
+    problem = r"line.py:\d+: the expert's action rigth is not legal at step 1; did you mean right?"
+    with pytest.raises(CodeError, match=problem):
+        env.reset()

@@ -16,7 +16,7 @@ from wayword.core.visible import count
 from wayword.metrics import table
 from wayword.metrics.progress import length_in
 from wayword.runs import forecast, probe
-from wayword.runs.running import counted
+from wayword.runs.running import were
 from wayword.verbalize import household, indoor, objectnav
 from wayword.viewer import episode, figures
 
@@ -42,9 +42,9 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (count, (2, "step"), "2 steps"),
     (count, (-2, "step"), "-2 steps"),
     (count, (1_234_567, "step"), "1,234,567 steps"),
-    (counted, (0, "request was", "requests were"), "0 requests were"),
-    (counted, (1, "request was", "requests were"), "1 request was"),
-    (counted, (1_000, "request was", "requests were"), "1,000 requests were"),
+    (were, (0, "request"), "0 requests were"),
+    (were, (1, "request"), "1 request was"),
+    (were, (1_000, "request"), "1,000 requests were"),
     # Lengths.
     (length_in, ("m", 0.5), "0.5 m"),
     (length_in, ("m", 1.0), "1.0 m"),

@@ -114,6 +114,11 @@ WORLDS = {
         "    def step(", "    def stop(",
         "line.py:@Line: Line does not define step; did you mean it by 'stop'?",
     ),
+    "a done that is never true": Mistake(
+        "        return self.stopped", "        return False",
+        "line.py:@world: 3 episodes of 3 ended at the limit of 4 steps: done() of its world was "
+        "never True",
+    ),
     "a step without feedback": Mistake(
         "        return Feedback()\n", "", "line.py:@step: step must return Feedback(…)"
     ),

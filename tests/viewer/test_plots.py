@@ -541,6 +541,16 @@ def test_seeds_of_a_curve_are_thin_lines_and_their_mean(tmp_path: Path) -> None:
     assert "single seeds (2)" in drawn.caption
 
 
+def test_a_last_line_that_is_not_finished_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "ppo.jsonl"
+    rows = [json.dumps({"step": n, "reward": 0.5}) for n in range(3)]
+    log.write_text("\n".join([*rows, '{"step": 3, "rew']))
+    caption = plot(log, "curve").caption
+    assert "Left out: a last line that is not finished, of ppo." in caption
+    log.write_text("\n".join(rows))
+    assert "not finished" not in plot(log, "curve").caption
+
+
 def test_logs_of_one_label_are_a_curve_whatever_their_names(tmp_path: Path) -> None:
     logs = []
     for name, height in (("monday", 0.2), ("tuesday", 0.6), ("other", 0.9)):

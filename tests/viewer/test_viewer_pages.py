@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers import small_cave
+from helpers.line_world import WORLD
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run, recorded_trajectory
 from helpers.records import lines, members, records, rewrite
@@ -257,6 +258,18 @@ def test_full_pages_are_not_replaced_by_pages_without_the_users_world(
         viewer.write_pages(tmp_path / "run")
     assert full.index.read_bytes() == page
     viewer.write_pages(tmp_path / "run", tmp_path / "others")
+
+
+def test_a_page_says_why_an_own_world_has_no_map(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    pose = '    def pose(self, actor):\n        return {"east": self.place, "north": 0}\n\n'
+    state = "    def state(self):"
+    file.write_text(WORLD.replace(state, pose + state))
+    run(Plan("random", str(file), limit=1, out=tmp_path / "run"))
+    written = viewer.write_pages(tmp_path / "run", trusted=[file])
+    (page,) = (written.index.parent / "episodes").glob("*.html")
+    reason = "No map: pose() has east and north, and a map needs numbers x and y."
+    assert reason in page.read_text()
 
 
 def test_no_line_break_comes_between_a_length_and_its_unit() -> None:

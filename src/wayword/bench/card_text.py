@@ -97,14 +97,16 @@ def title(card: JsonObject) -> str:
     return f"{player} on bench {card['bench']}{kind}{twin}"
 
 
-def person_note(card: JsonObject) -> str:
-    """Return what a person's card does and does not say; empty for other players."""
-    if card["agent"] != PERSON:
-        return ""
-    return (
-        "One person: intervals are for other places, not for other people. A claim about people "
-        f"needs at least {LEAST_PEOPLE} of them, each in a folder of their own."
-    )
+def player_note(card: JsonObject) -> str:
+    """Return what a person's card does and does not say, or what the player was trained on; empty
+    for other players."""
+    if card["agent"] == PERSON:
+        return (
+            "One person: intervals are for other places, not for other people. A claim about "
+            f"people needs at least {LEAST_PEOPLE} of them, each in a folder of their own."
+        )
+    lines = map(str, card.get("trained", ()))
+    return "".join(f"{line[:1].upper()}{line[1:]}." for line in lines)
 
 
 def render(card: JsonObject, form: str = "rich") -> str:
@@ -120,10 +122,10 @@ def render(card: JsonObject, form: str = "rich") -> str:
         (f"real: {row['dataset']}", "", "", "", "", *percents(row["success"]))
         for row in real
     ]
-    if form == "markdown":
-        return markdown(HEAD, 1, rows, [title(card)])
-    if form == "latex":
-        return latex(HEAD, 1, rows, [title(card)])
+    note = player_note(card)
+    if form in ("markdown", "latex"):
+        write = markdown if form == "markdown" else latex
+        return write(HEAD, 1, rows, [*filter(None, (title(card), note))])
     lines = [title(card), ""]
     for name, row in card["tracks"].items():
         _, h50, h50_range, best, best_range, success, success_range = _cells(name, row)
@@ -149,7 +151,7 @@ def render(card: JsonObject, form: str = "rich") -> str:
         for row in card.get("robust", ())
     ]
     lines += sight_lines(card)
-    if note := person_note(card):
+    if note:
         lines.append(note)
     lines.append(effort_text(card))
     if "real" in card:

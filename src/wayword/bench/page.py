@@ -139,7 +139,7 @@ def _card_page(
         "cards",
         card=card,
         title=card_text.title(card),
-        person=card_text.person_note(card),
+        note=card_text.player_note(card),
         why_unplayed=card_text.why_unplayed,
         effort=card_text.effort_text(card),
         curves={name: curve(track) for name, track in card["tracks"].items()},

@@ -41,6 +41,7 @@ from wayword.core.files import reading
 from wayword.core.other_files import but_is, fields_of
 from wayword.core.shapes import Shapes, check_shape, parse_untrusted
 from wayword.metrics.intervals import estimates, holm, rate_interval
+from wayword.models.parts.weights import TRAINED
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder, is_run
 
@@ -178,6 +179,9 @@ def make_card(folder: Path, header: JsonObject) -> JsonObject:
     others = [path.parent for path in folder.glob("*/*/*/run.json")]
     sums["unpriced"] = sum(map(unpriced, [*level_runs(folder), *others]))
     sums |= {"date": _date(folder), "robust": robust}
+    # Cards of players that were not trained have no such field.
+    if trained := _trained(folder):
+        sums["trained"] = trained
     # Cards of runs in words alone have no such field.
     if sight:
         sums |= {"sight": sight, "looks": looks(folder, bench.tracks)}
@@ -196,6 +200,15 @@ def level_runs(folder: Path) -> list[Path]:
     """Return the runs of levels in a folder."""
     runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
     return [run for run in runs if run.parent.name != REAL]
+
+
+def _trained(folder: Path) -> list[str]:
+    """Return what the player was trained on, as the caveats of its runs say."""
+    lines: dict[str, None] = {}
+    for run in level_runs(folder):
+        caveats = RunFolder.read(run).config["caveats"]
+        lines |= dict.fromkeys(line for line in caveats if TRAINED in line)
+    return [*lines]
 
 
 def _date(folder: Path) -> str:
@@ -358,6 +371,8 @@ SHAPES: Shapes = {
     "tokens": 0,
     "dollars": 0.0,
     "unpriced": 0,
+    "trained": [],
+    "trained.*": "",
     "tracks": {},
     "tracks.*": {},
     "tracks.*.lengths": [],
@@ -426,4 +441,5 @@ SHAPES: Shapes = {
 # Fields that are computed from the runs, never read from a card
 _COMPUTED = (
     *("success", "tokens", "dollars", "unpriced", "date", "robust", "sight", "looks"),
+    "trained",
 )

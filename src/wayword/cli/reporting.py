@@ -155,11 +155,10 @@ def drop(
     """
     from wayword.runs.record import DROPPED
     from wayword.runs.record import drop as drop_records
-    from wayword.runs.running import counted
 
     # An empty part, after a last comma, is no episode.
     names = comma_separated(episodes)
-    records = counted(drop_records(run, names), "record", "records")
+    records = count(drop_records(run, names), "record")
     show.echo(f"{records} moved to {run / DROPPED}; run the same command to play again")
 
 

@@ -498,15 +498,15 @@ def carry_out(
 
 def print_notices(result: RunResult) -> None:
     """Print what a user should know about a run that has ended."""
-    from wayword.runs.running import counted
+    from wayword.core.visible import count
 
     if result.resumed:
         verb = "was" if result.resumed == 1 else "were"
-        of = f"{result.resumed:,} of {counted(result.chosen, 'episode', 'episodes')}"
+        of = f"{result.resumed:,} of {count(result.chosen, 'episode')}"
         show.notice(f"{of} {verb} already finished and kept")
     show.notice(*result.notices)
     if result.outcome.failed:
-        failed = counted(result.outcome.failed, "episode", "episodes")
+        failed = count(result.outcome.failed, "episode")
         remedy = "run the same command to retry"
         # A mistake in code fails again.
         if places := _own_mistakes(result.notices):

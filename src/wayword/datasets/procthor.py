@@ -15,7 +15,13 @@ from annotated_types import Ge
 from wayword.core.dataset import Clusters, DrawnTasks, Task
 from wayword.core.episode import Episode, JsonObject
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_field, read_json_lines, require_data
+from wayword.core.files import (
+    find,
+    find_any,
+    read_field,
+    read_json_lines,
+    require_data,
+)
 from wayword.core.geometry import Point, path_length
 from wayword.core.visible import spaced
 from wayword.datasets.apartments import (
@@ -72,10 +78,12 @@ class Procthor(SolvableSearches):
 
     def open(self) -> None:
         """Find the houses' folder. Raises ``DataError`` without it."""
-        folder = require_data(self.folder, "procthor")
+        self.folder = require_data(self.folder, "procthor")
+        file = f"{self.split}.jsonl"
         # The folder of the file itself is accepted too.
-        self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
-        find(self.folder, f"{self.split}.jsonl")  # the houses are read later
+        if find_any(self.folder, file) is None:
+            self.folder /= "procthor"
+        find(self.folder, file)  # the houses are read later
         self.place = lru_cache(maxsize=64)(self._build)
 
     @property

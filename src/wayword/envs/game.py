@@ -7,7 +7,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Self
 
-from wayword.core.action import Action, Decision, Rejection
+from wayword.core.action import Action, Decision, Rejection, nearest_legal
+from wayword.core.blame import CodeError, is_own, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
@@ -166,7 +167,16 @@ class TaskGame(Game):
         if actor not in self._experts:
             self._experts[actor] = _Expert(self, actor)
         action = self._experts[actor].next()
-        return None if action is None else str(action)
+        if action is None:
+            return None
+        # A policy that follows it would learn rejected turns.
+        method = type(self.dataset).make_plan
+        if is_own(method) and action not in self.space(actor):
+            problem = f"the expert's action {action} is not legal at step"
+            hint = nearest_legal(action, self.space(actor))
+            number = len(self.trajectory.steps) + 1
+            raise CodeError(f"{place_of(method)}: {problem} {number}; {hint}")
+        return str(action)
 
     def remaining(self, actor: str) -> int | None:
         """Number of actions that the expert needs from here, including stop; None if it fails.

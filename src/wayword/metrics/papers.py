@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.core.visible import plural
+from wayword.metrics import definitions
 from wayword.metrics.summary import (
     Row,
     caveats,
@@ -44,7 +45,7 @@ PRESETS: Mapping[str, Sequence[str]] = {
     "reverie": ("tl", "osr", "sr", "spl", "rgs", "rgspl"),
     "touchdown": ("spd", "kpa", "tc"),
     "objectnav": ("success_grounded", "spl_grounded"),
-    "robot": ("found", "metres", "blocked", "lost"),
+    "robot": ("found", "found_from", "metres", "blocked", "lost"),
     "alfred": ("sr", "goal_sr", "plw_sr", "plw_goal_sr"),
     "babyai": ("sr", "plw_sr"),
 }
@@ -58,6 +59,7 @@ OF_FAMILIES: Mapping[str, Sequence[str]] = {
     "babyai": ("babyai",),
 }
 """Presets of a family of worlds, the one with the most particular metrics first."""
+_ACCOUNTED = {metric.key for metric in (*definitions.ACCOUNTING, *definitions.CUT)}
 _COLUMN = 237.0
 """Points of a column of two, as in CVPR's style."""
 _GAP = 3.0  # points on both sides of a table's column
@@ -103,16 +105,19 @@ def paper_metrics(
 
 def usual_columns(rows: Sequence[Row]) -> list[str]:
     """Return the keys of the metrics that papers print of rows of one family: those of the preset
-    with the dataset's name, or of the family's first preset that a row has whole; empty without
-    one."""
-    present = {metric.key for metric in metrics_of_rows(rows)}
+    with the dataset's name, or of the family's first preset that a row has whole; without one, as
+    of a user's world, the family's own metrics, with steps and a cost above 0."""
+    present = {metric.key: metric for metric in metrics_of_rows(rows)}.keys()
     for row in rows:
         named = row.dataset.partition(":")[0]
         for preset in (named, *OF_FAMILIES.get(row.family, ())):
             columns = PRESETS.get(preset, ())
-            if columns and present.issuperset(columns):
+            if columns and present >= set(columns):
                 return list(columns)
-    return []
+    keys = [key for key in present if key not in _ACCOUNTED or key == "steps"]
+    if any(row.totals.get("cost") for row in rows):
+        keys.append("cost")
+    return keys
 
 
 def missing_columns(rows: Sequence[Row], preset: str) -> list[str]:
@@ -169,7 +174,7 @@ def paper_table(
         rf"\begin{{{environment}}}[t]",
         rf"\centering\small\setlength{{\tabcolsep}}{{{_GAP:g}pt}}",
         rf"\caption{{{latex_text(_caption(rows, published))}}}",
-        rf"\label{{tab:{preset}}}",
+        rf"\label{{tab:{_slug(splits_of(rows))}}}",
         rf"\begin{{tabular}}{{@{{}}{'l' * len(heads)}@{{}}}}",
         r"\toprule",
         f"{' & '.join(heads)} \\\\",
@@ -180,6 +185,12 @@ def paper_table(
         *_below(_footnote(rows, metrics, published)),
         rf"\end{{{environment}}}",
     ]) + "\n"  # fmt: skip
+
+
+def _slug(text: str) -> str:
+    """Return a text as a label: ``r2r-val-unseen`` for ``R2R val-unseen``. A paper has a table of
+    each split."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _aligned(column: Sequence[str]) -> list[str]:

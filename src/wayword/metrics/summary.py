@@ -425,7 +425,8 @@ def _other_versions(rows: Sequence[Row]) -> list[str]:
             datasets.setdefault(split_label(row.dataset), []).append(row)
     notes = []
     for dataset, (first, *rest) in datasets.items():
-        others = [row.name for row in rest if row.version != first.version]
+        version = (first.version, first.checksum)
+        others = [row.name for row in rest if (row.version, row.checksum) != version]
         if others:
             start = f"Not comparable with {first.name}, because of another version of"
             notes.append(f"{start} {dataset}: {', '.join(others)}.")

@@ -433,7 +433,11 @@ def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
             keys += [key for key in own if key == DECODING]
         # An empty cell next to others' values would be read as a default.
         keys += [key for key in own if key in shown[row.dataset]]
-        differing.append({key: own[key] for key in dict.fromkeys(keys)})
+        values = {key: own[key] for key in dict.fromkeys(keys)}
+        for key, value in values.items():
+            if not value:
+                values[key] = "none" if key in row.stated else "default"
+        differing.append(values)
     return differing
 
 

@@ -31,10 +31,14 @@ from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.visible import spaced
+from wayword.core.visible import count, spaced
 from wayword.core.world import World
 from wayword.metrics import scoring
-from wayword.metrics.detector_reports import failed_motions, search_outcome
+from wayword.metrics.detector_reports import (
+    bearings_note,
+    failed_motions,
+    search_outcome,
+)
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.cast import AgentParts
@@ -412,6 +416,8 @@ class ActiveRun:
     """Finished episodes of this session without success."""
     cut: list[str] = field(default_factory=list)
     """Solved episodes of this session that the limit of steps ended."""
+    limited: int = 0
+    """Number of episodes of this session that the limit of steps ended."""
     reasons: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     store: remote.Store | None = None
@@ -439,12 +445,14 @@ class ActiveRun:
         except RecordingError as error:
             raise RecordingError(f"{self.folder.path}: {error}") from error
         if self.dataset.live and line.scores is not None:
-            count = len(trajectory.steps)
+            steps = len(trajectory.steps)
             ended = spaced(trajectory.ended)
-            text = f"{trajectory.episode_id}: {ended} after {count} steps"
+            text = f"{trajectory.episode_id}: {ended} after {steps} steps"
             text += f"; {search_outcome(trajectory)}"
             if failed := failed_motions(trajectory):
                 text += f"; motions that failed: {failed}"
+            if note := bearings_note(trajectory):
+                text += f"; {note}"
             self.notices.append(text)
         self.record(line)
 
@@ -469,6 +477,7 @@ class ActiveRun:
         self.done += 1
         success = self.dataset.family.success
         self.judged.add(success in line.scores)
+        self.limited += line.ended == "step_limit"
         if not is_solved(line.scores.get(success, 1.0)):
             self.unsolved.append(line.episode_id)
         elif line.ended == "step_limit":
@@ -509,12 +518,19 @@ class ActiveRun:
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]
         notices += [f"episode {name} failed: {reason}" for reason, name in reasons]
+        limit = self.plan.max_steps or self.dataset.max_steps
+        make_world = type(self.dataset).world
         refused = self.rejected.total()
         if refused and refused >= _MOST_REJECTED * self.steps:
-            (reason, count), *_ = self.rejected.most_common(1)
+            (reason, times), *_ = self.rejected.most_common(1)
             notices.append(
                 f"{refused:,} of {self.steps:,} answers were rejected and changed nothing; "
-                f"{count:,} as {reason}{self._author(reason)}"
+                f"{times:,} as {reason}{self._author(reason)}"
+            )
+        elif is_own(make_world) and 0 < self.limited == self.played:
+            notices.append(
+                f"{place_of(make_world)}: {count(self.limited, 'episode')} of {self.played:,} "
+                f"ended at the limit of {limit} steps: done() of its world was never True"
             )
 
         # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset
@@ -522,7 +538,6 @@ class ActiveRun:
         solutions = {parts.cls.follows for parts in self.agent.playing()}
         is_users = all(solutions) and not is_shipped(type(self.dataset))
         if is_users and self.cut:
-            limit = self.plan.max_steps or self.dataset.max_steps
             notices.append(
                 f"{place_of(type(self.dataset).make_plan)}: in {len(self.cut):,} of "
                 f"{self.played:,} episodes, such as {self.cut[0]!r}, {endless_problem(limit)}"

@@ -18,6 +18,7 @@ from wayword.core.files import (
     collecting_bad_records,
     text_checksum,
 )
+from wayword.core.visible import count
 from wayword.runs.config import Checksums
 from wayword.runs.identity import omitted, shown_split
 from wayword.runs.machine import data_folder
@@ -143,8 +144,7 @@ def data_check(
     if bad:
         # One record may be read, and reported, several times.
         lines = list(dict.fromkeys(bad))
-        records = "record" if len(lines) == 1 else "records"
-        lines.append(f"{on}: {len(lines):,} bad {records}")
+        lines.append(f"{on}: {count(len(lines), 'bad record')}")
         return "\n".join(lines), False
     rows = _checksum_lines(dataset.files)
     rows += _one_way_notes(dataset)
@@ -177,9 +177,8 @@ def _one_way_notes(dataset: Dataset) -> Iterator[str]:
             continue
         one_way = graph.one_way()
         if one_way:
-            edges = (
-                "1 edge has" if len(one_way) == 1 else f"{len(one_way):,} edges have"
-            )
+            verb = "has" if len(one_way) == 1 else "have"
+            edges = f"{count(len(one_way), 'edge')} {verb}"
             first, second = one_way[0]
             example = f"such as {first!r} to {second!r}"
             yield f"  note: {scene}: {edges} no edge back, {example}; is that intended?"

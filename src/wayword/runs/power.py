@@ -122,7 +122,7 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
     splits = sorted(set(named.values()))
     if not on and len(splits) > 1:
         raise UsageError(
-            f"the runs are on {' and '.join(splits)}; choose one with --on"
+            f"the runs are on {' and '.join(splits)}; name those of one split"
         )
     plan = Plan("power", on or "".join(splits) or "houses", data=data)
     dataset = open_dataset(plan)

@@ -247,7 +247,7 @@ def _with_usual_columns(rows: Sequence[Row]) -> list[Row]:
         columns[family] = usual_columns(group)
     shown = []
     for row in rows:
-        keys = columns[row.family]
+        keys = [key for key in columns[row.family] if key in row.values]
         # A published row may have none of them.
         shown += _with_columns([row], keys) if keys and not row.published else [row]
     return shown

@@ -37,7 +37,7 @@ from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import Step
-from wayword.core.visible import in_dollars
+from wayword.core.visible import count, in_dollars
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote, tours
 from wayword.runs.active import (
@@ -293,7 +293,7 @@ async def run_async(
                 actors = dataset.tasks[chosen[0]].episode.actors
                 active.continued = continued.before(agent, actors)
             if redone:
-                records = counted(redone, "record", "records")
+                records = count(redone, "record")
                 active.notices.append(f"{records} moved to {path / DROPPED}")
             # Play what is left.
             todo = unfinished(dataset.tasks, chosen, folder)
@@ -444,10 +444,10 @@ def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> li
     notices = model_notices(models)
     # Retries are reported, since they cost time and perhaps money.
     if account.retries:
-        requests = counted(account.retries, "request was", "requests were")
+        requests = were(account.retries, "request")
         notices.append(f"{requests} retried after a failure")
     if outcome.exhausted and account.calls:
-        late = counted(account.late, "call was", "calls were")
+        late = were(account.late, "call")
         dollars = in_dollars(account.dollars)
         if account.unpriced:
             dollars = "cost unknown"
@@ -458,6 +458,6 @@ def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> li
     return notices
 
 
-def counted(number: int, one: str, many: str) -> str:
+def were(number: int, noun: str) -> str:
     """``1 request was``, ``2 requests were``."""
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{count(number, noun)} {'was' if number == 1 else 'were'}"

@@ -382,7 +382,7 @@ def line_of(card: RunCard, run: NamedRun) -> str:
     # In columns, so that several runs can be compared by eye.
     # A finished run may be of a part of its split.
     count = f"{card.done:,} of {card.of:,}"
-    if card.status == "complete":
+    if card.done == card.of:
         count = f"{card.done:,}"
     parts = (card.agent, card.model, card.dataset)
     what = ", ".join(filter(None, parts))

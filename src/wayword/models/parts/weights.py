@@ -229,8 +229,12 @@ def training_caveat(weights: Path) -> str:
     if card.is_file():
         stated = _SPLITS.search(card.read_text(encoding="utf-8", errors="replace"))
     if stated is None:
-        return f"trained on data that no card names (row `Splits` of {card.name} next to it)"
-    return f"trained on {join_words(comma_separated(stated[1]))}"
+        return f"{TRAINED} data that no card names (row `Splits` of {card.name} next to it)"
+    return f"{TRAINED} {join_words(comma_separated(stated[1]))}"
+
+
+TRAINED = "trained on"
+"""Words of a caveat that tell of training data."""
 
 
 _SPLITS = re.compile(r"(?m)^\| Splits \| (.+?) \|$")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from wayword.core import registry
@@ -24,6 +25,7 @@ from wayword.core.errors import WaywordError
 from wayword.core.field_types import field_problem
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.visible import join_words
 from wayword.metrics.recorded import finite, listed, place_of
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.content import Extent, Map, Waypoint
@@ -186,8 +188,8 @@ def heading_and_length(neighbor: JsonObject) -> tuple[float, float]:
 def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
     """Return the family's map of an episode, or the walks alone if the family has no map.
 
-    None if nothing has a position. A family's map may be a drawing of its own, as
-    ``Html``.
+    None if nothing has a position; a sentence for a user's world whose poses have other fields. A
+    family's map may be a drawing of its own, as ``Html``.
     """
     family = sources.family()
     family_map = None
@@ -199,13 +201,19 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
         shown: Map | Html | None = family_map(trajectory, sources)
         return shown
     drawn = walked(trajectory)
+    name = sources.family_name
+    if family is not None:
+        name = family.name
+    is_users = name not in registry.names("map")
+    fields = dict.fromkeys(chain.from_iterable(trajectory.start.values()))
+    if drawn is None and is_users and fields:
+        given = join_words([*fields])
+        problem = f"No map: pose() has {given}, and a map needs numbers x and y"
+        return Html('<p class="dim">{}</p>').format(f"{problem}.")
     if drawn is not None:
         drawn.letters = letters_of(sources, trajectory)
         # Only the families of Wayword count in metres: a scale of another would be invented.
-        name = sources.family_name
-        if family is not None:
-            name = family.name
-        if name not in registry.names("map"):
+        if is_users:
             drawn.unit = ""
     return drawn
 

@@ -24,7 +24,7 @@ from wayword.core.episode import JsonObject
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_text
 from wayword.core.geometry import Floats
-from wayword.core.visible import count, single_line, spaced
+from wayword.core.visible import count, join_words, single_line, spaced
 from wayword.runs import reports, scored_runs
 from wayword.runs.record import is_run
 from wayword.viewer.plots import charts
@@ -95,7 +95,7 @@ class TrainingLog(NamedTuple):
     ``series`` is the log's path without a seed, which several logs may share; ``metric`` and
     ``counts`` are the names of the columns of values and of steps, ``replaced`` the number of
     rows that a resumed training wrote again, and ``unread`` of those whose value is no finite
-    number.
+    number. ``is_cut``: the last line was written in part.
     """
 
     series: str
@@ -105,6 +105,7 @@ class TrainingLog(NamedTuple):
     counts: str
     replaced: int
     unread: int
+    is_cut: bool
 
 
 class BinnedLog(NamedTuple):
@@ -194,6 +195,13 @@ def draw_curves(request: FigureRequest) -> Drawing:
         caption += (
             f" Left out, as their value is no finite number: {', '.join(unread)}."
         )
+    cut = [
+        name
+        for name, seeds in zip(names, series, strict=True)
+        if any(log.is_cut for log in seeds)
+    ]
+    if cut:
+        caption += f" Left out: a last line that is not finished, of {join_words(cut)}."
     caption += _seed_note(names, [len(seeds) for seeds in series])
     if notes:
         caption += f" Means of fewer seeds: {'; '.join(notes)}."
@@ -323,7 +331,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
     counts, the number of the row, from 1, is the step; no such row may lack its number.
     """
     file = _file_of(path)
-    rows = _rows_of(file)
+    rows, is_cut = _rows_of(file)
     columns: dict[str, None] = {}
     for row in rows:
         columns.update(dict.fromkeys(row))
@@ -376,6 +384,7 @@ def _read(path: Path, wanted: str) -> TrainingLog:
         counts=counts,
         replaced=int((~kept).sum()),
         unread=sum(given) - len(measured),
+        is_cut=is_cut,
     )
 
 
@@ -434,12 +443,13 @@ def _logs_of(folder: Path) -> list[Path]:
     return []
 
 
-def _rows_of(file: Path) -> list[JsonObject]:
-    """Return the lines of a log as mappings. Raises ``DataError`` for another file."""
+def _rows_of(file: Path) -> tuple[list[JsonObject], bool]:
+    """Return the lines of a log as mappings, and True if the last one was written in part, as by a
+    training that still runs. Raises ``DataError`` for another file."""
     try:
         text = read_text(file)
         if file.name == LOGS[0]:
-            return list(json.loads(text)["log_history"])
+            return list(json.loads(text)["log_history"]), False
         if file.suffix.lower() in (".csv", ".tsv"):
             # A monitor file of Stable-Baselines3 starts with a comment.
             lines = [line for line in text.split("\n") if not line.startswith("#")]
@@ -447,7 +457,7 @@ def _rows_of(file: Path) -> list[JsonObject]:
             delimiter = max(",;\t", key=header.count)
             if delimiter != ",":  # the comma is in the numbers
                 lines = [line.replace(",", ".") for line in lines]
-            return list(csv.DictReader(lines, delimiter=delimiter, restkey=""))
+            return list(csv.DictReader(lines, delimiter=delimiter, restkey="")), False
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = single_line(error, 80)
         raise DataError(file, "", f"is not a training log: {problem}") from None
@@ -459,15 +469,14 @@ def _rows_of(file: Path) -> list[JsonObject]:
         row: Any = None
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
-        # A training that still runs may have written a part of its last line.
         if row is None and number == len(lines) > 1:
-            continue
+            return rows, True
         if not isinstance(row, dict):
             problem = f"is not a training log: no JSON object, got {line!r:.60}"
             remedy = "remove the line, or end the name of a table in .csv"
             raise DataError(file, f"line {number}", problem, remedy)
         rows.append(row)
-    return rows
+    return rows, False
 
 
 def _number(value: Any) -> float | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import JsonObject
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point
+from wayword.core.geometry import Point, displaced
 from wayword.core.metric import is_solved
 from wayword.core.visible import join_words, spaced
 from wayword.runs import scored_runs
@@ -60,6 +60,9 @@ _STEP = 0.04  # inches between the points of a line that names keep clear of
 _RING = 7.0  # points from the middle of the mistake's ring to its letter
 _LEGEND_RING = 8.0  # points of its diameter in the legend, whose lines are 9 high
 _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
+_BLOCKED = (
+    6.0  # points from a place to the bar of what was in the way, which is as long
+)
 _MARGIN = 0.3  # metres around the drawing
 _SIDES = tuple(
     (east, north)
@@ -169,6 +172,7 @@ def draw_map(request: FigureRequest) -> Drawing:
     _draw_goal(axes, drawn, shapes)
     for number, (name, walk, outcome) in enumerate(walks):
         _draw_walk(axes, name, walk, outcome, number, inch)
+    _draw_blocked(axes, [*chain.from_iterable(walk for _, walk, _ in walks)], inch)
     faint = _faint_lines(drawn, shapes)
     labels = _Labels(axes, box, inch, _lines_of(walks, drawn), faint)
     # All marks have their place before the first name looks for one.
@@ -841,6 +845,20 @@ def _draw_walk(
         label=f"{name} ({outcome})",
         **end,
     )
+
+
+def _draw_blocked(axes: Axes, walk: Sequence[Waypoint], inch: float) -> None:
+    """Draw a bar ahead of each place where something was in the way, as on the episode's page."""
+    ahead = _BLOCKED / 72 / inch
+    label: str | None = "blocked"
+    for stop in walk:
+        if not stop.blocked or stop.heading is None:
+            continue
+        middle = displaced(stop.point, stop.heading, ahead)
+        ends = [displaced(middle, stop.heading + side, ahead / 2) for side in (-90, 90)]
+        xs, ys = zip(*ends, strict=True)
+        axes.plot(xs, ys, color=INK, linewidth=1.4, zorder=3.3, label=label)
+        label = None  # one sign in the legend
 
 
 def _mark_mistakes(

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from helpers import small_cave
+from helpers.line_world import WORLD
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import walked_places
-from wayword.metrics.summary import summarize
+from wayword.metrics.summary import other_episodes, summarize
 from wayword.metrics.table import TOTAL_COST, cell, labels
 from wayword.models.middleware.ledger import LedgerRow
 from wayword.runs import Plan, RunFolder, RunResult, run
@@ -726,7 +727,9 @@ def test_a_label_is_printed_as_it_is_given(tmp_path: Path) -> None:
         config["identity"]["settings"] |= settings
         config["stated"] = ["prompts"]
         file.write_text(json.dumps(config))
-    assert "terse (prompts=terse3)" in table(paths, "latex", preset="r2r")
+    text = table(paths, "latex", preset="r2r")
+    assert "terse (prompts=terse3)" in text
+    assert "plain (prompts=none)" in text
     for preset in ("r2r", ""):
         text = table(paths, "latex", preset=preset, labels=["NavGPT", "Ours"])
         assert "prompts" not in text
@@ -753,6 +756,25 @@ def test_a_table_of_two_versions_of_a_world_says_so(tmp_path: Path) -> None:
     table(paths, "json", notice=notices.append)
     assert notices == [note]
     assert "Not comparable" not in table(paths[1:], "markdown")
+
+
+def test_a_table_of_two_versions_of_published_files_says_so(runs: Path) -> None:
+    row, *_ = rows_of([runs / "short"])
+    other = replace(row, name="edited", checksum="0123456789abcdef")
+    note = (
+        "Not comparable with short, because of another version of houses:test: edited."
+    )
+    assert note in other_episodes([row, other])
+    assert not any("version" in line for line in other_episodes([row, row]))
+
+
+def test_latex_of_an_own_world_has_its_metrics_and_steps(tmp_path: Path) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(WORLD)
+    run(Plan("random", str(file), out=tmp_path / "run"))
+    text = table([tmp_path / "run"], "latex")
+    head = next(line for line in text.splitlines() if line.startswith("Run"))
+    assert head.endswith(r" & Episodes & SR \% & Steps \\")
 
 
 def test_a_world_without_lengths_says_what_its_tasks_lack(tmp_path: Path) -> None:
@@ -795,7 +817,7 @@ def test_metrics_replace_the_columns_of_a_preset_and_keep_their_order(
     head = next(line for line in text.splitlines() if line.startswith("Method"))
     columns = head.removesuffix(r" \\").split(" & ")[1:]
     assert [column.partition(" $")[0] for column in columns] == heads
-    assert r"\label{tab:r2r}" in text
+    assert r"\label{tab:houses-test}" in text
     # The order of a plain table is that of the metrics, too.
     written = json.loads(table([runs / "short"], "json", keys))["rows"][0]["metrics"]
     assert list(written) == ["tl", "ne", "osr", "sr"]

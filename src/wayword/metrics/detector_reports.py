@@ -98,11 +98,10 @@ MOST_RADIANS = 1.6
 
 def bearings_note(trajectory: Trajectory) -> str:
     """Return that the bearings of the objects that a base showed may be in radians; else empty."""
-    bearings = [
-        abs(finite(one.get("bearing")) or 0.0)
-        for step in trajectory.steps
-        for one in listed(step.observation, "shown")
-    ]
+    bearings = []
+    for step in trajectory.steps:
+        shown = listed(step.observation, "shown")
+        bearings += [abs(finite(one.get("bearing")) or 0.0) for one in shown]
     if len(bearings) < 2 or not 0 < max(bearings) <= MOST_RADIANS:
         return ""
     return f"all bearings in shown are below {MOST_RADIANS:g}; are they in radians?"

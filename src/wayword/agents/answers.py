@@ -27,7 +27,6 @@ from typing import Any, Literal, TypeAlias
 
 from wayword.agents.legal import (
     AROUND,
-    FLAT_ARGUMENTS,
     MARKER,
     Legal,
     Refusal,
@@ -56,7 +55,7 @@ from wayword.models.parts.decoding import (
     split_thought,
     without_surrogates,
 )
-from wayword.models.parts.written_calls import as_objects
+from wayword.models.parts.written_calls import FLAT_ARGUMENTS, as_objects
 
 READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
@@ -80,10 +79,12 @@ _WITHHELD = row(
 )
 """Finish reasons of backends for an answer that a filter held back, which may then be empty."""
 _TOKEN = re.compile(
-    r"<[|｜][\w▁/ -]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|(?:start|end)_of_turn)>|\[/?INST\]",
+    r"<[|｜][\w▁/ -]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|bot_end|end_code|(?:start|end)_of_turn)>"
+    r"|\[/?INST\]|\n(?-i:PAUSE|Obs(?:e(?:r(?:v(?:a\w*)?)?)?)?)\s*\Z",
     re.I,
 )
-"""Special tokens of chat templates, which some servers leave in the text."""
+"""Special tokens of chat templates, which some servers leave in the text, and the beginning of the
+turn at which a server stopped."""
 _JSON_START = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]\d-]|$))")
 """The beginning of an object or a list; ``[stop]`` is an action in brackets."""
 
@@ -246,6 +247,11 @@ def fields(
     # Objects first; what is outside of them may hold labeled lines.
     found = json_values(text, "{", lambda value: value.keys() & names, _DECODER)
     for value, start, object_end in found:
+        # What follows a turn of others, the model invents.
+        if values.keys() & _ACTION_FIELDS and _label_pattern(()).search(
+            text, end, start
+        ):
+            break
         is_argument = value.is_argument and _IN_CALL.search(
             text[max(0, start - 9) : start]
         )
@@ -371,6 +377,7 @@ class _Object(dict[str, Any]):
                     name = "action"
                 self.pairs.append((name, value))
         super().__init__(self.pairs)
+        self.is_call = any(key in ARGUMENT_FIELDS for key in self)
 
 
 def _as_key(key: str) -> str:
@@ -559,7 +566,9 @@ MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far s
 # Brackets around an argument that are opened; no real answer has more
 DEEPEST_ARGUMENT = 5
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
-ACTION_NAMES = row("next_action actions action_type command final_answer answer")
+ACTION_NAMES = row(
+    "next_action actions action_type command final_answer answer act call tool_calls"
+)
 """Names of the action that models use in place of the requested one."""
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
@@ -758,7 +767,10 @@ def _actions_as_text(values: Sequence[Json]) -> list[str]:
         if isinstance(value, dict) and value:
             # {"goto": "a"}, or {"type": "goto", "object": "a"} in any order
             arguments = {**value}
-            verb = next((arguments.pop(k) for k in _VERB_KEYS if k in value), None)
+            if isinstance(value, _Object) and value.is_call:
+                arguments = {k: v for k, v in value.items() if k not in _KINDS}
+            verbs = [key for key in _VERB_KEYS if key in arguments]
+            verb = next(map(arguments.pop, verbs), None)
             if verb is None and len(value) == 1:
                 [verb] = value
                 # {"stop": false} does not stop.

@@ -38,6 +38,7 @@ from typing import Any, TypeVar
 
 from wayword.agents.retractions import LONGEST, begins_denied, is_no, is_retracted
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
+from wayword.models.parts.written_calls import FLAT_ARGUMENTS
 
 LONGEST_ACTION = 2_000  # maximum characters of an action, including a message
 LONGEST_CLAUSE = 500  # characters before a tag in which a negation is looked for
@@ -53,13 +54,10 @@ MARKER = re.compile(
     r"^\s*(?:[-•](?!\d)\s*|[*>+]\s+|[①-⑳]\s*|\(?\d{1,3}\s*[.):、](?!\d)\s*)"
 )
 """A bullet or a number at the beginning of a line; ``-1`` is a negative number."""
-FLAT_ARGUMENTS = row(
-    "object item target receptacle container destination location place room direction message text"
-)
-"""Keys of arguments, in the order in which actions take them:
-``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _ORDER = (*FLAT_ARGUMENTS, "x", "y")
-REMARKS = frozenset(row("reason reasoning thought explanation confidence"))
+REMARKS = frozenset(
+    row("reason reasoning thought explanation confidence description comment")
+)
 """Keys next to those of arguments that are none."""
 
 T = TypeVar("T")
@@ -81,6 +79,7 @@ _LABELS = (
 """Words for "action" and "answer" in the languages that models answer in."""
 _LEAD = re.compile(
     r"^(?:\\(?:boxed|text\w*|math\w*)\b|[^\w.,:;!?~)\]}❌✗✘🚫⛔]|_|[a-z]\w{0,19}\.(?=\w{1,40}[(\[])"
+    r"|(?:await|[a-z_]\w{0,19}\s?=)\s+(?=\w{1,40}[(\[])"
     r"|(?:(?:the|my|next|best|final) ){0,3}(?:act(?:ion)?|output|response|command|decision|step"
     rf"|{_LABELS})"
     r"(?: is\b\s*[:：]?|\s*[:：】])|(?:(?:the|my|best|final) ){1,2}"

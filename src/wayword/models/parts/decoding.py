@@ -361,8 +361,11 @@ _CHANNELS = tuple(
     for pattern, replacement in (
         # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks.
         # A call of a function is an answer too: it is written as other models write theirs.
-        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=functions\.(\w+)\s{0,9})?<\|channel\|>\w+\s*"
-         r"(?(1)|to=functions\.(\w+)).{0,80}?<\|message\|>", r"</think>[TOOL_CALLS]\1\2[ARGS]"),
+        # What follows it is none, but for another call.
+        (r"<\|call\|>", "<think>"),
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=(?:functions\.)?(\w+)\s{0,9})?<\|channel\|>\w+\s*"
+         r"(?(1)|to=(?:functions\.)?(\w+)).{0,80}?<\|message\|>",
+         r"</think>[TOOL_CALLS]\1\2[ARGS]"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),
     )
@@ -378,16 +381,16 @@ _MARKS = tuple(
         (r"<\|(?i:action)\|>((?:(?!<\|).)*?)(?:<(?:/\||\|/)(?i:action)\|>|<\|(?i:end)\|>|(?=<\|(?i:action))|\Z)",
          r"<action>\1</action>"),
         # Headers of the model's own turn
-        (r"\A\s*(?:<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s"
+        (r"\A\s*(?:<\|(?:im_start|(?:start_)?header_(?:id|start))\|>assistant(?:<\|(?:end_)?header_(?:id|end)\|>)?\s"
          r"|<\|assistant\|>|<｜Assistant｜>|<start_of_turn>model\s"
          r"|assistant(?:\n\n|:\s)|Assistant:\s)", ""),
         (r"\A(?:assistant)?analysis(.*?)assistantfinal", r"<think>\1</think>"),
         (r"<\|channel>thought\s|<unused94>thought\s", "<think>"),  # Gemma, MedGemma
         (r"<channel\|>|<unused95>", "</think>"),
         ("◁(/?)think▷", r"<\1think>"),  # Kimi
-        # Cohere, Solar, Apertus
-        (r"<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>", "<think>"),
-        (r"<\|(?:END_THINKING|end_of_thought|inner_suffix)\|>", "</think>"),
+        # Cohere, Solar, Apertus, MiniCPM
+        (r"<\|(?:START_THINKING|begin_of_thought|think|inner_prefix|thought_start)\|>", "<think>"),
+        (r"<\|(?:END_THINKING|end_of_thought|inner_suffix|thought_end)\|>", "</think>"),
         (r"<\|end\|><\|begin\|>assistant<\|content\|>", "</think>"),
         (r"\AHere is my thought process:(.*?)Here is my response:", r"<think>\1</think>"),
         (r"\[BEGIN FINAL RESPONSE\]", "</think>"),  # Apriel

@@ -20,16 +20,31 @@ from dataclasses import dataclass
 from wayword.core.episode import Json
 from wayword.models.parts.decoding import is_quoted
 
-_PREFIX = r"(?:\w{1,20}[:_]|[|｜]{1,2}DSML[|｜]{1,2}\s?)?"  # of a tag
+_PREFIX = r"(?:\w{1,20}[:_]|[|｜‖]{1,2}DSML[|｜‖]{1,2}\s?)?"  # of a tag
+_SEPARATOR = "<[|｜]tool[▁_ ]sep[|｜]>"
+_NO_VERB = (
+    "(?:final_?)?(?:answer|response|output|result|action|act|choice|goal|observation|input"
+    r"|arg\w*|param\w*)"
+)
+"""Tags that stand around an argument and are no verb."""
+FLAT_ARGUMENTS = (
+    *("object", "item", "target", "receptacle", "container", "destination", "location"),
+    *("place", "room", "direction", "message", "text"),
+)
+"""Keys of arguments, in the order in which actions take them:
+``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""
 _JSON = ""  # instead of the pattern of an argument
 _KEYWORDS = r"(?P<body>[^()]{0,2000})"
 _KEYWORD = r"(?P<key>\w+)\s*=\s*[\"']?(?P<value>[^\"',]*)"
 _NAME = r"(?:functions?\.)?(?P<name>[\w.-]{1,80})"
 _TAG = "(?P<tag>invoke|function|function_call|tool|tool_call|tool_use|action)"
-_LAST = r"\s*(?:</[^<>]{1,40}>\s*)?\Z"
-"""The end of a text after the last argument: a model may forget the inner end of a call."""
+_LAST = (
+    r"\s*(?:</[^<>]{1,40}>\s*)?"
+    rf"(?:\Z|(?=<{_PREFIX}(?:tool_?calls?|calls|function_calls|invoke|function|tool)\b))"
+)
+"""The end of a text, or another call, after the last argument: a model may forget the inner end."""
 _TAGGED = (
-    rf"<(?:{_PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?=[\"']?)?"
+    rf"<(?:{_PREFIX}(?:parameter|param|argument|arg)(?:\s+(?:name|key))?\s?=\s?[\"']?)?"
     r"(?P<key>[\w-]+)[^<>]*>(?P<value>[^<]*)(?:</|\Z)"
 )
 """An argument in tags: ``<parameter=object>``, ``<parameter name="object">`` or ``<object>``."""
@@ -46,10 +61,11 @@ class WrittenCall:
 
 
 _FORMS = (
-    # Qwen3-Coder, Seed; a model may forget the inner end
+    # Qwen3-Coder, Seed; a model may write the name as it writes those of arguments
     (
-        "<function=",
-        rf"<function={_NAME}>(?P<body>.{{0,4000}}?)(?:</\w{{0,20}}(?:function|tool_call|function_invocation)>|(?<=</parameter>)\s*\Z)",
+        "</",
+        rf"<(?:function|parameter(?=[^<>]*>\s*<parameter=))\s?=\s?[\"']?{_NAME}[\"']?>(?P<body>.{{0,4000}}?)"
+        rf"(?:</\w{{0,20}}(?:function|tool_call|function_invocation)>|(?<=</parameter>){_LAST})",
         _TAGGED,
     ),
     # MiniMax, with arguments as attributes
@@ -86,6 +102,13 @@ _FORMS = (
         rf"<action>\s*{_NAME}\s*</action>\s*(?P<body>(?:<(?!th|reason)\w+>[^<]*</\w+>\s*)+)",
         _TAGGED,
     ),
+    # Clients whose tags are the names themselves: Cline, Roo
+    (
+        "</",
+        rf"<(?P<name>(?!{_NO_VERB}\b)[a-z]\w{{1,30}})>\s*"
+        rf"(?P<body>(?:<(?P<key>{'|'.join(FLAT_ARGUMENTS)})>[^<]*</(?P=key)>\s*)+)</(?P=name)>",
+        _TAGGED,
+    ),
     # GLM, LongCat; a call without arguments is the name alone
     (
         "tool_call>",
@@ -107,6 +130,12 @@ _FORMS = (
     # Python calls that are printed (Gemini), or called by a method (Llama 3.1)
     ("print(", rf"\bprint\((?:default_api\.)?{_NAME}\({_KEYWORDS}\)\)", _KEYWORD),
     ("python_tag", rf"<\|python_tag\|>\s*{_NAME}\.call\({_KEYWORDS}\)", _KEYWORD),
+    # ChatGLM3: a name, and a function of this name alone
+    (
+        "tool_call(",
+        rf"(?:\A|(?<=\n))\s?{_NAME}\s*```python\s+tool_call\({_KEYWORDS}\)\s*```",
+        _KEYWORD,
+    ),
     # Llama 3.1, also as it is written without the sign at the end
     ("<function", rf"<function[=(]{_NAME}\)?>?(?=\s*\{{)", _JSON),
     # Mistral; the marks of gpt-oss are brought into this form as well
@@ -117,6 +146,8 @@ _FORMS = (
     ),
     # gpt-oss, without the marks of its channels
     ("to=functions.", rf"\bto={_NAME}\s[^{{\n]{{0,40}}\n?(?=\{{)", _JSON),
+    # Kimi, without its marks
+    ("functions.", rf"\bfunctions\.{_NAME}:\d+\s*(?=\{{)", _JSON),
     # Kimi, also with underscores in place of the signs in its IDs
     (
         "tool_call_argument_begin",
@@ -131,8 +162,9 @@ _FORMS = (
     ),
     # DeepSeek, in its versions
     (
-        "｜tool",
-        rf"<｜tool[▁_]call[▁_]begin｜>(?:function<｜tool[▁_]sep｜>)?{_NAME}(?:<｜tool[▁_]sep｜>|\s*```json)",
+        "sep",
+        rf"<[|｜]tool[▁_ ]call[▁_ ]begin[|｜]>"
+        rf"(?:function{_SEPARATOR})?{_NAME}(?:{_SEPARATOR}|\s*```json)",
         _JSON,
     ),
     # Solar
@@ -167,8 +199,9 @@ arguments follow as a JSON object."""
 _FRAME = re.compile(
     rf"</?{_PREFIX}(?:tool_?calls?|calls|invoke|function_calls|tool_use|tool)>|</(?:arguments|function|parameter)>"
     r"|<\|tool_call>|<tool_call\|>|<(?:start|end)_function_call>|function call<\|role_sep\|>"
-    r"|<\|(?:/?tool_calls?|tool_call:end|tool_calls?_(?:section_)?(?:begin|end)|plugin|python_tag|action_start"
-    r"|START_ACTION|tool_call_start)\|>|(?:function)?<｜tool[\w▁]+｜>|(?<=\})\s*```(?=\s*<｜)"
+    r"|<\|(?:/?tool_calls?|tool_call:end|tool_calls?_(?:section_)?(?:begin|end)|plugin"
+    r"|python_(?:tag|start|end)|action_(?:start|end)|END_ACTION|tools_suffix"
+    r"|START_ACTION|tool_call_start)\|>|(?:function)?<｜tool[\w▁ ]+｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""
 _DECODER = json.JSONDecoder(strict=False)
@@ -208,7 +241,7 @@ def as_objects(text: str) -> str:
         named = {"name": call.name, "arguments": call.arguments}
         pieces += [text[end : call.start], json.dumps(named, ensure_ascii=False)]
         end = call.end
-    return _FRAME.sub("", "\n".join([*pieces, text[end:]]))
+    return _FRAME.sub("\n", "\n".join([*pieces, text[end:]]))
 
 
 def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
@@ -219,6 +252,9 @@ def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
     elif (match["body"] or "").lstrip().startswith("{"):  # JSON in place of tags
         arguments = _DECODER.decode(match["body"])
     else:
+        # Without its end, a call would take the arguments of the next one.
+        if match["body"] and match.re.search(match.string, match.start("body"), end):
+            raise ValueError("another call within its arguments")
         found = argument.finditer(match["body"] or "")
         arguments = {each["key"]: each["value"].strip() for each in found}
     return WrittenCall(match.start(), end, match["name"], arguments)

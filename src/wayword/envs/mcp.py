@@ -29,7 +29,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from wayword.agents.answers import ARGUMENT_FIELDS
-from wayword.agents.legal import FLAT_ARGUMENTS, REMARKS, in_order
+from wayword.agents.legal import REMARKS, in_order
 from wayword.core.agent import Agent
 from wayword.core.dataset import task_id
 from wayword.core.episode import JsonObject
@@ -37,6 +37,7 @@ from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.model import Image
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
+from wayword.models.parts.written_calls import FLAT_ARGUMENTS
 from wayword.runs.active import config_of
 from wayword.runs.cast import AgentParts
 from wayword.runs.plan import Plan

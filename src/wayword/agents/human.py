@@ -19,7 +19,9 @@ from typing import Annotated
 from annotated_types import Ge
 
 from wayword.agents.legal import Legal
+from wayword.agents.pages import Prompts
 from wayword.agents.person import PlayerLeft, Situation, Style, hear, person_of
+from wayword.agents.strategies import briefing
 from wayword.agents.strategies.briefing import instruction, task_goal
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -303,6 +305,7 @@ class Human(Agent):
         self._verbalizer = generic.PLAIN
         self._turn = 0
         self._sketch = MapSketch()
+        self._prompts = Prompts(briefing.__file__, page="strategy.jinja")
 
     async def begin(self, episode: Episode) -> None:
         """Keep the episode: its instruction is shown with the first observation."""
@@ -367,15 +370,19 @@ class Human(Agent):
         if self._turn == 0:
             self._person = self._person.seat(actor)
         self._turn += 1
+        # What counts as done, as in an agent's prompt. Families without words say nothing.
+        goal = task_goal(episode, actor)
+        family = self._verbalizer.name
+        has_goal = family != generic.PLAIN.name and f"goal_{family}" in self._prompts
+        if has_goal and not goal:
+            goal = self._prompts[f"goal_{family}"]
         situation = Situation(
             self._turn,
             actor,
             tuple(name for name in episode.actors if name != actor),
             episode,
             instruction(episode, actor),
-            "\n".join(
-                filter(None, (task_goal(episode, actor), partner_text(episode, actor)))
-            ),
+            "\n".join(filter(None, (goal, partner_text(episode, actor)))),
             self._verbalizer.self_state(observation)[1],
             self._verbalizer.around(observation, self._toolkit.perceiver),
             space,

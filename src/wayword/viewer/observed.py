@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -246,12 +246,15 @@ def observed_map(
         targets=_targets(builder, now),
     )
     legend = []
+    # Of what stands on furniture, one sees more than of the floor.
     if builder.view or builder.fans:
-        legend.append(("inview", "in view"))
+        legend.append(("inview", "floor in view"))
     if len(builder.fans) > 1:
         legend.append(("seenfree", "seen before"))
     if builder.obstacles:
         legend.append(("seenwall", "obstacle"))
+    if builder.squares:
+        legend.append(("wall-cell", "wall"))
     words = {"open": "open door", "closed": "closed door", "doorway": "doorway"}
     states = sorted(set(builder.doors.values()))
     legend += [(f"mark-seen-doors {state}", words[state]) for state in states]
@@ -409,6 +412,8 @@ class _MapBuilder:
     """What objects are in or on, when seen last."""
     room: str = ""
     """The room of a home that the actor is in."""
+    listed: set[str] = field(default_factory=set)
+    """Names in the last observation; all others are remembered."""
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -450,6 +455,7 @@ class _MapBuilder:
             state = "open" if door["open"] else "closed"
             self.doors[door["name"]] = state
             self.leads[door["name"]] = door.get("rooms", ())
+        self.listed = {name for _, name, _, _ in sightings(held)}
         for each in listed(held, "objects"):
             self.holders[str(each.get("name"))] = str(each.get("container") or "")
         if "walls" in held:
@@ -531,11 +537,13 @@ class _MapBuilder:
             if name.startswith("door"):
                 kind = "doors"
             self.objects[name] = (point, kind)
+        detected: set[str] = set()
         for key, name, turn, distance in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and not math.isnan(distance):
                 point = displaced(position, facing + turn, distance)
                 if key == "shown":
-                    name = self._detected(name, point)
+                    name = self._detected(name, point, detected)
+                    detected.add(name)
                 self.objects[name] = (point, key)
         if held.get("shown"):
             return  # the text says the same
@@ -556,15 +564,18 @@ class _MapBuilder:
             else:
                 self.objects[name] = spot, "objects"
 
-    def _detected(self, words: str, point: Point) -> str:
+    def _detected(self, words: str, point: Point, others: Container[str]) -> str:
         """Return the name of a detection: its words, numbered from the second object on.
 
-        A detector gives words and no identity, so two detections are one object if their words
-        are equal and they are within ``_SAME`` of each other.
+        A detector gives words and no identity, so detections of two looks are one object if their
+        words are equal and they are within ``_SAME`` of each other. ``others`` are the names of
+        this look, each of another object.
         """
         name = words
         number = 1
-        while name in self.objects and math.dist(self.objects[name][0], point) > _SAME:
+        while name in others or (
+            name in self.objects and math.dist(self.objects[name][0], point) > _SAME
+        ):
             number += 1
             name = f"{words} {number}"
         return name
@@ -728,6 +739,8 @@ class _MapBuilder:
                 label = f"{name}: {len(held)} objects"
             if self.holder(name):
                 style += " contained"
+            elif kind == "objects" and name not in self.listed:
+                style += " remembered"
             size = _DOOR if kind == "doors" else _MARK
             title = _with_contents(self._called(name), held)
             yield Shape("dot", [point], style, title, label, size)
@@ -765,10 +778,8 @@ class _MapBuilder:
             title = f"{self.letters.of(name)} {self.names.get(name, '')}".strip()
             shapes.append(Shape("dot", [point], "mark-place", title, title, _MARK))
         shapes += self._seen_objects()
-        # The actor is on top; without a heading, it is a dot.
+        # The walk ends with a dart; without a heading, with a dot.
         now = self.waypoints[-1]
         if now.heading is None:
-            me = Shape("dot", [now.point], "me", size=_ACTOR)
-        else:
-            me = Shape("cone", [now.point], "me", size=now.heading)
-        return [*shapes, me]
+            shapes.append(Shape("dot", [now.point], "me", size=_ACTOR))
+        return shapes

@@ -19,6 +19,7 @@ from wayword.metrics.recorded import as_mapping
 from wayword.runs.config import metrics_of
 from wayword.runs.play import PlayedGame
 from wayword.runs.record import RunFolder
+from wayword.verbalize.generic import verbalizer
 from wayword.viewer import figures
 from wayword.viewer.games import PlayEvent, PlayTable
 from wayword.viewer.markup import Html, Letters, render, template_function
@@ -64,7 +65,10 @@ def board(
         drawn = None
         letters = Letters()
         choices: list[ChoiceGroup] = []
+        stops: list[MenuChoice] = []
         feedback: list[PlayEvent] = []
+        around: list[str] = []
+        said: list[str] = []
         if actor:
             seat = game.seat(actor)
             now = seat.situation
@@ -77,8 +81,12 @@ def board(
         if seat and now:
             # First the map: it assigns the letters that the buttons show.
             drawn = observed_map(seat.looks, letters, now)
+            heard = tuple(f"{other} says" for other in now.others)
+            for line in now.around.splitlines():
+                lines = said if line.startswith(heard) else around
+                lines.append(line)
             if not game.ended:
-                choices = _choices(now, letters)
+                choices, stops = _choices(now, letters)
         scores: list[tuple[str, str, str]] = []
         moves: list[int] = []
         if game.game:
@@ -98,7 +106,11 @@ def board(
             feedback=feedback[3::-1],  # the first four, the oldest on top
             scores=scores,
             drawn=drawn,
+            # The letter of a place is enough to go there.
+            around=re.sub(r"\bgoto\[([^\]]+)\]", r"\1", "\n".join(around)),
+            said=said,
             choices=choices,
+            stops=stops,
             letters=letters,
             tally=tally,
             moves=moves,
@@ -108,35 +120,98 @@ def board(
         )
 
 
-def _choices(now: Situation, letters: Letters) -> list[ChoiceGroup]:
-    """Group the listed actions by verb: first those without arguments, at the end ``stop``.
+_WORDS = {
+    "pick_up": ("within reach", "pick up"),
+    "put": ("within reach", "put"),
+    "drop": ("within reach", "drop"),
+    "open": ("within reach", "open"),
+    "close": ("within reach", "close"),
+    "toggle_on": ("within reach", "switch on"),
+    "toggle_off": ("within reach", "switch off"),
+    "slice": ("within reach", "slice"),
+    "go": ("go to", ""),
+    "goto": ("go to", ""),
+    "go_explore": ("look around in", ""),
+    "go_check": ("walk up and", "look in"),
+    "go_grab": ("walk up and", "take"),
+    "go_open": ("walk up and", "open"),
+    "go_put": ("walk up and", "put it at"),
+    "heat": ("walk up and", "heat"),
+    "cool": ("walk up and", "cool"),
+    "clean": ("walk up and", "clean"),
+}
+"""Verb -> the group of its buttons, and its word on them, empty where the group says it. Groups
+stand in this order; a verb that is not listed has a group of its own, after them."""
+_LETTER_KEYS = {
+    "pan_left": "a",
+    "pan_right": "d",
+    "pick_up": "p",
+    "drop": "d",
+    "toggle": "o",
+    "wait": "w",
+    "stop": "s",
+}
+"""Keys of actions without arguments that no arrow stands for: the same in every turn."""
+
+
+def _choices(
+    now: Situation, letters: Letters
+) -> tuple[list[ChoiceGroup], list[MenuChoice]]:
+    """Return the listed actions by meaning, first the motions, and apart from them ``stop``.
 
     Buttons show letters for places and a relative direction where the observation has
     one. Empty groups are left out.
     """
-    by_verb: dict[str, list[MenuChoice]] = {"": []}
+    groups: dict[str, list[MenuChoice]] = {"": []}
+    groups |= {group: [] for group, _ in _WORDS.values()}
     stop: list[MenuChoice] = []
     directions = arrows(now.observation)
     keys = {action: key for key, action in arrow_keys(now).items()}
-    keys.setdefault(str(STOP), "s")
+    # A body that pans turns by these actions, others step aside.
+    aside = verbalizer(now.observation).briefing(now.space).get("aside", "")
+    motions = {"toggle": "open / close", "move_ahead": "ahead"}
+    for side in ("left", "right"):
+        motions[f"pan_{side}"] = (
+            f"{aside.removeprefix('turn by ').removesuffix(' aside')} {side}"
+        )
+    if "walls" in as_mapping(now.observation):
+        motions["stop"] = "give up"  # the game ends by itself when the task is done
     for number, action in enumerate(now.space.listed, 1):
         key = keys.get(str(action), "")
         if not action.arguments:
-            choice = MenuChoice(number, action, spaced(action.name), "", key)
-            group = stop if action == STOP else by_verb[""]
-            group.append(choice)
+            key = key or _LETTER_KEYS.get(action.name, "")
+            words = motions.get(action.name, spaced(action.name))
+            group = stop if action == STOP else groups[""]
+            group.append(MenuChoice(number, action, words, "", key))
             continue
-        names = map(letters.of, action.arguments)
-        words = ", ".join(map(spaced, names))
+        heading, verb = _WORDS.get(action.name, (spaced(action.name), ""))
+        words = " → ".join(map(spaced, map(letters.of, action.arguments)))
         if action.name == "rotate":
+            heading = ""
             side = "left" if words.startswith("-") else "right"
-            words = f"{side} {words.strip('-')}°"
+            words = f"turn {side} {words.strip('-')}°"
         direction = directions.get(action.arguments[-1], "")
-        choice = MenuChoice(number, action, words, direction, key)
-        by_verb.setdefault(action.name, []).append(choice)
-    # The stop comes last, away from the moves, since it ends the game.
-    groups = [*by_verb.items(), ("", stop)]
-    return [(verb, listed) for verb, listed in groups if listed]
+        choice = MenuChoice(number, action, f"{verb} {words}".strip(), direction, key)
+        groups.setdefault(heading, []).append(choice)
+    # A question is answered; to stop without a word would lose it.
+    if answers_of(now.instruction):
+        stop = []
+    return [(name, listed) for name, listed in groups.items() if listed], stop
+
+
+@template_function
+def in_words(text: str) -> str:
+    """Return a line of a log, where it is an action, in the words of its button.
+
+    >>> in_words("go_explore[living room]"), in_words("You see a cup.")
+    ('look around in living room', 'You see a cup.')
+    """
+    match = re.fullmatch(r"(\w+)\[(.*)\]", text, re.DOTALL)
+    if match is None:
+        return "open / close" if text == "toggle" else text
+    verb, arguments = match.groups()
+    heading, word = _WORDS.get(verb, (verb, ""))
+    return f"{word or heading} {arguments.replace(', ', ' → ')}"
 
 
 @template_function
@@ -199,7 +274,7 @@ class MenuChoice(NamedTuple):
 
 
 ChoiceGroup = tuple[str, list[MenuChoice]]
-"""A verb, empty for actions without arguments, and its choices."""
+"""A heading, empty for motions, and the choices below it."""
 
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:

@@ -590,7 +590,9 @@ function unclutter(maps) {
     const k = map.getScreenCTM();
     if (!k || !map.getBoundingClientRect().width) continue;
     const unit = 1 / k.a;
-    const size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
+    // Of the drawing in a pixel, and of a mark. On the small map of a game on a phone, too, one
+    // sees where one stands.
+    const size = Math.min(unit, map.closest(".game") ? 2.5 : 1.25);
     map.style.setProperty("--u", unit.toFixed(4));
     map.style.setProperty("--m", size.toFixed(4));
     const legend = map.parentElement.querySelector(".legend");

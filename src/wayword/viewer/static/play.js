@@ -52,7 +52,6 @@
     });
   }
 
-  const LOWEST_MAP = 0.18; // of a phone's height
   // The board.
   let showing = 0;
   let drawn = "";
@@ -77,48 +76,40 @@
       );
       if (same) same.open = part.open && !part.dataset.auto;
     }
-    const typed = old.querySelector(".answer input");
-    const again = arrived.querySelector(".answer input");
-    if (typed && again) again.value = typed.value;
+    const field = "form input";
+    const typed = old.querySelector(field);
+    const focused = typed === document.activeElement;
+    const again = arrived.querySelector(field);
+    const isSameLine =
+      typed?.form.className === again?.form.className &&
+      old.dataset.turn === arrived.dataset.turn;
+    if (again && isSameLine) again.value = typed.value;
     if (choose) choose.close(); // its buttons are of the turn before
-    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top;
-    const place = topOf();
     old.replaceWith(document.adoptNode(arrived));
     read.clear();
     const first = !old.dataset.turn;
-    const log = board().querySelector(".log");
+    const end = document.getElementById("end");
     const narrow = matchMedia("(max-width: 860px)").matches;
+    const log = board().querySelector(".log");
+    if (first && narrow)
+      for (const part of board().querySelectorAll(".lists")) part.open = false;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
     showNamed();
     foldLists();
     markNamed();
     showRule();
     setKeys();
-    fitMap();
     foldText();
     unclutter(board().querySelectorAll("svg.map"));
     for (const part of log ? [log, log.parentElement] : [])
       part.scrollTop = part.scrollHeight; // the newest
-    if (document.getElementById("end")) ended();
-    if (typed && again) again.focus();
+    if (end) ended();
+    else if (again && (focused || again.form.matches(".answer"))) again.focus();
     filter();
-    const end = document.getElementById("end");
-    const part = end || document.getElementById("feedback");
-    const news = part?.getBoundingClientRect();
     const turned =
       old.dataset.turn !== board().dataset.turn ||
       old.dataset.state !== board().dataset.state;
-    const kept = narrow && !end && scrollY > 0 && place !== undefined; // a thumb stays at its button
-    if (kept) scrollBy(0, topOf() - place);
-    if (
-      !first &&
-      turned &&
-      news &&
-      (end || news.top < 60 || news.bottom > innerHeight)
-    ) {
-      if (kept) showProblem(part.firstElementChild.textContent, true);
-      else scrollTo({ top: 0 });
-    }
+    if (!first && turned && (end || !narrow)) scrollTo({ top: 0 });
   }
   function ended() {
     // nothing is left to type; Enter plays the next episode
@@ -137,25 +128,17 @@
     return read.get(key);
   }
   let unfolded = false; // for the whole game, once a player wants all of the text
-  function fitMap() {
-    // on a phone, the buttons are in view below the map, which is as low as they need it
-    const map = board().querySelector(".sides-left .map");
-    const todo = board().querySelector(".todo");
-    if (!map || !todo || !matchMedia("(max-width: 860px)").matches) return;
-    const end = say && !say.hidden ? say.getBoundingClientRect().top : innerHeight;
-    const { height } = map.getBoundingClientRect();
-    const hidden = todo.getBoundingClientRect().bottom + scrollY - end;
-    if (hidden <= 0) return;
-    map.style.maxHeight = Math.max(LOWEST_MAP * innerHeight, height - hidden) + "px";
-    // What one sees is folded where a map that low does not make room enough.
-    board().classList.toggle("tight", height - hidden < LOWEST_MAP * innerHeight);
-  }
+  let tallest = 0; // of the texts so far: next to a map, the buttons below them stay in place
   function foldText() {
     // a text that is cut ends at a whole line, with a button for the rest
     const text = board().querySelector(".look > .around");
     if (!text) return;
     if (unfolded) text.classList.add("unfolded");
-    else if (text.scrollHeight <= text.clientHeight + 2) return;
+    else {
+      tallest = Math.max(tallest, text.offsetHeight);
+      text.style.setProperty("--tallest", tallest + "px");
+      if (text.scrollHeight <= text.clientHeight + 2) return;
+    }
     const button = make("button", "more", unfolded ? "less" : "… more");
     button.type = "button";
     button.setAttribute("aria-expanded", unfolded);
@@ -171,7 +154,10 @@
   }
   const taskOf = () =>
     once("task", () =>
-      (board().querySelector(".task")?.textContent || "").toLowerCase(),
+      [...board().querySelectorAll(".task, .lists pre")]
+        .map((part) => part.textContent)
+        .join("\n")
+        .toLowerCase(),
     );
   const argumentsOf = (press) =>
     (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
@@ -242,7 +228,8 @@
   const done = () =>
     once("done", () =>
       [...board().querySelectorAll(".log li:has(.good)")].map(
-        (line) => line.textContent,
+        (line) =>
+          plain(line.dataset.did) + " " + line.querySelector(".good").textContent,
       ),
     );
   const wasDone = (press) =>
@@ -280,7 +267,10 @@
         .at(-1) || "";
     return off || Boolean(REVERSE[verb]?.test(last));
   }
+  // As many as there are digits. More would make a map of names and a wall of bold buttons, in
+  // which nothing stands out.
   const MOST_NAMED = 9;
+  // Names on one receptacle, whose marks are close: more than these overprint each other.
   const MOST_INSIDE = 5;
   function placeOf(label) {
     // of its mark
@@ -351,7 +341,7 @@
     );
     // Thirty bold buttons would say nothing.
     if (first.length > MOST_NAMED) first.length = 0;
-    for (const row of board().querySelectorAll(".menu .acts")) {
+    for (const row of board().querySelectorAll(".menu .acts:not(.ends)")) {
       const named = first.filter((press) => row.contains(press));
       const fold = row.closest("details");
       for (const press of named) press.classList.add("named");
@@ -481,22 +471,12 @@
         (word) => !little(word) && own(word, n),
       ),
     );
-    if (rules.length && !document.getElementById("end")) {
-      board()
-        .querySelector(".task")
-        .after(
-          make(
-            "p",
-            "rule",
-            [
-              lines[0].split(". ")[0] + ".",
-              ...(fit.length ? fit : rules.slice(0, 1)).map((rule) =>
-                rule.replace("-", "•").replaceAll("_", " "),
-              ),
-            ].join("\n"),
-          ),
-        );
-    }
+    if (!rules.length) return;
+    const gist = fold.querySelector(".gist");
+    gist.textContent = lines[0].split(". ")[0] + ".\n";
+    const shown = fit.length ? fit : rules.slice(0, 1);
+    const text = shown.map((rule) => rule.replace("-", "•")).join("\n");
+    gist.after(make("span", "", text));
   }
   const digits = new Map(); // the last digit of each action
   function setKeys() {
@@ -524,16 +504,13 @@
     const first = open.slice(0, 9);
     const free = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const actionOf = (press) => press.dataset.action || press.dataset.verb;
-    for (const named of [true, false]) {
-      // what the task names has the first digits, and each action the one that it had before
-      const some = first.filter((press) => press.matches(".named") === named);
-      for (const press of some.filter(
-        (each) => !free.delete(digits.get(actionOf(each))),
-      )) {
-        const digit = Math.min(...free);
-        free.delete(digit);
-        digits.set(actionOf(press), digit);
-      }
+    // Each action keeps the digit that it had before; of the others, what the task names is first.
+    for (const press of first.filter(
+      (each) => !free.delete(digits.get(actionOf(each))),
+    )) {
+      const digit = Math.min(...free);
+      free.delete(digit);
+      digits.set(actionOf(press), digit);
     }
     for (const press of first) {
       press.dataset.key = digits.get(actionOf(press));
@@ -575,8 +552,10 @@
         .split(/[[\],]+ ?/)
         .map((name) => everyday()[kindOf(name)]);
       const held = /^(go )?(put|drop|give)/.test(verbOf(press)) ? holding : ""; // "put potato in bin"
+      const head = press.closest(".menu > *").querySelector("h2, summary");
+      const group = (head?.textContent || "").split(" … ")[0];
       const text =
-        " " + split([verbOf(press), label, held, ...other].join(" ")).join(" ");
+        " " + split([verbOf(press), group, label, held, ...other].join(" ")).join(" ");
       press.hidden =
         !all &&
         !words.every(
@@ -692,11 +671,8 @@
           (
             press.dataset.name ||
             press.getAttribute("aria-label") ||
-            press.dataset.action
-          )
-            .replace("[", " ")
-            .replace("]", "")
-            .replaceAll("_", " "),
+            press.dataset.says
+          ).replaceAll("_", " "),
         );
         copy.type = "button";
         for (const key of ["words", "name"])
@@ -751,6 +727,7 @@
     } else if (!reply.question && !reply.lost) {
       played = asked;
       say?.reset();
+      main.classList.remove("typing");
     }
     if (!reply.question) await refresh();
     sending = false;
@@ -762,7 +739,7 @@
     const name = event.target.closest("svg .label[data-box]")?.dataset.box.split(" "); // as its mark
     const press = name
       ? board().querySelector(`.target:has([cx="${name[0]}"][cy="${name[3]}"])`)
-      : event.target.closest(".act, [data-go]");
+      : event.target.closest(".act, [data-go], .type");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
     const pile = pileOf(press, event);
@@ -786,15 +763,15 @@
         press.dataset.name,
         actions().filter((each) => argumentOf(each) === press.dataset.name),
       );
-    } else if (press && press.dataset.verb && say) {
-      say.elements.words.value = press.dataset.verb + " ";
+    } else if (press && "verb" in press.dataset && say) {
+      main.classList.add("typing"); // on a phone, the line is there only then
+      say.elements.words.value = press.dataset.verb && press.dataset.verb + " ";
       say.elements.words.focus();
       filter();
-    } else if (press) {
+    } else if (press?.dataset.go || press?.dataset.words) {
       send(press.dataset.go || press.dataset.words);
     }
     if (event.target.id === "retry") refresh();
-    if (event.target.closest("#stop")) actions("[data-key=s]")[0]?.click();
     if (event.target.id === "leave") {
       confirmed("The game ends and does not count. Leave it?", () =>
         post("leave", { as: actor }).then(refresh),
@@ -815,6 +792,11 @@
       else if (typed()) await send(meant());
       if (matching && !shown.hidden)
         showProblem(`${left} buttons match: press one, or type more of its words`);
+    } else if (form.matches(".talk")) {
+      event.preventDefault();
+      const { words } = form.elements;
+      if (!words.value.trim()) words.focus();
+      else if (await send("chat " + words.value)) words.value = "";
     } else if (form.matches(".answer")) {
       event.preventDefault();
       const none = event.submitter && event.submitter.value === "none";

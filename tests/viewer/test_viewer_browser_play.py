@@ -65,6 +65,16 @@ def turn(page: Page, number: int) -> None:
     page.wait_for_selector(f"#board[data-asking='{number}']")
 
 
+def keys_of(page: Page) -> dict[str, str]:
+    """The key of each action that has one."""
+    pressed: dict[str, str] = page.evaluate(
+        """() => Object.fromEntries(
+          [...document.querySelectorAll(".menu .act[data-action][data-key]")]
+            .map((press) => [press.dataset.action, press.dataset.key]))"""
+    )
+    return pressed
+
+
 def leave(page: Page) -> None:
     page.locator("#leave").click()
     page.locator("dialog button[value=yes]").click()
@@ -282,6 +292,7 @@ def test_everyday_words_stand_for_names(
     assert page.locator(".task + .rule").inner_text().splitlines()[1:] == [
         "• Heat, warm, cook: it was in a closed microwave that was on."
     ]
+    first = keys_of(page)
     page.locator(".act[data-action='go_explore[kitchen]']").click()
     turn(page, 2)
     page.wait_for_selector("#feedback summary:text('and 37 more')")
@@ -291,11 +302,10 @@ def test_everyday_words_stand_for_names(
     assert "41 moves, walking included" in moves
     bold = page.locator("#feedback b").all_inner_texts()
     assert bold == ["You explored the kitchen. ", "garbage can 1", "potato 1"]
-    keys = {
-        press.get_attribute("data-action"): press.get_attribute("data-key")
-        for press in page.locator(".act.named").all()
-    }
-    assert keys["go_grab[potato_1]"] in ("1", "2"), "an act before a walk"
+    keys = keys_of(page)
+    assert {keys.get(action, key) == key for action, key in first.items()} == {True}
+    walks = [key for action, key in keys.items() if action.startswith("goto[")]
+    assert all(keys["go_grab[potato_1]"] < key for key in walks), "an act before a walk"
     page.keyboard.press("/")
     page.keyboard.type("bin")
     left = page.locator(".menu .act[data-action]:visible").all()
@@ -317,7 +327,7 @@ def test_everyday_words_stand_for_names(
     click(page, "svg .target[data-holds~='cd_1']")
     page.locator("#choose .act", has_text="tissue box 1").click()
     page.wait_for_selector("#choose[open] h2:text('tissue box 1')")
-    page.locator("#choose .act", has_text="goto tissue box 1").click()
+    page.locator("#choose .act", has_text="go to tissue box 1").click()
     turn(page, 3)
     page.locator(".act[data-action='go_grab[potato_1]']").click()
     turn(page, 4)
@@ -349,7 +359,7 @@ def test_everyday_words_stand_for_names(
         "nothing that undoes the last move"
     )
     page.keyboard.press("Escape")
-    page.click("#stop")
+    page.click(".act[data-action=stop]")
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("y")
     page.wait_for_selector("#end")
@@ -371,14 +381,12 @@ def test_what_blocks_a_way_stands_out(
     page.locator(".act[data-action='go_explore[living room]']").click()
     turn(page, 2)
     assert "Closed on it: door 3." in page.locator("#feedback").inner_text()
-    assert (
-        page.locator(".act[data-key='1']").get_attribute("data-action")
-        == "goto[door_3]"
-    )
+    key = keys_of(page)["goto[door_3]"]
+    assert key.isdecimal()
     assert page.locator("svg .label.named").all_text_contents() == [
         "door 3 to the living room"
     ]
-    page.keyboard.press("1")
+    page.keyboard.press(key)
     turn(page, 3)
     assert text == []
 
@@ -410,7 +418,7 @@ def test_a_square_of_a_grid_is_walked_to(
         "no known way there yet",
     )
     order = page.evaluate(
-        "['#feedback', 'figure', '.look', '.todo'].map("
+        "['figure', '.look', '#feedback', '.menu'].map("
         "(part) => document.querySelector(part).getBoundingClientRect().top)"
     )
     assert order == sorted(order)
@@ -496,24 +504,33 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     assert text == []
 
 
-@pytest.mark.parametrize("world", ["household", "iqa"])
-def test_on_a_phone_the_buttons_are_in_view_below_a_lower_map(
+@pytest.mark.parametrize("world", ["household", "rearrangement"])
+def test_on_a_phone_the_moves_stand_at_the_bottom_of_the_screen(
     world: str, browser: Browser, server: Server, top: Path
 ) -> None:
     plan = Plan("human", world, episode="1", out=top / f"thumb-{world}")
     page, text = start_page(browser, server, plan, wide=390)
     page.wait_for_selector("body[data-ready]")
     assert page.evaluate("scrollY") == 0
-    line = page.locator("#say").bounding_box()
-    todo = page.locator(".todo").bounding_box()
     drawn = page.locator("svg.map").bounding_box()
-    assert line is not None
-    assert todo is not None
     assert drawn is not None
-    is_low = drawn["height"] < 0.21 * 900
-    assert todo["y"] + todo["height"] <= line["y"] or is_low, "the map makes room"
     assert drawn["height"] > 0.15 * 900, "it stays readable"
-    assert todo["y"] < 0.65 * 900
+    for down in (0, 200):
+        page.evaluate(f"scrollTo(0, {down})")
+        todo = page.locator(".todo").bounding_box()
+        stop = page.locator(".menu .act[data-action=stop]").bounding_box()
+        assert todo is not None
+        assert stop is not None
+        assert abs(todo["y"] + todo["height"] - 900) < 2
+        assert todo["height"] < 0.47 * 900
+        assert stop["y"] + stop["height"] <= 900, "below a longer list, in view"
+    assert not page.locator("#say input").is_visible()
+    page.locator(".menu .type").click()
+    assert page.evaluate("document.activeElement.name") == "words"
+    page.fill("#say input", "turn left")
+    page.keyboard.press("Enter")
+    turn(page, 2)
+    assert not page.locator("#say input").is_visible()
     leave(page)
     assert text == []
     page.close()
@@ -540,7 +557,7 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
     leave(page)
 
 
-def test_a_game_without_a_map_begins_at_the_left_and_names_no_map(
+def test_a_game_without_a_map_stands_in_the_middle_and_names_no_map(
     browser: Browser, server: Server, top: Path
 ) -> None:
     plan = Plan("human", "two_phase", out=top / "rooms")
@@ -551,7 +568,7 @@ def test_a_game_without_a_map_begins_at_the_left_and_names_no_map(
     assert "one wrong choice ends the game" in status
     box = page.locator(".menu").bounding_box()
     assert box is not None
-    assert box["x"] < 100
+    assert abs(box["x"] + box["width"] / 2 - 700) < 20
     assert wrong(page, axe=False) == []
     assert text == []
 

@@ -10,6 +10,10 @@ from wayword.core.trajectory import GROUNDED, NOT_THERE, WENT_BACK, Note, Trajec
 from wayword.metrics.recorded import as_mapping, finite, listed, point_of
 from wayword.worlds.objectnav.base import STATUSES
 
+# Metres from the target beyond which a report is of another object: detectors measure to its
+# surface, and with some error
+MISREPORTED = 1.0
+
 
 class DetectorReport(NamedTuple):
     """A report of the target by an agent's detector.

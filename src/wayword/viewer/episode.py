@@ -445,7 +445,6 @@ def _pieces(
 
 # Cards of steps.
 
-_FEW_OBJECTS = 6  # seen objects up to which the card shows them all at once
 _MOST_CHIPS = 16  # newly seen objects that a folded card shows
 _USAGE = ("prompt", "completion", "reused")
 """Counts of tokens of a step's calls."""
@@ -583,8 +582,8 @@ class _Cards:
         taken = ""
         if "action" in step["decision"]:
             taken = place_of(step["pose"])
-        # Depth images and long lists take much room: their cards show only what is new.
-        folded = len(objects) > _FEW_OBJECTS or "depth" in held
+        # Depth images and lists of objects take much room: their cards show only what is new.
+        folded = bool(objects) or "depth" in held
         notes = step.get("notes", ())
         # What the agent stated about its state, next to the truth.
         stated = []

@@ -159,6 +159,8 @@ def metrics_part(run: Overview) -> Html:
             words = interval(metric, row)
         cards[metric.key] = metric, row, words
     main = headline(run.row, run.rows.success)
+    # Agents without a model cost nothing.
+    main = [key for key in main if key != "cost" or run.row["metrics"][key]["mean"]]
     large = [cards.pop(key) for key in main if key in cards]
     return render("metrics.html", run=run, large=large, cards=[*cards.values()])
 

@@ -24,6 +24,7 @@ from wayword.core.action import Decision
 from wayword.core.episode import JsonObject
 from wayword.core.visible import count, spaced
 from wayword.metrics.conditions import answer_given, counted
+from wayword.metrics.detector_reports import MISREPORTED, reported_point
 from wayword.metrics.mistakes import babyai, household, objectnav, two_phase, walk
 from wayword.metrics.mistakes.behavior import FAILING, failures, find_course
 from wayword.metrics.mistakes.causes import meaning_of
@@ -141,7 +142,9 @@ def describe_success(episode: EpisodeFacts, expert_steps: int | None = None) -> 
         within = count(episode.last, "step")
     cost = episode.scores.get("cost", 0.0)
     # On walks the expert follows the gold path, which need not be the shortest.
-    needed = {"expert": expert_steps}
+    needed: dict[str, Any] = {"expert": expert_steps}
+    if within and expert_steps is not None:
+        needed = {"expert": count(expert_steps, "action")}
     if episode.gold:
         needed = {"gold": expert_steps}
     return Fact(
@@ -219,6 +222,11 @@ def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
             if episode.scores.get(name) == 0.0
         ]
         facts = [Fact("other_rules", rules=stricter)] if stricter else []
+        reported = reported_point(trajectory)
+        if reported is not None and reference.middles:
+            away = min(math.dist(reported, middle[:2]) for middle in reference.middles)
+            if away > MISREPORTED:
+                facts.append(Fact("report_off", away=away))
         for number, before in enumerate(trajectory.steps[:-1], 1):
             seen = objectnav.target_at(before.observation, reference.targets)
             if seen is not None:

@@ -433,8 +433,8 @@ def _goals(reference: Any, keys: Sequence[str], state: Any) -> list[str]:
     """
     goals: list[Any] = []
     for goal in getattr(reference, "goals", ()):
-        # A meal is one goal for each of its dishes.
-        goals += getattr(goal, "dishes", (goal,))
+        # A meal is a goal for each part of its dishes.
+        goals += getattr(goal, "singles", (goal,))
     named: list[Any] = []
     if keys == _OBJECTS:
         named += getattr(reference, "look", ())

@@ -21,7 +21,7 @@ from wayword.core.files import READER_ERRORS
 from wayword.core.geometry import Point, displaced
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.core.visible import spaced
-from wayword.metrics.detector_reports import reported_point
+from wayword.metrics.detector_reports import MISREPORTED, reported_point
 from wayword.metrics.recorded import as_mapping, finite
 from wayword.runs.diagnosis import UNPLAYABLE
 from wayword.viewer.data import Sources
@@ -44,9 +44,6 @@ _SMALL = 0.25
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
 # A step after the last one of any walk: what was seen stays in view
 _ALWAYS = 9_999_999
-# Metres from the target beyond which a report is of another object: detectors measure to its
-# surface, and with some error
-_MISREPORTED = 1.0
 
 _KINDS = {
     "seenfree": "seen free",
@@ -87,8 +84,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     reference = sources.reference(trajectory.episode_id)
     # The only room of a scene is the box of its walls.
     rooms: Sequence[Any] = ()
+    wall = "wall inferred"
     if scene and len(scene.rooms) > 1:
         rooms = scene.rooms
+        wall = "wall"
+    elif scene:
+        drawn.legend.append((wall, "wall, inferred from paths"))
     drawn.shapes = [Shape("area", room.polygon, "floor") for room in rooms]
     drawn.shapes += seen
     words = "target object"
@@ -96,9 +97,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     middles = getattr(reference, "middles", ()) or ()
     if scene is not None:
         targets = frozenset(getattr(reference, "targets", ()) or ())
+        drawn.shapes += [Shape("line", (each.a, each.b), wall) for each in scene.walls]
         drawn.shapes += _objects(scene, targets)
-        for wall in scene.walls:
-            drawn.shapes.append(Shape("line", (wall.a, wall.b), "wall"))
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     else:
         drawn.shapes += [_target(middle, "target") for middle in middles]
@@ -108,7 +108,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             words = "target, as the detector reported it"
     if reported is not None and middles:
         away = min(math.dist(reported, middle[:2]) for middle in middles)
-        if away > _MISREPORTED:
+        if away > MISREPORTED:
             label = "false report"
             drawn.shapes.append(Shape("dot", [reported], FALSE, label, label, size=6))
             drawn.legend.append((FALSE, "where the detector reported it"))
@@ -207,9 +207,10 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
             turns.append(number)
     if not views:
         return
-    # A frontier is shown until the next turn draws another one.
+    # A frontier is shown until the next turn draws another one, and not at the end, where none
+    # was chosen.
     until = [turn - 1 for turn in turns[1:]]
-    ends = dict(zip(turns, [*until, _ALWAYS], strict=bool(turns)))
+    ends = dict(zip(turns, [*until, len(trajectory.steps)], strict=bool(turns)))
     first = next(iter(views.values()))
     start = (first.x, first.y)
     # Metres from the center: the farthest step and the range of the depth images, plus a margin of

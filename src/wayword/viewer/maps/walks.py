@@ -234,6 +234,9 @@ class _Stops:
         every = _EVERY if self._is_grid or is_dense else 1
         if len(waypoints) > _MANY:
             every = _EVERY * math.ceil(len(waypoints) / (_EVERY * _NUMBERS))
+        # Of several actors, the numbers of one would hide the walk of another.
+        if len(where.walks) > 1 and (where.failed or where.solved):
+            every = len(waypoints)
         chosen = [*waypoints[::every], self._final]
         if self._left:
             chosen.append(self._left)

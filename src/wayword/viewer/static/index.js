@@ -160,6 +160,8 @@
     if (column.kind === "seconds") return value.toFixed(value < 10 ? 2 : 1);
     return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(1);
   }
+  const longest = Math.max(6, ...data.rows.slice(0, 1000).map((row) => row[0].length));
+  $("episodes").style.setProperty("--id", longest);
   function columns() {
     return [
       { key: "id", label: "Episode", kind: "id" },

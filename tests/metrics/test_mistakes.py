@@ -388,4 +388,6 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     )
     # An agent may need fewer than the expert took
     head, _ = sentences(describe_success(free, 13))
-    assert head == "Solved in 12 low-level actions, within 1 step; the expert took 13."
+    assert head == (
+        "Solved in 12 low-level actions, within 1 step; the expert took 13 actions."
+    )

@@ -188,7 +188,7 @@ def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> N
     episode = first_id(top / names[0])
     page = Page.parse(Content(Library([top])).compare(names, episode))
     assert len(page.all("svg", class_="map")) == 1
-    assert len(page.all("g", class_="walk0")) == len(page.all("g", class_="walk1")) == 1
+    assert len(page.all("g", class_="walk")) == 2
     text = page.all("main")[0].text
     assert "Solved: stopped at" in text
     assert "the gold path takes" in text, "what the solved side did"

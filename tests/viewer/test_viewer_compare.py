@@ -200,7 +200,7 @@ def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> N
     assert "walked by houses-oracle" in page.text
     same = Page.parse(Content(Library([top])).compare([names[0], names[0]], episode))
     assert not same.all("circle", class_="parted")
-    assert len(same.all("g", class_="walk1")) == 1, "one run beside itself"
+    assert len(same.all("g", class_="walk")) == 2, "one run beside itself"
 
 
 def test_places_of_both_walks_are_on_the_map(top: Path) -> None:

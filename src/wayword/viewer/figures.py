@@ -125,7 +125,7 @@ def too_few(metric: Metric) -> str:
     """Return why a metric has no interval: one without bounds needs more episodes than a rate."""
     if metric.kind == "rate":
         return "too few for an interval"
-    return f"interval only from {FEWEST} units"
+    return f"too few (from {FEWEST} units)"
 
 
 @template_function

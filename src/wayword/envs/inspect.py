@@ -108,11 +108,11 @@ def family(keys: Sequence[str], success: str) -> Any:
 
 def episodes_task(
     dataset: str,
-    split: str,
-    count: int,
-    max_steps: int | None,
-    data: str | None,
-    eyes: Mode,
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
 ) -> Task:
     """The first ``count`` episodes of a split, by default the dataset's default split."""
     name = f"{dataset}:{split}" if split else dataset
@@ -146,108 +146,54 @@ def episodes_task(
 
 
 @task
-def r2r(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def r2r(**kwargs: Any) -> Task:
     """Follow an instruction through a building (Room-to-Room)."""
-    return episodes_task("r2r", split, count, max_steps, data, eyes)
+    return episodes_task("r2r", **kwargs)
 
 
 @task
-def houses(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def houses(**kwargs: Any) -> Task:
     """Follow an instruction through a generated house."""
-    return episodes_task("houses", split, count, max_steps, data, eyes)
+    return episodes_task("houses", **kwargs)
 
 
 @task
-def towns(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def towns(**kwargs: Any) -> Task:
     """Follow a route through the streets of a generated town."""
-    return episodes_task("towns", split, count, max_steps, data, eyes)
+    return episodes_task("towns", **kwargs)
 
 
 @task
-def household(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def household(**kwargs: Any) -> Task:
     """Do a household task, such as putting a clean mug on a desk."""
-    return episodes_task("household", split, count, max_steps, data, eyes)
+    return episodes_task("household", **kwargs)
 
 
 @task
-def rearrangement(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def rearrangement(**kwargs: Any) -> Task:
     """Put the objects of a home where a description says."""
-    return episodes_task("rearrangement", split, count, max_steps, data, eyes)
+    return episodes_task("rearrangement", **kwargs)
 
 
 @task
-def iqa(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def iqa(**kwargs: Any) -> Task:
     """Answer a question about a home by looking."""
-    return episodes_task("iqa", split, count, max_steps, data, eyes)
+    return episodes_task("iqa", **kwargs)
 
 
 @task
-def grounding(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def grounding(**kwargs: Any) -> Task:
     """Take the object of a home that a description means."""
-    return episodes_task("grounding", split, count, max_steps, data, eyes)
+    return episodes_task("grounding", **kwargs)
 
 
 @task
-def apartments(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def apartments(**kwargs: Any) -> Task:
     """Find an object in a generated apartment."""
-    return episodes_task("apartments", split, count, max_steps, data, eyes)
+    return episodes_task("apartments", **kwargs)
 
 
 @task
-def two_phase(
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
-) -> Task:
+def two_phase(**kwargs: Any) -> Task:
     """Find a place, then an object there, on a small map."""
-    return episodes_task("two_phase", split, count, max_steps, data, eyes)
+    return episodes_task("two_phase", **kwargs)

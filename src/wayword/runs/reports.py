@@ -50,7 +50,9 @@ from wayword.runs.scored_runs import (
     width_of,
 )
 
-MORE_COLUMNS = "% The columns of papers; --wide has all, --metrics others."
+MORE_COLUMNS = (
+    "% The columns of papers, or of the world itself; --wide has all, --metrics others."
+)
 MOST_NAMED = 6
 """Episodes with impossible moves that a notice names."""
 

@@ -285,7 +285,8 @@ def _number(score: float) -> Json:
         return None
     if score.is_integer() and abs(score) < 100_000:
         return int(score)
-    return float(f"{score:.5g}")
+    # The page rounds again: two more digits than it shows keep 34.0849 from becoming 34.09.
+    return float(f"{score:.7g}")
 
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:

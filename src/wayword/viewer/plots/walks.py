@@ -58,11 +58,10 @@ _TALLEST = 1.15  # height of the map at most, as a share of its width
 _HALF_PAGE = 4.4  # inches of a map's height at most: half a page of text
 _STEP = 0.04  # inches between the points of a line that names keep clear of
 _RING = 7.0  # points from the middle of the mistake's ring to its letter
+_LETTER = 3.5  # points from another place to its letter
 _LEGEND_RING = 8.0  # points of its diameter in the legend, whose lines are 9 high
 _MARK = 5.0  # points from the middle of a walk's end or the goal to its edge
-_BLOCKED = (
-    6.0  # points from a place to the bar of what was in the way, which is as long
-)
+_BLOCKED = 8.5  # points from a place to the bar of what was in the way, as long as that
 _MARGIN = 0.3  # metres around the drawing
 _SIDES = tuple(
     (east, north)
@@ -246,10 +245,9 @@ def _map_of(name: str, document: Document) -> Map:
     """Return the map of a run's episode, with its mistake. Raises ``UsageError`` if it has none."""
     drawn = document.marked
     if not isinstance(drawn, Map):
-        problem = f"{name}: episode {document.record.episode_id!r} has no map"
-        if document.sources.notice:
-            problem += f": {document.sources.notice}"
-        raise UsageError(problem)
+        reason = document.sources.notice or "pose() of its world has no x and y"
+        episode = document.record.episode_id
+        raise UsageError(f"{name}: episode {episode!r} has no map: {reason}")
     return drawn
 
 
@@ -509,6 +507,10 @@ class _Labels:
         side = 2 * self._metres(points)
         self._taken.append(Extent.around(at, side, side))
 
+    def dot(self, at: Point) -> None:
+        """Draw the dot of a place that a letter names."""
+        self._axes.plot(*at, marker="o", markersize=2.0, color=INK, zorder=3.6)
+
     def write(
         self, text: str, at: Point, gap: float, size: float = _SMALL, **style: Any
     ) -> None:
@@ -688,10 +690,12 @@ def _lettered(
     document: Document,
     letters: Letters,
     marked: set[str],
+    ringed: set[Point],
 ) -> str:
     """Return the text with letters for the ids of places, which are marked on the map.
 
-    Those in ``marked`` have their mark already, as another run's mistake names them, too.
+    Those in ``marked`` have their mark already, as another run's mistake names them, too. Letters
+    of ``ringed`` places stand outside of the ring.
     """
     drawn = document.drawn
     places: dict[str, Point] = {}
@@ -702,7 +706,10 @@ def _lettered(
         if place in text and place in places:
             text = text.replace(place, letter)
             if letter not in marked:
-                labels.write(letter, places[place], _RING, 7.5, fontweight="bold")
+                point = places[place]
+                gap = _RING if point in ringed else _LETTER
+                labels.dot(point)
+                labels.write(letter, point, gap, 7.5, fontweight="bold")
             marked.add(letter)
     return text
 
@@ -876,6 +883,7 @@ def _mark_mistakes(
     places = chain.from_iterable(each.letters.by_place for each in documents)
     letters = Letters.of_ids([*places])
     mistakes = []
+    ringed: set[Point] = set()
     walks_before = 0
     for name, document, drawn in zip(names, documents, each_drawn, strict=True):
         if document.mistake is not None:
@@ -887,13 +895,14 @@ def _mark_mistakes(
             _draw_mistake(axes, drawn, whose, color)
             for stop in _rings(drawn):
                 labels.keep_clear(stop.point, _RING)
+                ringed.add(stop.point)
             mistakes.append((whose, document.mistake.text, document))
         walks_before += len(drawn.walks)
     # Letters stand next to the rings, so they are written once all rings have their place.
     sentences = []
     marked: set[str] = set()
     for whose, text, document in mistakes:
-        lettered = _lettered(labels, text, document, letters, marked)
+        lettered = _lettered(labels, text, document, letters, marked, ringed)
         sentences.append(f"{whose}{lettered}")
     return sentences
 

@@ -24,7 +24,7 @@ from typing import Any
 from wayword.core.episode import Json, JsonObject
 from wayword.core.model import Message, Sampling, Tool, ToolCall, user
 from wayword.models.parts.decoding import is_quoted, json_values
-from wayword.models.parts.written_calls import written_calls
+from wayword.models.parts.written_calls import own_turn, written_calls
 
 # Results of calls, and calls, in OpenAI's form.
 
@@ -378,7 +378,7 @@ def calls_in(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     """Return the calls of the named tools that a text contains, without IDs. In the form of a chat
     template, a call may have another name: agents take a verb that is called as a function for its
     action."""
-    text = text[:MOST_READ]
+    text = own_turn(text[:MOST_READ])
     found = []
     for call in written_calls(text):
         name = _offered(call.name, names)

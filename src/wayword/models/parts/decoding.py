@@ -361,10 +361,11 @@ _CHANNELS = tuple(
     for pattern, replacement in (
         # gpt-oss: channels, of which only `final` is the answer; some servers drop the marks.
         # A call of a function is an answer too: it is written as other models write theirs.
-        # What follows it is none, but for another call.
+        # What follows it is none, but for another call; a function's own turn is invented.
+        (r"<\|start\|>functions\..*", ""),
         (r"<\|call\|>", "<think>"),
-        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=(?:functions\.)?(\w+)\s{0,9})?<\|channel\|>\w+\s*"
-         r"(?(1)|to=(?:functions\.)?(\w+)).{0,80}?<\|message\|>",
+        (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?(?:\s{0,9}to=(?:functions\.)?(?!assistant)(\w+)\s{0,9})?<\|channel\|>\w+\s*"
+         r"(?(1)|to=(?:functions\.)?(?!assistant)(\w+)).{0,80}?<\|message\|>",
          r"</think>[TOOL_CALLS]\1\2[ARGS]"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>final.*?<\|message\|>", "</think>"),
         (r"(?:<\|end\|>)?(?:<\|start\|>\w*)?<\|channel\|>\w+.*?<\|message\|>", "<think>"),

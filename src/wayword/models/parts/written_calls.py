@@ -106,7 +106,9 @@ _FORMS = (
     (
         "</",
         rf"<(?P<name>(?!{_NO_VERB}\b)[a-z]\w{{1,30}})>\s*"
-        rf"(?P<body>(?:<(?P<key>{'|'.join(FLAT_ARGUMENTS)})>[^<]*</(?P=key)>\s*)+)</(?P=name)>",
+        rf"(?P<body>(?:<(?P<key>{'|'.join(FLAT_ARGUMENTS)})>[^<]*</(?P=key)>\s*)+)</(?P=name)>"
+        # A state or a memory of this form is followed by the answer.
+        r"(?=\s*(?:<[a-z]|\Z))",
         _TAGGED,
     ),
     # GLM, LongCat; a call without arguments is the name alone
@@ -204,6 +206,11 @@ _FRAME = re.compile(
     r"|START_ACTION|tool_call_start)\|>|(?:function)?<｜tool[\w▁ ]+｜>|(?<=\})\s*```(?=\s*<｜)"
 )
 """What stands around calls, and has no meaning of its own."""
+_RESULT = re.compile(
+    r"<(?:tool_response|tool_result|function_results?)>|<｜tool▁outputs?▁begin｜>|\[TOOL_RESULTS\]"
+    r"|<\|START_TOOL_RESULT\|>|<\|observation\|>|```tool_outputs?"
+)
+"""The beginning of a turn with the result of a call."""
 _DECODER = json.JSONDecoder(strict=False)
 _PATTERNS = tuple(
     (sign, re.compile(rf"{call}\s*", re.DOTALL), re.compile(argument, re.DOTALL))
@@ -232,16 +239,27 @@ def written_calls(text: str) -> list[WrittenCall]:
     return [call for call in calls if not is_quoted(text, call.start)]
 
 
+def own_turn(text: str) -> str:
+    """Return a text without the result of its call, which the model invents, and what follows."""
+    own = _RESULT.split(text, maxsplit=1)[0]
+    return own if own.strip() else text
+
+
 def as_objects(text: str) -> str:
     """Return a text with each written call as a JSON object on a line of its own, and other text as
     it is."""
+    text = own_turn(text)
     pieces = []
     end = 0
     for call in written_calls(text):
         named = {"name": call.name, "arguments": call.arguments}
         pieces += [text[end : call.start], json.dumps(named, ensure_ascii=False)]
         end = call.end
-    return _FRAME.sub("\n", "\n".join([*pieces, text[end:]]))
+    # A special token ends a line; a tag may stand in a sentence that quotes it.
+    return _FRAME.sub(
+        lambda frame: "\n" if frame[0][1] in "|｜" else "",
+        "\n".join([*pieces, text[end:]]),
+    )
 
 
 def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:

@@ -50,6 +50,9 @@ escaped outside of texts, keys without quotes, curly quotes, escaped quotes arou
 Chinese, quotes around the argument of a call, no comma at a line's end, quotes inside a text."""
 
 
+_BACKSLASH = re.compile(r"(?<!\\)(\\)(?![\\'\"abfnrtvxuUN0-7\n])")
+
+
 def json_values(
     text: str,
     bracket: str,
@@ -99,7 +102,8 @@ def _dialects(text: str) -> Iterator[str]:
         yield repaired
     with suppress(SyntaxError):
         # A literal of texts, numbers and containers: no name is looked up, nothing runs.
-        yield json.dumps(ast.literal_eval(text))
+        # Python warns of a backslash without a meaning, or refuses it, as its user has set.
+        yield json.dumps(ast.literal_eval(_BACKSLASH.sub(r"\1\1", text)))
 
 
 _QUOTES = r"[ \t`'\"“”‘’(),;]*"

@@ -376,7 +376,12 @@ class _Object(dict[str, Any]):
                 if self.is_call and name in _CALLED:
                     name = "action"
                 self.pairs.append((name, value))
-        super().__init__(self.pairs)
+        super().__init__()
+        for name, value in self.pairs:
+            # An argument with two values is a list of them, which is no one object.
+            self[name] = (
+                value if self.get(name, value) == value else [self[name], value]
+            )
         self.is_call = any(key in ARGUMENT_FIELDS for key in self)
 
 

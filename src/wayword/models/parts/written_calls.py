@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -211,7 +212,18 @@ _RESULT = re.compile(
     r"|<\|START_TOOL_RESULT\|>|<\|observation\|>|```tool_outputs?"
 )
 """The beginning of a turn with the result of a call."""
-_DECODER = json.JSONDecoder(strict=False)
+
+
+def _single(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
+    """Return arguments by name. Raises ``ValueError`` for one with two values."""
+    arguments: dict[str, Json] = {}
+    for name, value in pairs:
+        if arguments.setdefault(name, value) != value:
+            raise ValueError(f"{name} has two values")
+    return arguments
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_single)
 _PATTERNS = tuple(
     (sign, re.compile(rf"{call}\s*", re.DOTALL), re.compile(argument, re.DOTALL))
     for sign, call, argument in _FORMS
@@ -274,5 +286,5 @@ def _read(match: re.Match[str], argument: re.Pattern[str]) -> WrittenCall:
         if match["body"] and match.re.search(match.string, match.start("body"), end):
             raise ValueError("another call within its arguments")
         found = argument.finditer(match["body"] or "")
-        arguments = {each["key"]: each["value"].strip() for each in found}
+        arguments = _single((each["key"], each["value"].strip()) for each in found)
     return WrittenCall(match.start(), end, match["name"], arguments)

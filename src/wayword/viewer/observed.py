@@ -413,7 +413,7 @@ class _MapBuilder:
     room: str = ""
     """The room of a home that the actor is in."""
     listed: set[str] = field(default_factory=set)
-    """Names in the last observation; all others are remembered."""
+    """Names in the last look; all others are remembered."""
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -455,7 +455,8 @@ class _MapBuilder:
             state = "open" if door["open"] else "closed"
             self.doors[door["name"]] = state
             self.leads[door["name"]] = door.get("rooms", ())
-        self.listed = {name for _, name, _, _ in sightings(held)}
+        self.listed = {name for name, _, _ in landmarks(look.text)}
+        self.listed.update(name for _, name, _, _ in sightings(held))
         for each in listed(held, "objects"):
             self.holders[str(each.get("name"))] = str(each.get("container") or "")
         if "walls" in held:

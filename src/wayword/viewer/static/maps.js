@@ -403,12 +403,18 @@ function placeLabels(map, mark) {
     ...map.querySelectorAll(".reach"), // rings of a game
   ]);
   taken.push(...stars);
-  const dots = boxesOf([...map.querySelectorAll(".place")]);
+  const dots = boxesOf([
+    ...map.querySelectorAll(".place, .mark-seen-objects, .mark-seen-shown"),
+  ]);
   // Panoramas along a street are so close that no letter is nearest to its own.
   const lettered = boxesOf([...map.querySelectorAll(".place:not(.between)")]);
+  const game = map.closest(".game");
   const walls = [...map.querySelectorAll(".wall, .leaf, .room")]
+    .concat(game ? [...map.querySelectorAll(".floor")] : [])
     .flatMap(boxesAlong)
     .concat(dots);
+  // Of few names on the map of a game, each is worth a line to its mark.
+  const few = game && labels.length < 12;
   const paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
   const furniture = boxesOf([...map.querySelectorAll(".furniture")]);
   const marks = new Map(
@@ -523,7 +529,7 @@ function placeLabels(map, mark) {
       ? Infinity
       : label.matches(".goalname")
         ? COVERS
-        : label.matches(".label:not(.landmarkname, .placename)")
+        : !few && label.matches(".label:not(.landmarkname, .placename)")
           ? 24
           : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];

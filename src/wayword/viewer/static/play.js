@@ -91,8 +91,8 @@
     const end = document.getElementById("end");
     const narrow = matchMedia("(max-width: 860px)").matches;
     const log = board().querySelector(".log");
-    if (first && narrow)
-      for (const part of board().querySelectorAll(".lists")) part.open = false;
+    const lists = board().querySelector(".lists");
+    if (lists && !old.querySelector(".lists") && narrow) lists.open = false;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
     showNamed();
     foldLists();
@@ -698,6 +698,13 @@
     else if (uses.length) send(uses[0].dataset.words);
     else showProblem(title, true);
   }
+  function type(words) {
+    // in the line that is there only then
+    main.classList.add("typing");
+    say.elements.words.value = words;
+    say.elements.words.focus();
+    filter();
+  }
   const dialog = document.getElementById("sure");
   function confirmed(question, does) {
     document.getElementById("question").textContent = question;
@@ -727,7 +734,9 @@
     } else if (!reply.question && !reply.lost) {
       played = asked;
       say?.reset();
-      main.classList.remove("typing");
+      // Who typed types on.
+      if (document.activeElement !== say?.elements.words)
+        main.classList.remove("typing");
     }
     if (!reply.question) await refresh();
     sending = false;
@@ -764,10 +773,7 @@
         actions().filter((each) => argumentOf(each) === press.dataset.name),
       );
     } else if (press && "verb" in press.dataset && say) {
-      main.classList.add("typing"); // on a phone, the line is there only then
-      say.elements.words.value = press.dataset.verb && press.dataset.verb + " ";
-      say.elements.words.focus();
-      filter();
+      type(press.dataset.verb && press.dataset.verb + " ");
     } else if (press?.dataset.go || press?.dataset.words) {
       send(press.dataset.go || press.dataset.words);
     }
@@ -829,6 +835,7 @@
       event.target.blur();
       showProblem("");
       if (say) say.reset();
+      main.classList.remove("typing");
       filter();
     }
     if (
@@ -842,7 +849,7 @@
       document.getElementById("help").showModal();
     if (event.key === "/" && say) {
       event.preventDefault();
-      say.elements.words.focus();
+      type("");
       return;
     }
     const target = event.target.closest(".target");

@@ -75,6 +75,13 @@ def keys_of(page: Page) -> dict[str, str]:
     return pressed
 
 
+def type_words(page: Page, words: str) -> None:
+    """Type into the input line, which is hidden until it is used."""
+    if not page.locator("#say input").is_visible():
+        page.keyboard.press("/")
+    page.fill("#say input", words)
+
+
 def leave(page: Page) -> None:
     page.locator("#leave").click()
     page.locator("dialog button[value=yes]").click()
@@ -202,13 +209,13 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
         ("fly", "no action is called fly; actions: goto, stop"),
         ("99", "number must be between 1 and"),
     ):
-        page.fill("#say input", words)
+        type_words(page, words)
         page.keyboard.press("Enter")
         page.wait_for_selector("#problem:not([hidden])")
         page.wait_for_selector(f"#problem:text('{reason}')")
         assert page.input_value("#say input") == words, "it can be mended"
         turn(page, 1)
-    page.fill("#say input", "goto[Z]")
+    type_words(page, "goto[Z]")
     page.keyboard.press("Enter")
     page.wait_for_selector("#problem:text('No way to Z from here')")
     # A letter is no part of an id
@@ -218,7 +225,7 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
             "(each) => each.querySelector('kbd + *, small').previousSibling.data"
         )
         action = going.get_attribute("data-action")
-        page.fill("#say input", way.format(letter.strip()))
+        type_words(page, way.format(letter.strip()))
         page.keyboard.press("Enter")
         turn(page, number + 1)
         done = "document.querySelector('.log li:last-child .letter').title"
@@ -337,18 +344,18 @@ def test_everyday_words_stand_for_names(
     assert [press.get_attribute("data-action") for press in left] == [
         "go_put[garbage_can_1]"
     ]
-    page.fill("#say input", "fly")
+    type_words(page, "fly")
     assert page.locator("#board.nomatch .menu .act:visible").count() > 9, (
         "no match hides none"
     )
-    page.fill("#say input", "")
+    type_words(page, "")
     buttons = page.locator(".act.named").all()
     heat = "heat[potato_1, microwave_1]"
     assert heat in [press.get_attribute("data-action") for press in buttons]
     page.locator(f".act[data-action='{heat}']").click()
     turn(page, 5)
     assert page.locator(".act.named[data-action^=heat]").count() == 0, "it is done"
-    page.fill("#say input", "put potato in the bin")
+    type_words(page, "put potato in the bin")
     page.keyboard.press("Enter")
     turn(page, 6)
     named = page.locator(".act.named").all()
@@ -527,9 +534,10 @@ def test_on_a_phone_the_moves_stand_at_the_bottom_of_the_screen(
     assert not page.locator("#say input").is_visible()
     page.locator(".menu .type").click()
     assert page.evaluate("document.activeElement.name") == "words"
-    page.fill("#say input", "turn left")
+    type_words(page, "turn left")
     page.keyboard.press("Enter")
     turn(page, 2)
+    page.keyboard.press("Escape")
     assert not page.locator("#say input").is_visible()
     leave(page)
     assert text == []

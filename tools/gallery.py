@@ -72,8 +72,8 @@ def main(folder: Path) -> None:
         }
         for name, each in drawn.items():
             file = each.save(folder / f"{name}.png")
-            # 64 colors: a third of the size, and no difference to the eye.
-            Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
+            # 256 colors: of 64, the goal of a map took the color of a walk.
+            Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)
             print(f"{file}: {each.caption}")
 
 

@@ -116,8 +116,8 @@ WORLDS = {
     ),
     "a done that is never true": Mistake(
         "        return self.stopped", "        return False",
-        "line.py:@world: 3 episodes of 3 ended at the limit of 4 steps: done() of its world was "
-        "never True",
+        "line.py:@world: 3 episodes of 3 ended at the limit of 4 steps: no agent stopped, or "
+        "done() stays False",
     ),
     "a step without feedback": Mistake(
         "        return Feedback()\n", "", "line.py:@step: step must return Feedback(…)"

@@ -530,7 +530,7 @@ class ActiveRun:
         elif is_own(make_world) and 0 < self.limited == self.played:
             notices.append(
                 f"{place_of(make_world)}: {count(self.limited, 'episode')} of {self.played:,} "
-                f"ended at the limit of {limit} steps: done() of its world was never True"
+                f"ended at the limit of {limit} steps: no agent stopped, or done() stays False"
             )
 
         # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset

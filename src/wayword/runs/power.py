@@ -130,7 +130,9 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
     # A folder of runs may have some of other splits; a run that is named is meant.
     for path, other in named.items():
         if other != split:
-            raise UsageError(f"{path} is on {other}, not on {split}; leave out --on")
+            raise UsageError(
+                f"{path} is on {other}, not on {split}; leave out the run, or --on"
+            )
     success = dataset.family.success
     size = len(dataset.tasks)
     folders = [path for path in runs if is_run(path)]

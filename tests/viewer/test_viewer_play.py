@@ -36,7 +36,7 @@ from wayword.viewer.observed import (
     observed_map,
     room_of,
 )
-from wayword.viewer.play import answers_of, moves_of, readable
+from wayword.viewer.play import answers_of, in_words, moves_of, readable
 from wayword.worlds.babyai.level import VIEW_SIZE
 
 
@@ -101,6 +101,8 @@ def test_a_game_by_requests_is_recorded_like_any_run(
     (instruction,) = shown.all("h1", class_="task")
     assert len(instruction.text.split()) > 4
     assert shown.all("svg", class_="map")
+    (rule,) = shown.all("details", class_="rule")
+    assert "within 3 meters" in rule.text, "what counts, as agents read it"
     goto = [
         e
         for e in shown.all("button", class_="act")
@@ -299,9 +301,9 @@ def test_a_map_of_several_actors_has_the_view_of_each() -> None:
         alone = PlayTable("2", "flat")
         single = start(flat(), place)
         alone.enter(nothing, single)
-        mine = table.pose(f"agent_{number}")
-        assert mine.view == alone.pose("agent").view
-        assert mine.reach == alone.pose("agent").reach
+        mine = table.look(f"agent_{number}")
+        assert mine.view == alone.look("agent").view
+        assert mine.reach == alone.look("agent").reach
 
 
 def test_a_question_reaches_who_watches(
@@ -590,3 +592,35 @@ def test_exits_of_a_street_have_words_as_north_is_up_on_the_map() -> None:
     assert builder.add(Look(pose, {"angles": (0, 90, 180, -90)}))
     labels = [shape.label for shape in builder.shapes() if shape.form == "label"]
     assert labels == ["ahead", "right", "behind", "left"]
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ("go_explore[living room]", "look around in living room"),
+        ("put[mug_1, table_1]", "put mug_1 → table_1"),
+        ("toggle_on[lamp_1]", "switch on lamp_1"),
+        ("fly[home]", "fly home"),
+        ("toggle", "open / close"),
+        ("You see a cup.", "You see a cup."),
+    ],
+)
+def test_actions_have_the_words_of_people(action: str, words: str) -> None:
+    assert in_words(action) == words
+
+
+def test_two_detections_of_one_look_are_two_objects() -> None:
+    builder = _MapBuilder(Letters())
+    book = {"name": "book", "bearing": 22, "distance": 3.0}
+    assert builder.add(Look({"x": 0, "y": 0, "heading": 0.0}, {"shown": (book, book)}))
+    assert sorted(builder.objects) == ["book", "book 2"]
+
+
+def test_only_what_is_seen_now_is_named_on_the_map_of_a_phone() -> None:
+    builder = _MapBuilder(Letters())
+    pose = {"x": 0, "y": 0, "heading": 0.0}
+    assert builder.add(Look(pose, {"objects": (seen("cup_1", 0),)}))
+    assert builder.add(Look(pose, {"objects": (seen("vase_1", 90),)}))
+    kinds = {shape.label: shape.kind for shape in builder.shapes() if shape.label}
+    assert "remembered" in kinds["cup_1"]
+    assert "remembered" not in kinds["vase_1"]

@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from threading import Thread
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from wayword.agents.human import HELP_ALIASES, QUIT_WORDS, parse_input
 from wayword.agents.person import Person, PlayerLeft, Situation, Style
 from wayword.core.action import STOP, Action, Rejection
-from wayword.core.episode import Episode, JsonObject
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.geometry import Point
 from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.runs.opening import open_dataset, shared_datasets
@@ -49,21 +47,6 @@ _MENU_DIGITS = 6
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 State = Literal["loading", "playing", "over", "failed"]
-
-
-class ActorPose(NamedTuple):
-    """Where an actor is, and what it knows of the home around it; points are in metres.
-
-    ``known`` are the objects that it remembers by name, ``room`` the corners of its room, and
-    ``view`` those of the floor in view, the eye first, up to ``reach``. Only a household has
-    these.
-    """
-
-    pose: JsonObject
-    known: Mapping[str, Point] = MappingProxyType({})
-    room: Sequence[Point] = ()
-    view: Sequence[Point] = ()
-    reach: float = 0.0
 
 
 class PlayEvent(NamedTuple):
@@ -107,15 +90,9 @@ class Seat(Person):
         """
         with self._table.changing():
             self.situation = situation
-            at = self._table.pose(self.actor)
-            look = Look(
-                at.pose,
-                situation.observation,
-                situation.around,
-                at.known,
-                at.room,
-                at.view,
-                at.reach,
+            look = self._table.look(self.actor)
+            look = look._replace(
+                observation=situation.observation, text=situation.around
             )
             self.looks.append(look)
         return True
@@ -315,22 +292,21 @@ class PlayTable(Person):
             self.seat(step.actor).moves += len(low_level)
             self.lines.append(PlayEvent(step.actor, text, style))
 
-    def pose(self, actor: str) -> ActorPose:
+    def look(self, actor: str) -> Look:
         """Return an actor's pose, with its home; empty before the world is loaded."""
         world = self._world
         if world is None:
-            return ActorPose({})
-        pose = world.pose(actor)
+            return Look({})
+        look = Look(world.pose(actor))
         if not isinstance(world, HouseholdWorld):
-            return ActorPose(pose)
+            return look
         rooms = {room.name: room.polygon for room in world.scene.rooms}
         me = world.house.actors[actor]
-        return ActorPose(
-            pose,
-            world.remembered(actor),
-            rooms.get(pose["room"], ()),
-            clipped(view(world, me), world.house.layout.bounds),
-            me.body.view_distance,
+        return look._replace(
+            known=world.remembered(actor),
+            room=rooms.get(look.pose["room"], ()),
+            view=clipped(view(world, me), world.house.layout.bounds),
+            reach=me.body.view_distance,
         )
 
     def write(self, text: str, style: Style = "") -> None:

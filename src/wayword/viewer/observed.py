@@ -108,7 +108,7 @@ class Look(NamedTuple):
     """
 
     pose: Mapping[str, Any]
-    observation: Any
+    observation: Any = None
     text: str = ""
     known: Mapping[str, Point] = {}
     room: Sequence[Point] = ()

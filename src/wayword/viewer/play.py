@@ -120,28 +120,24 @@ def board(
         )
 
 
-_WORDS = {
-    "pick_up": ("within reach", "pick up"),
-    "put": ("within reach", "put"),
-    "drop": ("within reach", "drop"),
-    "open": ("within reach", "open"),
-    "close": ("within reach", "close"),
-    "toggle_on": ("within reach", "switch on"),
-    "toggle_off": ("within reach", "switch off"),
-    "slice": ("within reach", "slice"),
-    "go": ("go to", ""),
-    "goto": ("go to", ""),
-    "go_explore": ("look around in", ""),
-    "go_check": ("walk up and", "look in"),
-    "go_grab": ("walk up and", "take"),
-    "go_open": ("walk up and", "open"),
-    "go_put": ("walk up and", "put it at"),
-    "heat": ("walk up and", "heat"),
-    "cool": ("walk up and", "cool"),
-    "clean": ("walk up and", "clean"),
+_GROUPS = {
+    "within reach": "pick_up put drop open close slice toggle_on toggle_off",
+    "go to": "go goto",
+    "look around in": "go_explore",
+    "walk up and": "go_check go_grab go_open go_put heat cool clean",
 }
-"""Verb -> the group of its buttons, and its word on them, empty where the group says it. Groups
-stand in this order; a verb that is not listed has a group of its own, after them."""
+"""Groups of buttons, in this order, and their verbs; other verbs have a group each, after them."""
+_GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs.split()}
+_WORDS = {
+    **dict.fromkeys(("go", "goto", "go_explore"), ""),
+    "go_check": "look in",
+    "go_grab": "take",
+    "go_open": "open",
+    "go_put": "put it at",
+    "toggle_on": "switch on",
+    "toggle_off": "switch off",
+}
+"""Words of verbs on their buttons, where they are not the verb: none if the group says it."""
 _LETTER_KEYS = {
     "pan_left": "a",
     "pan_right": "d",
@@ -163,7 +159,7 @@ def _choices(
     one. Empty groups are left out.
     """
     groups: dict[str, list[MenuChoice]] = {"": []}
-    groups |= {group: [] for group, _ in _WORDS.values()}
+    groups |= {group: [] for group in _GROUPS}
     stop: list[MenuChoice] = []
     directions = arrows(now.observation)
     keys = {action: key for key, action in arrow_keys(now).items()}
@@ -184,7 +180,7 @@ def _choices(
             group = stop if action == STOP else groups[""]
             group.append(MenuChoice(number, action, words, "", key))
             continue
-        heading, verb = _WORDS.get(action.name, (spaced(action.name), ""))
+        heading, verb = _named(action.name)
         words = " → ".join(map(spaced, map(letters.of, action.arguments)))
         if action.name == "rotate":
             heading = ""
@@ -199,6 +195,13 @@ def _choices(
     return [(name, listed) for name, listed in groups.items() if listed], stop
 
 
+def _named(verb: str) -> tuple[str, str]:
+    """Return a verb's group, and its words on a button, empty where the group says them."""
+    if verb not in _GROUP_OF:
+        return spaced(verb), ""
+    return _GROUP_OF[verb], _WORDS.get(verb, spaced(verb))
+
+
 @template_function
 def in_words(text: str) -> str:
     """Return a line of a log, where it is an action, in the words of its button.
@@ -210,7 +213,7 @@ def in_words(text: str) -> str:
     if match is None:
         return "open / close" if text == "toggle" else text
     verb, arguments = match.groups()
-    heading, word = _WORDS.get(verb, (verb, ""))
+    heading, word = _named(verb)
     return f"{word or heading} {arguments.replace(', ', ' → ')}"
 
 

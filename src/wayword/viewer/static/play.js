@@ -439,7 +439,8 @@
         .filter((name) => !/^\w\d? to the |\d/.test(name))
         .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")),
     );
-    if (!nouns.length) return;
+    // A list of all objects names each of them.
+    if (!nouns.length || board().querySelector(".many")) return;
     const stems = nouns.flatMap((noun) => [
       noun,
       noun.replace(/s$/, ""),

@@ -39,6 +39,8 @@ there for took from 1 to over 100 s."""
         "<｜tool▁call▁begin｜>a<｜tool▁sep｜>" * 2_000,
         "{'a': " * 1_500,
         "{'" + "}" * 7_000,
+        "Actions:\n" + "0." * 3_900,
+        "{'a': " * 30 + "6. left, " * 700 + "]" * 100,
     ],
     ids=lambda text: f"{text[:12]!r}-{len(text)}".encode("ascii", "replace").decode(),
 )

@@ -177,7 +177,8 @@ _POINTS = (
 _ABBREVIATED = dict(point.split("=") for point in _POINTS.split())
 """Points of the compass by their abbreviations."""
 _MEASURED = re.compile(
-    r"[-+]?\d[\d.]*\s?(?:[°º%米度]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)", re.I
+    r"[-+]?(?<![\d.])\d[\d.]*+\s?(?:[°º%米度]|(?:deg\w*|[ckm]?m|met(?:er|re)s?|ft|feet)\b)",
+    re.I,
 )
 """An angle, a distance or a percentage, which is no number of an option."""
 _FRACTION = re.compile(r"(?<![\w.])\d+\.(?!0+(?![a-z0-9_]))\d+(?![a-z0-9_.])", re.I)

@@ -87,7 +87,8 @@ def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int
     longest = text[start : start + _LONGEST_DIALECT]
     if not _OPENS_DIALECT.match(longest):
         raise ValueError("no JSON")
-    for closing in islice(re.finditer(r"[}\]]", longest), _MOST_BRACKETS):
+    ends = re.finditer("}" if longest[0] == "{" else "]", longest)
+    for closing in islice(ends, _MOST_BRACKETS):
         for repaired in _dialects(longest[: closing.end()]):
             with suppress(ValueError):
                 return decoder.decode(repaired), start + closing.end()

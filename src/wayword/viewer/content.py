@@ -53,7 +53,7 @@ from wayword.viewer.library import (
     slug,
 )
 from wayword.viewer.maps.babyai import crop
-from wayword.viewer.maps.content import SQUARES, Map
+from wayword.viewer.maps.content import SQUARES, Map, line_of
 from wayword.viewer.markup import Html, Letters, page, render, unbroken
 from wayword.viewer.play import GameEnd
 
@@ -699,13 +699,7 @@ def _lines_of(drawn: Map | Html | None) -> list[list[Point]]:
     """Return the walks of a map as lines of points; none for a drawing that is no map."""
     if not isinstance(drawn, Map):
         return []
-    lines = []
-    for walk in drawn.walks.values():
-        line: list[Point] = []
-        for stop in walk:
-            line += [*stop.route, stop.point]
-        lines.append(line)
-    return lines
+    return [*map(line_of, drawn.walks.values())]
 
 
 # A running episode: its moves so far, as the run reports them, at the address at which its

@@ -50,6 +50,11 @@ class Waypoint:
     route: Sequence[Point] = ()
 
 
+def line_of(walk: Iterable[Waypoint]) -> list[Point]:
+    """Return a walk as a line of points."""
+    return [*chain.from_iterable((*stop.route, stop.point) for stop in walk)]
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A shape on a map, of some class, at points in metres.

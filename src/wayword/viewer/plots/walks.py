@@ -30,6 +30,7 @@ from wayword.viewer.maps.content import (
     Map,
     Shape,
     Waypoint,
+    line_of,
 )
 from wayword.viewer.markup import Letters
 from wayword.viewer.plots.charts import FOUND
@@ -443,13 +444,8 @@ def _is_outside(shape: Shape, box: Extent) -> bool:
 
 def _lines_of(walks: Sequence[Walk], drawn: Map) -> list[list[Point]]:
     """Return the lines that names must not cover: the walks, and the gold path."""
-    lines = [[point for _, point in drawn.gold]]
-    for _, walk, _ in walks:
-        line: list[Point] = []
-        for stop in walk:
-            line += [*stop.route, stop.point]
-        lines.append(line)
-    return lines
+    gold = [point for _, point in drawn.gold]
+    return [gold, *(line_of(walk) for _, walk, _ in walks)]
 
 
 def _faint_lines(drawn: Map, shapes: Sequence[Shape]) -> list[Sequence[Point]]:
@@ -780,9 +776,7 @@ def _draw_walk(
     ``inch`` is the number of inches of a metre on paper.
     """
     color, dashes, marker = look(number)
-    points = [walk[0].point]
-    for stop in walk[1:]:
-        points += [*stop.route, stop.point]
+    points = line_of(walk)
     xs, ys = zip(*points, strict=True)
     # A white rim keeps walks apart where they cross.
     axes.plot(

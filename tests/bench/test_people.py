@@ -129,7 +129,7 @@ def test_a_card_says_what_its_player_was_trained_on(
     assert found is not None
     run(replace(found[2], limit=1))
     card = scorecard.make_card(tmp_path, entry.header())
-    note = "Regression:walker is trained on houses:train."
+    note = "Note: regression:walker is trained on houses:train."
     assert card_text.player_note(card) == note
     assert note in page._card_page(card, {})
     for form in ("rich", "markdown"):

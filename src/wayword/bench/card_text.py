@@ -105,8 +105,7 @@ def player_note(card: JsonObject) -> str:
             "One person: intervals are for other places, not for other people. A claim about "
             f"people needs at least {LEAST_PEOPLE} of them, each in a folder of their own."
         )
-    lines = map(str, card.get("trained", ()))
-    return "".join(f"{line[:1].upper()}{line[1:]}." for line in lines)
+    return " ".join(f"Note: {line}." for line in card.get("trained", ()))
 
 
 def render(card: JsonObject, form: str = "rich") -> str:

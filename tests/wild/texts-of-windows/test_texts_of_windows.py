@@ -1,4 +1,4 @@
-"""Recipes, prompts and tasks in the encodings and with the line ends of Windows."""
+"""Recipes, prices, prompts and tasks in the encodings and with the line ends of Windows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import read_text
+from wayword.models.servers.profile import read_table
 from wayword.runs.plan import read_config, read_recipe
 
 RECIPE = "agent: random\non: houses\nseed: 3\n"
@@ -23,6 +24,7 @@ def test_a_text_is_the_same_in_each_encoding(
     path.write_bytes(RECIPE.replace("\n", line_end).encode(encoding))
     assert read_text(path) == RECIPE
     assert read_recipe(path).seed == 3
+    assert read_table(path, "prices")["seed"] == 3
 
 
 def test_another_encoding_names_the_file(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import read_text
 from wayword.core.model import ASSUMED, PictureTokens
 from wayword.settings import load_shipped, load_yaml, make
 
@@ -150,7 +151,7 @@ def read_table(path: Path, what: str) -> dict[str, Any]:
     import yaml
 
     try:
-        table = load_yaml(path.read_text(encoding="utf-8"))
+        table = load_yaml(read_text(path))
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
         raise DataError(path, "", problem, f"name a YAML file of {what}") from None

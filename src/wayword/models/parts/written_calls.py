@@ -28,9 +28,8 @@ _NO_VERB = (
     r"|arg\w*|param\w*)"
 )
 """Tags that stand around an argument and are no verb."""
-FLAT_ARGUMENTS = (
-    *("object", "item", "target", "receptacle", "container", "destination", "location"),
-    *("place", "room", "direction", "message", "text"),
+FLAT_ARGUMENTS = str.split(
+    "object item target receptacle container destination location place room direction message text"
 )
 """Keys of arguments, in the order in which actions take them:
 ``{"action": "put", "object": "mug_1", "receptacle": "shelf_1"}``."""

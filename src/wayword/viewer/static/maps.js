@@ -174,7 +174,9 @@ function spotsOf(label, box, frame, own) {
   }
   const [x, y] = centerOf(side);
   const shift = Math.max(0, (wide - side.right + side.left) / 2);
-  for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
+  // A line from a goal's name to its mark is short: the page's list has the goals, too.
+  const most = label.matches(".goalname:not(.named)") ? 40 : 80;
+  for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70].filter((far) => far < most)) {
     const out = inner ? -2 - high : own.gap + far;
     const out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [

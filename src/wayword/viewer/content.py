@@ -183,10 +183,8 @@ class Content:
         metrics = {metric.key: metric for metric in rows.metrics}
         figures: list[tuple[Any, Any]] = []
         for key in index.headline(row, rows.success):
-            mean = row["metrics"][key]["mean"] if key else None
-            # Agents without a model cost nothing, in all runs.
-            if key in metrics and (mean or key != "cost"):
-                figures.append((metrics[key], mean))
+            if key in metrics:
+                figures.append((metrics[key], row["metrics"][key]["mean"]))
             else:
                 figures.append((None, None))  # keeps the columns of cards aligned
         status, done, of = library.standing(rows)

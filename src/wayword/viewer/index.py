@@ -159,8 +159,6 @@ def metrics_part(run: Overview) -> Html:
             words = interval(metric, row)
         cards[metric.key] = metric, row, words
     main = headline(run.row, run.rows.success)
-    # Agents without a model cost nothing.
-    main = [key for key in main if key != "cost" or run.row["metrics"][key]["mean"]]
     large = [cards.pop(key) for key in main if key in cards]
     return render("metrics.html", run=run, large=large, cards=[*cards.values()])
 
@@ -173,6 +171,9 @@ def headline(row: JsonObject, success: str) -> list[str]:
     """
     metrics = row.get("metrics", {})
     present = {key for key, summary in metrics.items() if summary}
+    # Agents without a model cost nothing.
+    if "cost" in present and not metrics["cost"]["mean"]:
+        present.remove("cost")
     if success not in present:
         success = "found"
     efficient = ""

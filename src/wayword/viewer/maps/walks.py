@@ -241,6 +241,10 @@ class _Stops:
         if self._left:
             chosen.append(self._left)
         self._chosen = {stop.step for stop in chosen}
+        # Of walks from one place, the first one's letter is enough.
+        first = next(iter(where.walks.values()))
+        if waypoints is not first and waypoints[0].point == first[0].point:
+            self._chosen.discard(0)
         self._is_long = _is_long(where, waypoints)
 
     def draw(self) -> list[dict[str, Any]]:

@@ -188,15 +188,15 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
     assert "walked by bob" in legend.text
 
 
-def test_places_of_no_kind_have_no_map() -> None:
-    assert (
-        maps.map_of(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
-    )
+def test_places_of_no_kind_have_no_map_and_a_line_says_why() -> None:
+    """The poses of a user's world lack what a map needs; without poses there is nothing to say."""
+    for pose in ({"room": "kitchen"}, {"x": math.inf, "y": "3"}):
+        shown = maps.map_of(Trajectory("1", {"agent": pose}), Sources())
+        assert isinstance(shown, Html)
+        assert f"No map: pose() has {' and '.join(pose)}" in str(shown)
+    hostile = Trajectory("1", {"agent": {"<img src=x>": 1}})
+    assert "<img" not in str(maps.map_of(hostile, Sources()))
     assert maps.map_of(Trajectory("1", {}), Sources()) is None
-    assert (
-        maps.map_of(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources())
-        is None
-    )
 
 
 @pytest.mark.parametrize(("family", "unit"), [("mine", ""), ("objectnav", "m")])

@@ -34,6 +34,8 @@ from wayword.viewer.markup import Html, Letters
 
 # Of places around a walk: two rooms, a street, so that missed turns show
 AROUND_METRES = 12.0
+# Fields of a pose that a sentence names: more would not fit on a line.
+MOST_FIELDS = 6
 
 
 def walked(
@@ -207,7 +209,7 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
     is_users = name not in registry.names("map")
     fields = dict.fromkeys(chain.from_iterable(trajectory.start.values()))
     if drawn is None and is_users and fields:
-        given = join_words([*fields])
+        given = join_words([*fields][:MOST_FIELDS])
         problem = f"No map: pose() has {given}, and a map needs numbers x and y"
         return Html('<p class="dim">{}</p>').format(f"{problem}.")
     if drawn is not None:

@@ -469,6 +469,25 @@ def test_a_robot_whose_pose_lags_by_a_drive_is_noticed() -> None:
         drive_and_turn(MOST_IDLE)
 
 
+class SlipsNowAndThen(Here):
+    """One drive in ten reports success without any motion."""
+
+    _drives = 0
+
+    def go_to(self, x: float, y: float) -> MotionResult:
+        self._drives += 1
+        if self._drives % 10 == 0:
+            return MotionResult("ok", 0.0)
+        return super().go_to(x, y)
+
+
+def test_a_robot_that_slips_now_and_then_searches_on() -> None:
+    world = SharedRobotWorld(SlipsNowAndThen(), [])
+    world.reset(Episode("1", "", "robot", {}))
+    for number in range(300):
+        world.step("agent", goto(1.0 + number % 2, 0.5))
+
+
 class StaysAtItsPlace(Here):
     def go_to(self, x: float, y: float) -> MotionResult:
         return MotionResult("ok", 0.8)

@@ -21,6 +21,7 @@ from wayword.core.game import Game
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
 from wayword.runs.verify import recorded_answers
+from wayword.worlds.household.goals import HouseholdReference
 
 Answer = tuple[str, int]
 """The first cause, and the flagged step; 0 where the limit is below an expert's need."""
@@ -654,8 +655,17 @@ def _repeats(text: str, trajectory: Trajectory) -> list[str]:
     return found
 
 
-def blockers(page: Any, trajectory: Trajectory) -> list[str]:
-    """Routes that failed twice for the same actor of several before the episode was lost."""
+def blockers(page: Any, trajectory: Trajectory, task: Task) -> list[str]:
+    """Routes that failed twice for the same actor of several before the episode was lost. Where all
+    goals were met at the end, and no one stopped, no route is to blame."""
+    goal = task.reference
+    state = trajectory.state
+    if (
+        isinstance(goal, HouseholdReference)
+        and state
+        and goal.met(state) == goal.parts()
+    ):
+        return []
     mistake = page["mistake"]
     last = len(trajectory.steps) if mistake["limit"] else mistake["lost"]
     failed = Counter(

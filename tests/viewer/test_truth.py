@@ -85,7 +85,7 @@ def differences(plan: Plan, top: Path, data: Path | None = None) -> list[str]:
             right = truth(walk, sources.dataset, task, rows.limit)
             if (mistake["cause"], flagged) != right:
                 wrong.append(f"page {mistake['cause'], flagged}, truth {right}")
-            wrong += blockers(document, walk)
+            wrong += blockers(document, walk, task)
         found += [f"{name}: {each}" for each in wrong]
     assert checked or solved, "an episode was judged"
     count = f"{len(checked)} failed, {len(solved[:_EPISODES])} solved"

@@ -422,7 +422,8 @@ def test_every_number_of_a_forecast_is_stated_with_its_unit() -> None:
         "200 episodes, 2.5 calls each (based on 8 finished episodes); context window 128,000 "
         "tokens",
         "tokens: 1,234,567 read, 8,900 written",
-        "cost: $1.50 (95%: $1.25 to $1.80); at most $12.00 if every answer reaches its token limit",
+        "cost: $1.50 (95%: $1.25 to $1.80); at most $12.00 for these calls, if every answer "
+        "reaches its token limit",
         "time: 30 minutes with 4 concurrent episodes; 17 requests and 41,449 tokens per minute",
     ]
     basis = "estimated by a rehearsal with legal actions and thoughts of typical length"
@@ -461,7 +462,7 @@ def test_the_total_of_several_runs_adds_what_can_be_added() -> None:
     assert ", 2.0 hours, cost: $0.50 " in second
     assert total == (
         "total: 2,469,134 tokens read, 17,800 written, cost: $2.00 (95%: $1.50 to $2.55); at most "
-        "$13.00 if every answer reaches its token limit"
+        "$13.00 for these calls, if every answer reaches its token limit"
     )
     unknown = replace(half, dollars=None, max_dollars=None, unpriced=("mine", "mine"))
     *_, total = row_lines([("large", MEASURED), ("mine", unknown)])

@@ -262,6 +262,20 @@ def test_clusters_are_counted_where_episodes_share_them() -> None:
     assert heading(alone).startswith("4 shared episodes; not compared")
 
 
+def test_the_test_that_was_used_is_named() -> None:
+    paths = {"1": "a", "2": "a", "3": "b", "4": "b"}
+    shared = compare(
+        "x", FIRST, "y", SECOND, family="indoor", clusters=paths, unit="path"
+    )
+    alone = compare("x", FIRST, "y", SECOND, family="indoor")
+    by_path = "Bayesian bootstrap with Gaffke's bound, over paths"
+    exact = "Bayesian bootstrap with Gaffke's bound; McNemar's exact test for success"
+    for result, method in ((shared, by_path), (alone, exact)):
+        assert json.loads(render(result, "json"))["method"] == method
+        for form in ("csv", "markdown", "latex", "rich"):
+            assert method in re.sub(r"\s+", " ", render(result, form)), form
+
+
 def test_json_and_csv_say_the_same(found: Comparison) -> None:
     record = json.loads(render(found, "json"))
     assert (record["first"], record["second"], record["shared"]) == (

@@ -33,6 +33,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import pooled_rows, rows_of, score, table
 from wayword.runs.reproduce import published_rows
 from wayword.runs.scored_runs import only, pooled
+from wayword.runs.verify import coverage
 from wayword.viewer.plots.display import plot
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -291,8 +292,28 @@ def test_predictions_become_a_run(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="contains another run"):
         score(file, plan, out=out, label="other")
     file.write_text(json.dumps(written[:2]), encoding="utf-8")
-    with pytest.raises(RecordingError, match=r"'settings\.predictions' was"):
+    with pytest.raises(
+        RecordingError,
+        match=r"'settings\.predictions' was '\w{8}…' and is now '\w{8}…';",
+    ):
         score(file, plan, out=out)
+
+
+def test_a_file_with_the_last_episodes_is_not_the_first_ones(
+    runs: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "last.json"
+    written = walks_of(runs / "short", file)
+    file.write_text(json.dumps(written[-2:]), encoding="utf-8")
+    score(file, Plan("score", "houses", "", TREE), out=tmp_path / "last")
+    text = table([tmp_path / "last"], "json")
+    (row,) = json.loads(text)["rows"]
+    assert row["sample"] == "file"
+    assert "the episodes that the file of predictions has" in row["caveats"]
+    assert "first" not in text
+    assert coverage(RunFolder.read(tmp_path / "last")).startswith(
+        "2 of 8 episodes, pred"
+    )
 
 
 @pytest.mark.parametrize(

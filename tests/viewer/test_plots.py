@@ -118,6 +118,24 @@ def test_pairs_show_the_differences_of_compare(runs: Path) -> None:
     assert high >= 5.0
 
 
+def test_a_run_looks_the_same_in_figures_of_every_kind(runs: Path) -> None:
+    paths = [runs / name for name in ("oracle", "forward", "random")]
+    looks = {}
+    for number, path in enumerate(paths):
+        looks[path.name] = style.look(number)
+    lines = {}
+    for kind in ("length", "causes"):
+        for name, bars in series(plot(paths, kind)).items():
+            lines[f"{kind} {name}"] = name.partition(" ")[0], bars.lines[0]
+    pairs = axes_of(plot(paths, "pairs")).containers
+    for path, bars in zip(paths[1:], pairs, strict=True):
+        lines[f"pairs {path.name}"] = path.name, bars.lines[0]
+    assert len(lines) == 7, "the oracle has no causes and is what pairs compare with"
+    for title, (name, line) in lines.items():
+        drawn = line.get_color(), line.get_marker()
+        assert drawn == (looks[name].color, looks[name].marker), title
+
+
 @pytest.mark.parametrize(
     ("p", "text"),
     [(0.0, "<0.001"), (0.00099, "<0.001"), (0.001, "0.001"), (0.0094, "0.009"), (1.0, "1.000")],
@@ -636,7 +654,7 @@ ERRORS: list[tuple[Callable[[Path], object], str]] = [
         "no metric 'srr' in all runs; did",
     ),
     (lambda top: plot(top / "random", labels=["a", "b"]), "--label: 2 given, and the"),
-    (lambda top: plot(top / "random", "pairs"), "compare needs at least two runs"),
+    (lambda top: plot(top / "random", "pairs"), "a comparison needs at least two runs"),
     (lambda top: plot(top / "random", "curve"), "random: a curve needs training logs"),
     (lambda top: plot(top / "random", "cost"), "no run has a cost or tokens"),
     (lambda top: plot(top / "oracle", "causes"), "every episode was solved"),

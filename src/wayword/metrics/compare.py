@@ -60,7 +60,7 @@ Scores = Mapping[str, Mapping[str, float]]
 TIE = 1e-9  # smaller differences are rounding errors and count as ties
 
 
-METHOD = "Bayesian bootstrap with Gaffke's bound; McNemar's exact test for success of episodes"
+METHOD = "Bayesian bootstrap with Gaffke's bound"
 PRIMARY = "primary"
 SECONDARY = "secondary"
 """Families of tests."""
@@ -123,6 +123,20 @@ class Comparison:
     clusters: int = 0
     unit: str = ""
     items: str = "episodes"
+
+    @property
+    def units(self) -> str:
+        """The independent units (``"paths"``); empty if each episode is one."""
+        if self.unit and self.clusters < self.shared:
+            return plural(self.unit)
+        return ""
+
+    @property
+    def method(self) -> str:
+        """The test of the p-values. With a difference of a unit's mean, it is not McNemar's."""
+        if self.units:
+            return f"{METHOD}, over {self.units}"
+        return f"{METHOD}; McNemar's exact test for success"
 
 
 def compare(
@@ -284,8 +298,8 @@ def heading(result: Comparison) -> str:
     """Return a sentence with the number of compared episodes and of those left out."""
     text = f"{result.shared} shared {result.items}"
     # Where each episode is its own cluster, there is nothing to say.
-    if result.unit and result.clusters < result.shared:
-        text += f" in {result.clusters} {plural(result.unit)}, which count as units"
+    if result.units:
+        text += f" in {result.clusters} {result.units}, which count as units"
     if result.only_first or result.only_second:
         text += f"; not compared: {result.only_first} only in {result.first}, "
         text += f"{result.only_second} only in {result.second}"
@@ -297,7 +311,10 @@ HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Sam
 
 def _notes(result: Comparison) -> list[str]:
     """Return how to read the numbers, and what the primary metric could have shown."""
-    notes = ["Difference: second minus first; its interval excludes 0 where p < 0.05."]
+    notes = [
+        "Difference: second minus first; its interval excludes 0 where p < 0.05.",
+        f"Test: {result.method}.",
+    ]
     primary = [line for line in result.lines if line.family == PRIMARY]
     # A result that is not significant is no proof of equality, so its power is stated.
     notes += [_power_note(line) for line in primary if line.p >= ALPHA]
@@ -315,9 +332,7 @@ def _notes(result: Comparison) -> list[str]:
             )
     # Each reason once, however many metrics have it.
     # Pairs of one path depend on each other: paths are counted.
-    units = "pairs"
-    if result.unit and result.clusters < result.shared:
-        units = plural(result.unit)
+    units = result.units or "pairs"
     reasons = dict.fromkeys(_no_interval(line, units) for line in result.lines)
     notes += [f"No interval: {why}." for why in reasons if why]
     return notes
@@ -452,7 +467,7 @@ def _to_json(results: Sequence[Comparison]) -> str:
     records = []
     for result in results:
         record = {key: getattr(result, key) for key in keys}
-        record["method"] = METHOD
+        record["method"] = result.method
         records.append({**record, "metrics": list(map(_line_json, result.lines))})
     content = {"comparisons": records}
     if len(records) == 1:
@@ -467,7 +482,7 @@ def _to_csv(results: Sequence[Comparison]) -> str:
         runs: dict[str, Json] = {}
         if len(results) > 1:
             runs = {"first_run": result.first, "second_run": result.second}
-        shared = {"unit": result.unit, "method": METHOD}
+        shared = {"unit": result.unit, "method": result.method}
         records += [{**runs, **_line_json(line), **shared} for line in result.lines]
     return csv_text(records, "metric")
 

@@ -533,6 +533,8 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
             if old == ABSENT:
                 old = FIRST_WORDING
             remedy = f"--set dataset.wording={old}, or the --version of its bench"
+        # Eight digits of a checksum tell two apart.
+        change = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{56}\b", r"\1…", change)
         raise RecordingError(
             f"{run / NAME}: this folder contains another run: {change}; give another folder or, to "
             f"resume that run, {remedy}"

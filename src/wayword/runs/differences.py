@@ -196,7 +196,7 @@ def comparisons(
             groups.append((short_path(folder), each))
     if len(groups) < 2:
         raise UsageError(
-            f"compare needs at least two runs, got {len(groups)}; name another one"
+            f"a comparison needs at least two runs, got {len(groups)}; name another one"
         )
     if labels and len(labels) != len(groups):
         names = ", ".join(name for name, _ in groups)

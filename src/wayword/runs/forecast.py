@@ -78,9 +78,9 @@ REHEARSED = 6
 class Forecast:
     """Estimated usage and cost of a run.
 
-    ``calls`` is the mean number per episode. ``max_dollars`` is the cost if every answer reached
-    its token limit; it and ``dollars`` are None without known prices. ``measured`` is the number of
-    finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
+    ``calls`` is the mean number per episode. ``max_dollars`` is the cost if every answer of these
+    calls reached its token limit; it and ``dollars`` are None without known prices. ``measured`` is
+    the number of finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
     episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
     tokens. ``unprofiled`` models might reason: their thinking is not counted. ``thinking`` are the
     reasoning tokens allowed per answer, by model, of which a rehearsal assumes ``THINKING_SHARE``.
@@ -710,7 +710,9 @@ def _dollars(estimate: Forecast) -> str:
         likely = f" (95%{over}: {in_dollars(low)} to {in_dollars(high)})"
     if estimate.max_dollars:
         most = in_dollars(estimate.max_dollars)
-        limit = f"; at most {most} if every answer reaches its token limit"
+        limit = (
+            f"; at most {most} for these calls, if every answer reaches its token limit"
+        )
     return f"cost: {in_dollars(estimate.dollars)}{likely}{limit}"
 
 

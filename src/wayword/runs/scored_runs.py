@@ -27,6 +27,7 @@ from wayword.runs.active import CHOSEN
 from wayword.runs.identity import cast_of
 from wayword.runs.index import EPISODES
 from wayword.runs.opening import dataset_of
+from wayword.runs.predicted import CAVEAT
 from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 
@@ -371,12 +372,13 @@ SAMPLES: Mapping[str, tuple[str, ...]] = {
     "": (),
     "random": ("a random sample of the split",),
     "first": ("the first episodes of the split, which are no random sample",),
+    "file": ("the episodes that the file of predictions has",),
 }
 """Caveats of a row by how its part of the split was chosen."""
 
 
 def _sample(run: ScoredRun, played: int) -> str:
-    """Return how the played part of a split was chosen: ``random`` or ``first``.
+    """Return how the played part of a split was chosen: ``random``, ``first`` or by a ``file``.
 
     Empty for all of it, for named episodes and for a part by ``--by``: these need no
     caveat.
@@ -384,6 +386,8 @@ def _sample(run: ScoredRun, played: int) -> str:
     is_sample = played < run.of and not run.part
     if not is_sample or CHOSEN in run.config["caveats"]:
         return ""
+    if CAVEAT in run.config["caveats"]:
+        return "file"
     if run.config["identity"].get("shuffle") is None:
         return "first"
     return "random"

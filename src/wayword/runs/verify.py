@@ -35,6 +35,7 @@ from wayword.runs.codec import plain
 from wayword.runs.identity import omitted, shown_split
 from wayword.runs.opening import Trusted, open_plan, plan_of
 from wayword.runs.plan import Plan
+from wayword.runs.predicted import CAVEAT
 from wayword.runs.record import EpisodeRecord, RecordedRun
 from wayword.runs.selection import choose
 from wayword.worlds.household.observation import Answerer
@@ -79,6 +80,10 @@ def verify(
         yield record.episode_id, difference
 
 
+UNORDERED = (CHOSEN, CAVEAT)
+"""Caveats of runs whose episodes are neither the first of a split nor drawn."""
+
+
 def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
     """The episodes of a run: ``the first 12 of 20 episodes``."""
     # Old runs do not have the size of their split.
@@ -93,8 +98,8 @@ def coverage(run: RecordedRun, dataset_size: int = 0) -> str:
         covered = f"all {of:,} episodes of the split"
     elif identity["continues"]:
         covered = f"{tried:,} of {of:,} episodes, continued from another run"
-    elif CHOSEN in run.config["caveats"]:
-        covered = f"{tried:,} of {of:,} episodes, {CHOSEN}"
+    elif stated := [each for each in UNORDERED if each in run.config["caveats"]]:
+        covered = f"{tried:,} of {of:,} episodes, {stated[0]}"
     elif seed is not None:
         covered = f"{tried:,} of {of:,} episodes, a random sample (--shuffle {seed})"
     else:

@@ -530,7 +530,7 @@ def draw_causes(request: FigureRequest) -> Drawing:
         aside = 0.6 * (0.5 - (number + 0.5) / len(shares))
         at = [n + aside for n in range(len(present))]
         values = [share[cause] for cause in present]
-        error_bars(axes, at, values, number, names[number], True, line=False)
+        error_bars(axes, at, values, drawn[number], names[number], True, line=False)
     axes.set_yticks(range(len(present)), [label_of(cause) for cause in present])
     axes.set_ylim(-0.6, len(present) - 0.4)
     axes.tick_params(axis="y", length=0)
@@ -598,7 +598,8 @@ def draw_pairs(request: FigureRequest) -> Drawing:
         # The axis points up: the first difference is at the top.
         at = float(len(lines) - 1 - number)
         value = line.difference.times(factor)
-        error_bars(axes, [at], [value], number, "", True, line=False)
+        # The first run is not drawn; the others look as in figures of all.
+        error_bars(axes, [at], [value], number + 1, "", True, line=False)
         counts = f"+{line.wins} / −{line.losses}, n = {line.n}, {_chance(line.p)}"
         axes.annotate(
             counts,

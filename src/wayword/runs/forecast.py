@@ -80,10 +80,11 @@ class Forecast:
 
     ``calls`` is the mean number per episode. ``max_dollars`` is the cost if every answer of these
     calls reached its token limit; it and ``dollars`` are None without known prices. ``measured`` is
-    the number of finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
-    episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
-    tokens. ``unprofiled`` models might reason: their thinking is not counted. ``thinking`` are the
-    reasoning tokens allowed per answer, by model, of which a rehearsal assumes ``THINKING_SHARE``.
+    the number of finished episodes that the estimate is based on. ``hours`` is the wall time with
+    ``concurrency`` episodes and the run's rate limit; None for a rehearsal. ``window`` is the
+    model's context in tokens. ``unprofiled`` models might reason: their thinking is not counted.
+    ``thinking`` are the reasoning tokens allowed per answer, by model, of which a rehearsal assumes
+    ``THINKING_SHARE``.
     ``range`` is the 95% interval of ``dollars`` by the spread of the episodes that it is based on.
     ``ways`` are the dollars of a rehearsal in each way that the provider offers
     (:mod:`wayword.runs.tiers`), and ``shared`` is the share of prompt tokens that a prefix cache

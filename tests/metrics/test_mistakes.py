@@ -381,6 +381,11 @@ def test_a_solved_episode_says_how_it_ended_its_steps_the_experts_and_its_cost()
     other = replace(facts, trajectory=replace(walked, steps=around))
     _, rest = sentences(describe_success(other, 4))
     assert rest == "It left the gold path at b."
+    beyond = [replace(walked.steps[0], pose=at(place)) for place in ("d", "x", "c")]
+    other = replace(facts, trajectory=replace(walked, steps=beyond))
+    assert sentences(describe_success(other, 4))[-1] == (
+        "It walked on from the end of the gold path, d."
+    )
     free = replace(facts, scores={"sr": 1.0, "low_level": 12.0}, task=None)
     assert sentences(describe_success(free)) == (
         "Solved in 12 low-level actions, within 1 step.",

@@ -213,7 +213,10 @@ def _course_of_success(episode: EpisodeFacts) -> list[Fact]:
         if {*places} <= gold:
             facts.append(Fact("on_path"))
         elif left := next((n for n, each in enumerate(places) if each not in gold), 0):
-            facts.append(Fact("other_way", place=places[left - 1]))
+            # Who goes on from its end has walked the whole path.
+            is_end = places[left - 1] == episode.gold[-1]
+            name = "beyond" if is_end else "other_way"
+            facts.append(Fact(name, place=places[left - 1]))
         return facts
     if isinstance(reference, ObjectNavReference):
         stricter = [

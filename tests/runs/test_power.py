@@ -101,9 +101,12 @@ def test_the_split_is_that_of_the_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("points", ASSUMED_ROWS)
 def test_without_runs_a_range_of_correlations_is_assumed(points: int) -> None:
-    head, note, *rows = report("houses", points, [], None).splitlines()
+    head, note, *rows = report("houses", points, [Path("none")], None).splitlines()
     assert head == "houses:test, SR: 180 episodes; p < 0.05 in 80% of comparisons"
-    assert note == "no two runs on this split at hand; for agents with success of 50%:"
+    assert note == (
+        "no two runs on this split in none (to name others: wayword power RUNS); for agents with "
+        "success of 50%:"
+    )
     assert rows == [
         f"assumed: correlation {correlation}; {points} points need {needed}; "
         f"the whole split shows {shown} points"

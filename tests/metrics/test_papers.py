@@ -11,7 +11,7 @@ from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.metrics.papers import PRESETS, missing_columns, paper_table
 from wayword.metrics.scoring import by_key, scorer
-from wayword.metrics.summary import Row, summarize
+from wayword.metrics.summary import Row, split_label, summarize
 from wayword.metrics.table import render
 from wayword.runs.reproduce import published_rows
 
@@ -258,6 +258,17 @@ def test_published_rows_of_several_splits_have_a_column() -> None:
     assert "VELMA-GPT-4, Map2seq dev & gpt-4 & Map2seq unseen-dev" in text
     assert "ORAR, Touchdown test & -- & Touchdown unseen-test" in text
     assert "Not comparable" not in text
+
+
+def test_alfred_has_its_name_and_says_how_its_columns_are_averaged() -> None:
+    scores = [{"sr": 1.0, "goal_sr": 1.0, "plw_sr": 0.5, "plw_goal_sr": 0.5}]
+    on = "household:valid_seen"
+    ours = summarize("mine", scores, family="household", of=1, dataset=on)
+    text = paper_table([ours], "alfred")
+    assert "Results on ALFRED valid-seen (1 episode)" in text
+    assert "means per episode; ALFRED's code pools" in text
+    assert "ALFRED" not in paper_table([row("a")], "r2r")
+    assert split_label("household:generated_test") == "household:generated_test"
 
 
 def test_a_published_row_on_data_of_its_own_is_on_no_split_of_ours() -> None:

@@ -316,6 +316,11 @@ def _footnote(
     if failed := [row for row in rows if row.failed]:
         counts = ", ".join(f"{row.name} {row.failed}" for row in failed)
         notes.append(latex_text(f"Left out, ended with an error: {counts} episodes."))
+    if any(metric.key == "goal_sr" for metric in metrics):
+        notes.append(
+            "Goal-SR and path-weighted (PLW) columns: means per episode; ALFRED's code pools the "
+            "goal conditions of all episodes and weights episodes by the expert's length."
+        )
     for line in caveats([*rows, *published]):
         # A sentence has a capital, an identifier and the name of a run as they are.
         is_words = re.match(r"[a-z]+ ", line)

@@ -486,8 +486,8 @@ def split_label(dataset: str) -> str:
     'warehouse:test'
     """
     name, _, split = dataset.partition(":")
-    if name in PUBLISHED:
-        return f"{PUBLISHED[name]} {split.replace('_', '-')}"
+    if title := PUBLISHED.get(dataset, PUBLISHED.get(name)):
+        return f"{title} {split.replace('_', '-')}"
     return _USERS_FILE.sub(r"\1", dataset)
 
 
@@ -502,8 +502,11 @@ PUBLISHED: Mapping[str, str] = {
     "procthor": "ProcTHOR",
     "pasture": "PASTURE",
     "alfworld": "ALFWorld",
+    "household:train": "ALFRED",
+    "household:valid_seen": "ALFRED",
+    "household:valid_unseen": "ALFRED",
 }
-"""Datasets of which all splits are published, with the names in their papers."""
+"""Published datasets and splits, with the names in their papers."""
 
 
 _USERS_FILE = re.compile(r"^(?:.*[/\\])?([^/\\:]+)\.(?:py|toml|json|yaml)(?=:|$)")

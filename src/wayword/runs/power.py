@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from wayword.core.errors import DataError, RecordingError, UsageError
+from wayword.core.files import short_path
+from wayword.core.visible import join_words
 from wayword.metrics.intervals import estimates
 from wayword.runs import config as configs
 from wayword.runs.identity import split_name
@@ -147,8 +149,10 @@ def report(on: str, difference: float, runs: Sequence[Path], data: Path | None) 
         lines.append(_line(name, pair.correlation, pair.unit_error, difference, size))
     # Without runs, a range of correlations shows how much depends on it.
     if not pairs:
+        where = join_words([short_path(path) for path in runs])
         lines.append(
-            "no two runs on this split at hand; for agents with success of 50%:"
+            f"no two runs on this split in {where} (to name others: wayword power RUNS); for "
+            "agents with success of 50%:"
         )
         for correlation in ASSUMED:
             error = assumed_error(correlation)

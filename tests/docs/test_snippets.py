@@ -30,6 +30,8 @@ from helpers.docs_pages import (
 from helpers.looping import for_each
 from wayword.cli.app import app
 from wayword.core import registry
+from wayword.core.dataset import Dataset
+from wayword.testing import check_world
 
 ROOT = Path(__file__).parents[2]
 COMMAND: Any = typer.main.get_command(app)
@@ -52,6 +54,25 @@ def test_snippets_run(
         elif block.language == "console":
             for arguments in commands(block):
                 _command(path, block, arguments)
+    for dataset in _datasets(path, namespace):
+        check_world(dataset)
+
+
+def _datasets(path: Path, namespace: dict[str, Any]) -> list[Dataset]:
+    """The datasets that a page's blocks define, in its files and in its namespace."""
+    files = [
+        registry.load("dataset", f"./{block.title}")()
+        for block in blocks(path)
+        if re.search(r"^(\w+, )?dataset = ", block.text, re.MULTILINE)
+    ]
+    shown = [
+        part()
+        for part in namespace.values()
+        if isinstance(part, type)
+        and issubclass(part, Dataset)
+        and part.__module__ == path.stem
+    ]
+    return files + shown
 
 
 def _python(path: Path, block: Block, namespace: dict[str, Any]) -> None:

@@ -159,3 +159,19 @@ def test_what_cannot_be_played_together_is_stated(turns: WaywordAEC) -> None:
     env.reset(seed=0)
     with pytest.raises(UsageError, match="no action for 'follower'"):
         env.step({"commander": "stop"})
+
+
+@pytest.mark.parametrize("action", [0, 1.5, ["stop", "stop"]])
+def test_an_action_of_another_type_costs_no_turn(action: object) -> None:
+    """As in an environment of one actor; none of a round is played."""
+    expected = r"an action must be a text \(numbers need actions='menu'\), got"
+    together = parallel("ma_household", **SMALL)
+    together.reset()
+    with pytest.raises(UsageError, match=expected):
+        together.step({"commander": "stop", "follower": action})
+    turns = aec("ma_household", **SMALL)
+    turns.reset()
+    with pytest.raises(UsageError, match=expected):
+        turns.step(action)
+    for env in (together, turns):
+        assert not env.game.trajectory.steps

@@ -301,3 +301,56 @@ def test_an_illegal_action_of_an_expert_names_its_plan(tmp_path: Path) -> None:
     problem = r"line.py:\d+: the expert's action rigth is not legal at step 1; did you mean right?"
     with pytest.raises(CodeError, match=problem):
         env.reset()
+
+
+TWO = line_world.WORLD.replace(
+    "class Line(World):", 'class Line(World):\n    actors = ("helper", "walker")'
+).replace('"line", {})', '"line", {}, Line.actors)')
+
+
+def test_an_agent_that_cannot_play_the_others_is_named_by_its_option(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "pair.py"
+    file.write_text(TWO)
+    with pytest.raises(UsageError, match=r"^others=team acts in household worlds, and "):
+        make(str(file)).reset()
+    make(str(file), others="random").reset()
+
+
+EXPERT = """
+    solutions = ("expert",)
+
+    def make_plan(self, task, world, actor, kind):
+        while f"to_{world.place}" != task.episode.id:
+            yield Action("right")
+
+    def succeeded"""
+
+
+def test_an_expert_whose_plan_ends_without_a_stop_stops_as_in_a_run(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "line.py"
+    file.write_text(line_world.WORLD.replace("\n    def succeeded", EXPERT))
+    env = make(str(file), include=["expert_action"])
+    for number in (1, 2, 3):
+        _, info = env.reset(episode=f"to_{number}")
+        commands = []
+        ended = False
+        while not ended:
+            commands.append(info["expert_action"])
+            *_, ended, _, info = env.step(info["expert_action"])
+        assert commands == [*["right"] * number, "stop"]
+        assert info["success"]
+        assert info["expert_action"] is None
+
+
+def test_a_reward_with_other_parameters_is_named_by_its_line() -> None:
+    def three(step: Step, game: object, more: object) -> float:
+        return 0.0
+
+    line = three.__code__.co_firstlineno
+    expected = rf"test_user_errors.py:{line}: reward: .*, got \(step: .*, more: .*\)"
+    with pytest.raises(UsageError, match=expected):
+        make("houses", reward=three)

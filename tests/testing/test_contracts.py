@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from helpers import small_cave
+from helpers import line_world, small_cave
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.agent import Agent
@@ -413,3 +413,20 @@ def test_an_agent_that_is_not_repeatable_is_named_with_its_step() -> None:
         r"draw random numbers from self.toolkit.rng alone",
     ):
         check_agent(Draws, Houses())
+
+
+@pytest.mark.parametrize(
+    ("pose", "problem"),
+    [
+        ('{"x": "a", "y": 1}', "x must be a number, got 'a'"),
+        ('{"heading": "north"}', "heading must be a number, got 'north'"),
+    ],
+)
+def test_a_pose_that_no_map_can_draw_is_named(
+    pose: str, problem: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "line.py"
+    method = f"    def pose(self, actor):\n        return {pose}\n\n    def done("
+    file.write_text(line_world.WORLD.replace("    def done(", method))
+    with pytest.raises(AssertionError, match=rf"line.py:\d+: pose: {problem}"):
+        check_world(registry.load("dataset", str(file))())

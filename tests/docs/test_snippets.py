@@ -54,25 +54,11 @@ def test_snippets_run(
         elif block.language == "console":
             for arguments in commands(block):
                 _command(path, block, arguments)
-    for dataset in _datasets(path, namespace):
-        check_world(dataset)
-
-
-def _datasets(path: Path, namespace: dict[str, Any]) -> list[Dataset]:
-    """The datasets that a page's blocks define, in its files and in its namespace."""
-    files = [
-        registry.load("dataset", f"./{block.title}")()
-        for block in blocks(path)
-        if re.search(r"^(\w+, )?dataset = ", block.text, re.MULTILINE)
-    ]
-    shown = [
-        part()
-        for part in namespace.values()
-        if isinstance(part, type)
-        and issubclass(part, Dataset)
-        and part.__module__ == path.stem
-    ]
-    return files + shown
+    # The datasets that the page defines as it goes; those in files have tests of their own.
+    for part in namespace.values():
+        is_dataset = isinstance(part, type) and issubclass(part, Dataset)
+        if is_dataset and part.__module__ == path.stem:
+            check_world(part())
 
 
 def _python(path: Path, block: Block, namespace: dict[str, Any]) -> None:

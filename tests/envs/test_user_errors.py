@@ -313,7 +313,9 @@ def test_an_agent_that_cannot_play_the_others_is_named_by_its_option(
 ) -> None:
     file = tmp_path / "pair.py"
     file.write_text(TWO)
-    with pytest.raises(UsageError, match=r"^others=team acts in household worlds, and "):
+    with pytest.raises(
+        UsageError, match=r"^others=team acts in household worlds, and "
+    ):
         make(str(file)).reset()
     make(str(file), others="random").reset()
 

@@ -183,6 +183,7 @@ def test_datasets_of_the_documentation_pass(page: Path, tmp_path: Path) -> None:
         check_dataset(dataset(dataset.splits[0], None, None))
         # As adding.md checks a dataset
         check_dataset(dataset())
+        check_world(dataset())
 
 
 EXPERT = """

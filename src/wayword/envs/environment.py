@@ -25,7 +25,7 @@ from pydantic import InstanceOf
 
 from wayword.core import registry
 from wayword.core.action import Decision, Rejection
-from wayword.core.agent import Agent
+from wayword.core.agent import Agent, check_family
 from wayword.core.blame import users_errors
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json, JsonObject
@@ -398,7 +398,7 @@ class Environment:
         actor = self.actor
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
-        answer = self._checked_answer(answer)
+        answer = self.checked_answer(answer)
         self.answers.append(answer)
         # An answer may lead to a question instead of a turn: then no step is measured.
         first_new = len(game.trajectory.steps)
@@ -420,7 +420,7 @@ class Environment:
         is_stopped = ended == "stopped"
         return view.observe(), reward, is_stopped, has_ended and not is_stopped, info
 
-    def _checked_answer(self, answer: Any) -> str | int:
+    def checked_answer(self, answer: Any) -> str | int:
         """Return an answer as a text, or as an integer for a menu. Raises ``UsageError`` for
         another type: it is a fault of the program, not of its policy, and costs no turn."""
         if isinstance(answer, str):
@@ -596,9 +596,19 @@ class Environment:
         others = [actor for actor in game.world.actors if actor != self.actor]
         if not others:
             return
-        parts = open_agent(self.options.plan, game.dataset)
+        name = self.options.others
+        dataset = game.dataset
+        # `open_agent` would not name the option, whose default plays in homes alone.
+        check_family(
+            registry.load("agent", name),
+            dataset.family.name,
+            self.options.name,
+            f"others={name}",
+            dataset.solutions,
+        )
+        parts = open_agent(self.options.plan, dataset)
         task = game.task
-        setup = Setup(game.dataset, parts.make, {}, self.options.seed or 0)
+        setup = Setup(dataset, parts.make, {}, self.options.seed or 0)
         self._log = Log()
         for actor in others:
             # Own seeds: an actor that draws more must not affect the others.

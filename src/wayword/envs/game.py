@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Self
 
-from wayword.core.action import Action, Decision, Rejection, nearest_legal
+from wayword.core.action import STOP, Action, Decision, Rejection, nearest_legal
 from wayword.core.blame import CodeError, is_own, place_of
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
@@ -312,7 +312,10 @@ class _Expert:
                 self._action = None
                 if self._plan is not None:
                     self._action = next(self._plan)
-        except (PlanningFailed, StopIteration, UsageError):
+        except StopIteration:
+            # As the agent `expert` does at the end of its plan.
+            self._action = STOP
+        except (PlanningFailed, UsageError):
             self._plan = None
             self._action = None
         return self._action

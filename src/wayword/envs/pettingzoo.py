@@ -175,11 +175,17 @@ class _MultiActorEnv:
         if self.render_mode == "human":
             self.render()
 
-    def _take_turn(self, actor: str, answer: Any) -> None:
+    def _checked_answer(self, actor: str, action: Any) -> str | int:
+        """Return the action of an actor whose turn it is, as :func:`~wayword.envs.make` takes it.
+        Raises ``UsageError`` for another type."""
+        if action is None:
+            raise UsageError(f"no action for {actor!r}, whose turn it is")
+        return self._env.checked_answer(plain_answer(action))
+
+    def _take_turn(self, actor: str, answer: str | int) -> None:
         """Play an actor's turn."""
         view = self._views[actor]
-        # Numbers select from a menu; everything else is read as text.
-        decision = view.read(plain_answer(answer))
+        decision = view.read(answer)
         assert decision is not None  # these views decide by one answer
         step = self.game.act(actor, decision)
         view.on_step(step)
@@ -258,12 +264,11 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         if self.terminations[actor] or self.truncations[actor]:
             self._was_dead_step(action)
             return
-        if action is None:
-            raise UsageError(f"no action for {actor!r}, whose turn it is")
+        answer = self._checked_answer(actor, action)
         step_count = len(self.game.trajectory.steps)
         # The actor's reward restarts with its own turn.
         self._cumulative_rewards[actor] = 0.0
-        self._take_turn(actor, action)
+        self._take_turn(actor, answer)
         rewards = self._rewards_since(step_count)
         self.rewards = {each: rewards[each] for each in self.agents}
         self.infos[actor] = self._info(actor)
@@ -273,16 +278,8 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
             if self.terminations[other] or self.truncations[other]:
                 # Success is known now; its last answer stays the same.
                 self.infos[other] = self._info(other)
-        # The next actor with turns left, or just the next once the episode is over.
-        order = list(self.game.world.actors)
-        index = order.index(actor)
-        others = [
-            other
-            for other in order[index + 1 :] + order[: index + 1]
-            if other in self.agents
-        ]
-        active = [other for other in others if self.game.active(other)]
-        self.agent_selection = (active or others)[0]
+        # Once the episode is over, PettingZoo selects the actors to remove.
+        self.agent_selection = next(self.game.turns(), actor)
         self._accumulate_rewards()
         self._deads_step_first()
         self._show()
@@ -323,13 +320,16 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         # Checked before any turn: a wrong action must not leave half a round played.
         for actor in actions:
             check_actor(actor, self.possible_agents)
-        for actor in agents:
-            if self.game.active(actor) and actions.get(actor) is None:
-                raise UsageError(f"no action for {actor!r}, whose turn it is")
+        answers = {
+            actor: self._checked_answer(actor, actions.get(actor))
+            for actor in agents
+            if self.game.active(actor)
+        }
         self._last = {}
-        for actor in agents:
+        for actor, answer in answers.items():
+            # A turn may end the episode for those after it.
             if self.game.active(actor):
-                self._take_turn(actor, actions[actor])
+                self._take_turn(actor, answer)
         # Measured once for the round, after all turns.
         rewards = self._rewards_since(step_count)
         endings = {actor: self._endings(actor) for actor in agents}

@@ -175,7 +175,7 @@ def takes_game(term: StepReward) -> bool:
             expected.bind(*arguments)
             return len(arguments) == 2
     raise UsageError(
-        f"reward: a callable takes a step, or a step and the game, got {term!r:.80}"
+        f"{place_of(term)}: reward: a callable takes a step, or a step and the game, got {expected}"
     )
 
 

@@ -27,6 +27,7 @@ from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.blame import (
     CodeError,
     describe,
+    finite,
     is_own,
     is_shipped,
     place_of,
@@ -541,10 +542,16 @@ def _check_twins(
                 f"{'None' if is_measured else 'known'} after {', '.join(taken)}, but not at the "
                 "start; give it at every step or at none"
             )
-            heading = world.pose(actor).get("heading", 0)
-            valid = not isinstance(heading, int | float) or 0 <= heading < 360
-            assert valid, (
-                f"{place_of(type(world).pose)}: headings must be in [0, 360), got {heading}"
+            where = place_of(type(world).pose)
+            pose = world.pose(actor)
+            for name in ("x", "y", "heading"):
+                value = pose.get(name, 0)
+                assert finite(value) is not None, (
+                    f"{where}: pose: {name} must be a number, got {value!r:.60}"
+                )
+            heading = pose.get("heading", 0)
+            assert 0 <= heading < 360, (
+                f"{where}: headings must be in [0, 360), got {heading}"
             )
     played = first.finished()
     try:

@@ -576,8 +576,7 @@ class Environment:
         self.actor = options.actor or actors[0]
         self._seat_others(game)
         self._view = self._open_view()
-        for actor in actors[: actors.index(self.actor)]:
-            self._turn(actor)
+        self._play_others()
         self._view.begin(game)
         self._meter = RewardMeter(self.reward, self.actor, game)
         # An agent may act before its first question.
@@ -633,20 +632,13 @@ class Environment:
         )
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
-        """Carry out a decision, and those that need no answer; return the last step. The others
-        play until this actor's turn, or to the end once it has stopped."""
+        """Carry out a decision, and those that need no answer; return the last step."""
         last = None
         game = self.game
         while decision is not None:
             last = game.act(self.actor, decision)
             self._view.on_step(last)
-            while self._agents and not game.ended:
-                order = game.world.actors
-                index = order.index(self.actor)
-                for actor in (*order[index + 1 :], *order[:index]):
-                    self._turn(actor)
-                if game.active(self.actor):
-                    break
+            self._play_others()
             decision = self._view.decided()
         return last
 
@@ -661,16 +653,17 @@ class Environment:
                 )
         return [matches[name] for name in episodes]
 
-    def _turn(self, actor: str) -> None:
-        """Play a turn of another actor, unless it has stopped."""
+    def _play_others(self) -> None:
+        """Play the others' turns until this actor's, or to the end once it has stopped."""
         game = self.game
-        agent = self._agents[actor]
-        if not game.active(actor):
-            return
-        decision = finish(decide(agent, game.observation(actor), game.space(actor)))
-        step = game.act(actor, decision)
-        agent.on_feedback(step.decision, step.feedback)
-        step.calls, step.notes = self._log.drain()
+        for actor in game.turns():
+            if actor == self.actor:
+                return
+            agent = self._agents[actor]
+            decision = finish(decide(agent, game.observation(actor), game.space(actor)))
+            step = game.act(actor, decision)
+            agent.on_feedback(step.decision, step.feedback)
+            step.calls, step.notes = self._log.drain()
 
     def _info(
         self, last: Step | None, terms: Mapping[str, float], has_ended: bool

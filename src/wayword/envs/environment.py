@@ -638,7 +638,9 @@ class Environment:
         while decision is not None:
             last = game.act(self.actor, decision)
             self._view.on_step(last)
-            self._play_others()
+            # Alone, a step asks its world no more than it needs.
+            if self._agents:
+                self._play_others()
             decision = self._view.decided()
         return last
 

@@ -52,6 +52,19 @@ def test_intervals_are_subscripts_and_the_footnote_counts_the_units() -> None:
     assert r"95\% confidence interval" in text
 
 
+def test_numbers_of_a_column_have_the_same_decimals() -> None:
+    rows = [row("a")]
+    for name, solved in (("one", 1), ("few", 3), ("most", 37)):
+        scores = [{"sr": float(n < solved)} for n in range(40)]
+        rows.append(summarize(name, scores, family="indoor", of=40))
+    (sr,) = [each for each in rows[0].metrics if each.key == "sr"]
+    text = paper_table(rows, "r2r", metrics=[sr]).replace(r"\phantom{0}", "")
+    numbers = re.findall(r"[\d.]+", "".join(re.findall(r"\$.*_{.*\$", text)))
+    assert len(numbers) >= 11
+    assert all(re.fullmatch(r"\d+\.\d", number) for number in numbers), numbers
+    assert {"[", "pm"} <= set(re.findall(r"\[|pm", text))
+
+
 @pytest.mark.parametrize(
     ("others", "caption"),
     [

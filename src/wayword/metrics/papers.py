@@ -245,7 +245,7 @@ def _is_bold(row: Row, metric: Metric, published: Sequence[Row]) -> bool:
 
 def _subscripted(row: Row, metric: Metric, published: Sequence[Row]) -> str:
     """Return a mean with its interval as a subscript: ``$46.7_{\\pm 17.9}$``."""
-    mean, spread = cell(row, metric, 1)
+    mean, spread = cell(row, metric)
     number = latex_number(f"**{mean}**" if _is_bold(row, metric, published) else mean)
     if not spread or not number.endswith("$"):
         return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,13 @@ def test_milliseconds_between_messages_are_not_negative() -> None:
         RobotSettings(target="mug", throttle=-5)
 
 
+@pytest.mark.parametrize("name", ["reach", "patience", "answer", "motion", "settle"])
+@pytest.mark.parametrize("value", [math.inf, math.nan, -1.0])
+def test_lengths_and_times_are_finite(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=f"{name} must be .*, got"):
+        RobotSettings(target="mug", **{name: value})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("agent", "settings"),
     [
@@ -287,20 +295,21 @@ def test_episodes_share_the_robot_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_map_without_the_runs_own_file_says_what_it_lacks(tmp_path: Path) -> None:
-    """It shows the walk alone, which must not pass for the whole map."""
+    """A walk of one place would be an empty figure."""
     base, agent = tmp_path / "yard.py", tmp_path / "waits.py"
     base.write_text(YARD)
     agent.write_text(WAITS)
     run = tmp_path / "run"
     settings = {"dataset": {"target": "mug", "base": str(base)}}
     wayword.run(str(agent), "robot", out=run, settings=settings)
-    (notice,) = plot([run], "map").notices
-    assert "yard.py" in notice
-    assert "--with FILE" in notice
+    with pytest.raises(UsageError, match=r"has no map: .*yard\.py.*--with FILE"):
+        plot([run], "map")
     assert plot([run], "map", trusted=[base]).notices == ()
     base.write_text(YARD + "# changed\n")
-    (notice,) = plot([run], "map", trusted=[base]).notices
-    assert "the data differ from the run's" in notice
+    with pytest.raises(
+        UsageError, match="has no map: .*the data differ from the run's"
+    ):
+        plot([run], "map", trusted=[base])
 
 
 PLACED = """

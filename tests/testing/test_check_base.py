@@ -407,6 +407,50 @@ def test_depth_of_a_camera_in_another_unit_is_refused(unit: float) -> None:
         from_camera(unit * depth, 80.0, 5.0)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("depth", (80.0, 5.0, np.ones((60, 80)))),
+        ("depth", (np.ones(80), 80.0, 5.0)),
+        ("depth", (np.ones((60, 80, 1)), 80.0, 5.0)),
+        ("depth", (np.ones((0, 80)), 80.0, 5.0)),
+        ("depth", ([[1.0], [1.0, 2.0]], 80.0, 5.0)),
+        ("field_of_view", (np.ones((60, 80)), 1.2, 5.0)),
+        ("field_of_view", (np.ones((60, 80)), math.nan, 5.0)),
+        ("field_of_view", (np.ones((60, 80)), 200, 5.0)),
+        ("reach", (np.ones((60, 80)), 80.0, math.inf)),
+        ("reach", (np.ones((60, 80)), 80.0, -5.0)),
+    ],
+)
+def test_an_argument_of_from_camera_that_is_wrong_is_named(
+    name: str, arguments: Any
+) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        from_camera(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("ranges", (0.9, (-1.0, 1.0), np.ones(2), 5.0)),
+        ("ranges", (np.ones((2, 1)), (-1.0, 1.0), 0.9, 5.0)),
+        ("ranges", ([], (), 0.9, 5.0)),
+        ("bearings", (np.ones(2), (1.0, -1.0), 0.9, 5.0)),
+        ("reach", (np.ones(2), (-1.0, 1.0), 0.9, math.nan)),
+    ],
+)
+def test_an_argument_of_from_laser_that_is_wrong_is_named(
+    name: str, arguments: Any
+) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        from_laser(*arguments)
+
+
+def test_distances_may_be_lists() -> None:
+    assert from_camera([[1.0] * 80] * 60, 80.0, 5.0).measured().all()
+    assert from_laser([1.0, 1.0], (-1.0, 1.0), 0.9, 5.0).measured().all()
+
+
 @pytest.mark.parametrize(("broken", "promise"), VALUES.values(), ids=VALUES)
 def test_a_run_checks_what_a_base_returns(broken: type[Wrong], promise: str) -> None:
     world = SharedRobotWorld(GuardedBase(broken(), 5.0), [])
@@ -772,7 +816,9 @@ CHANGES = {
     "shows 'mug' at 170 deg, outside its field_of_view of 80 deg": {"shown": BEHIND},
     "shows 'mug' 2000 m away: is it in metres?": {"shown": (Shown.of("mug", 0, 2e3),)},
     "must have a DepthImage as depth, got a ndarray": {"depth": np.ones((3, 4))},
-    "shows 'mug' -1 m away": {"shown": (Shown.of("mug", 0, -1.0),)},
+    "shows 'mug' -1 m away": {
+        "shown": (replace(Shown.of("mug", 0, 1.0), distance=-1.0),)
+    },
 }
 
 
@@ -889,6 +935,9 @@ def test_an_object_of_ones_own_detector_is_checked_where_it_is_made() -> None:
         Shown.of("mug", 12)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="distance must be a finite number, got nan"):
         Shown.of("mug", 12, math.nan)
+    for numbers in ((3, -2.0), (400, 2.0), (3, 2.0, -1.0)):
+        with pytest.raises(ValueError, match=r"Shown.of.* got \{'bearing'"):
+            Shown.of("mug", *numbers)
     with pytest.raises(ValueError, match="name must be text, got 3"):
         Shown.of(3, 12, 2.5)  # type: ignore[arg-type]
 

@@ -46,7 +46,9 @@ class DetectorReport(NamedTuple):
         """The report as a clause."""
         verb = "found" if self.confirmed else "reported"
         text = f"the detector {verb} the target (score {self.score:.2f}) at step {self.step}"
-        if self.distance is not None:
+        if self.distance is None:
+            text += ", at an unknown distance"
+        else:
             text += f", {self.distance:.1f} m away"
         if self.doubt:
             text += f", but {self.doubt}"

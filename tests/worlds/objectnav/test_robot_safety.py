@@ -226,7 +226,9 @@ def a_line_to(url: str, cut: threading.Event) -> Iterator[str]:
             end.close()
 
 
-def test_a_network_that_is_silently_gone_ends_a_motion_in_seconds() -> None:
+def test_a_network_that_is_silently_gone_ends_a_motion_in_seconds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     robot = robot_at(stall=1)
     cut = threading.Event()
     with serving(robot) as url, a_line_to(url, cut) as relay:
@@ -245,6 +247,8 @@ def test_a_network_that_is_silently_gone_ends_a_motion_in_seconds() -> None:
         cut.set()
         going.join(30)
         assert 0 < seconds[0] < 10, "far below the 20 s that the motion may take"
+        client = [line for line in caplog.messages if "keepalive" in line]
+        assert not client, "a traceback of the library"
 
 
 def battery(share: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
+from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -195,6 +196,11 @@ class Shown:
                 raise ValueError(
                     f"Shown.of({name!r}): {key} must be a finite number, got {number!r:.60}"
                 )
+        if abs(bearing) > 360 or min(distance, size) < 0:
+            raise ValueError(
+                f"Shown.of({name!r}): bearing must be within 360 degrees, distance and size at "
+                f"least 0, got {numbers}"
+            )
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"Shown.of: name must be text, got {name!r:.60}")
         return Shown(
@@ -352,6 +358,35 @@ def unit_problem(distances: Floats, sensor: str) -> str:
     return f"has a median of {round(median, 3):g} m: its unit is not the metre"
 
 
+def _check_number(name: str, number: Any, low: float, high: float) -> None:
+    """Raise ``ValueError`` unless a number of metres or degrees is at least ``low`` and below
+    ``high``."""
+    if not isinstance(number, Real) or not low <= float(number) < high:
+        raise ValueError(
+            f"{name} must be at least {low:g} and below {high:g}, got {number!r:.60}"
+        )
+
+
+def _checked_depth(
+    depth: Any, name: str, dimensions: int, reach: float, sensor: str
+) -> Floats:
+    """Return distances as an array. Raises ``ValueError`` for another type, shape or unit, and for
+    a ``reach`` that is no length."""
+    try:
+        distances = np.asarray(depth, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {depth!r:.60}") from None
+    if distances.ndim != dimensions or not distances.size:
+        raise ValueError(
+            f"{name} must have {dimensions} dimensions and not be empty, got the shape "
+            f"{distances.shape}"
+        )
+    _check_number("reach", reach, 0.01, math.inf)
+    if problem := unit_problem(distances, sensor):
+        raise ValueError(f"{name}: {problem}; {METRES}")
+    return distances
+
+
 ROW_ELEVATIONS = Camera().rows
 LOW_EYE = 0.3  # metres below which a laser's depth image has rows that look up
 UPWARD_ROWS = (20.0, 10.0)  # degrees
@@ -380,8 +415,8 @@ def from_camera(
     >>> np.round(scan.metres()[:, 0], 2).tolist()
     [1.0, 1.04]
     """
-    if problem := unit_problem(depth, "camera"):
-        raise ValueError(f"depth: {problem}; {METRES}")
+    depth = _checked_depth(depth, "depth", 2, reach, "camera")
+    _check_number("field_of_view", field_of_view, 10.0, 180.0)
     picture_height, picture_width = depth.shape
     focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
     bearings = columns(max(1, int(field_of_view / COLUMN_DEGREES)), COLUMN_DEGREES)
@@ -432,11 +467,11 @@ def from_laser(
     up, as all of a wall that it sees level or below would be floor. Raises ``ValueError`` for
     another unit.
     """
+    ranges = _checked_depth(ranges, "ranges", 1, reach, "laser")
+    if not np.all(np.diff(bearings) > 0):
+        raise ValueError(f"bearings must ascend, got {bearings!r:.60}")
     if eye < LOW_EYE:
         rows = (*UPWARD_ROWS, *rows)
-    ranges = np.asarray(ranges, float)
-    if problem := unit_problem(ranges, "laser"):
-        raise ValueError(f"ranges: {problem}; {METRES}")
     is_distance = (ranges > 0) & (ranges < FARTHEST_MEDIANS["laser"])
     ranges = np.where(is_distance | (ranges == np.inf), ranges, np.nan)
     slope = np.tan(np.radians(np.array(rows)))[:, None]

@@ -67,7 +67,7 @@ TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
 # Attempts of a request whose connection breaks, with a reconnection between them
 MAX_TRIES = 3
 Answer = TypeVar("Answer")
-Positive = Annotated[float, Gt(0)]
+Seconds = Annotated[float, Gt(0), Le(86_400)]  # a day
 # Without an ID and a time, it cancels all goals
 CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {
@@ -189,7 +189,7 @@ class RosSettings(Checked):
     """width of the camera's picture in degrees"""
     eye: Annotated[float, Ge(0.05), Le(3)] = 0.9
     """height of the camera above the floor in metres"""
-    reach: Positive = 5.0
+    reach: Annotated[float, Gt(0), Le(100)] = 5.0
     """metres up to which depth is used"""
     no_return: Literal["unknown", "free"] = "unknown"
     """a laser's readings that are no distance; ``free`` for drivers that send 0 or NaN where
@@ -202,13 +202,13 @@ class RosSettings(Checked):
     """the laser is mounted upside down"""
     tilt: Annotated[float, Ge(-60), Le(60)] = 0.0
     """pitch of the depth camera in degrees, up is positive"""
-    patience: Positive = 30.0
+    patience: Seconds = 30.0
     """seconds to connect, all attempts together; at most 3 if the first one is refused"""
-    answer: Positive = 10.0
+    answer: Seconds = 10.0
     """seconds to wait for a message or a service"""
-    motion: Positive = 90.0
+    motion: Seconds = 90.0
     """seconds for one motion"""
-    settle: Annotated[float, Ge(0)] = 0.3
+    settle: Annotated[float, Ge(0), Le(60)] = 0.3
     """seconds between the end of a motion and the next picture"""
     throttle: Annotated[int, Ge(0)] = 200
     """milliseconds between two messages of a sensor at least"""

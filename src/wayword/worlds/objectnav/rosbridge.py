@@ -10,6 +10,7 @@ Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import sys
 import threading
@@ -46,6 +47,8 @@ PING_SECONDS, PONG_SECONDS = (
     1.0,
     3.0,
 )
+SILENT = logging.Logger("websockets", logging.CRITICAL + 1)
+"""The library logs a traceback of each break, of which the caller gets one line."""
 HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 UNEXPLAINED_CODES = frozenset(
@@ -165,6 +168,10 @@ class Link:
                 seconds = min(REFUSED_SECONDS, self._patience)
             if time.monotonic() + wait > start + seconds:
                 problem = f"no rosbridge at {self.url} within {seconds:g} s ({problem})"
+                # An address that answered before is correct.
+                if self._opened:
+                    broke = "the connection broke and could not be reopened"
+                    raise RobotError(f"{broke}: {problem}; restart rosbridge_server")
                 raise RobotError(
                     f"{problem}; start rosbridge_server or correct the address"
                 )
@@ -355,7 +362,7 @@ class Link:
                 opened = client.connect(
                     self.url, additional_headers=headers, open_timeout=timeout, close_timeout=1.0,
                     max_size=MAX_MESSAGE_BYTES, proxy=None, ping_interval=PING_SECONDS,
-                    ping_timeout=PONG_SECONDS,
+                    ping_timeout=PONG_SECONDS, logger=SILENT,
                 )  # fmt: skip
             except Exception as error:  # noqa: BLE001 - raised in the waiting thread
                 connecting.set_exception(error)

@@ -307,7 +307,7 @@ def test_a_map_without_the_runs_own_file_says_what_it_lacks(tmp_path: Path) -> N
     assert plot([run], "map", trusted=[base]).notices == ()
     base.write_text(YARD + "# changed\n")
     with pytest.raises(
-        UsageError, match="has no map: .*the data differ from the run's"
+        UsageError, match=r"has no map: .*the data differ from the run's"
     ):
         plot([run], "map", trusted=[base])
 

@@ -248,8 +248,8 @@ def _map_of(name: str, document: Document) -> Map:
     is_empty = not isinstance(drawn, Map)
     # Without its world, a walk that never leaves its start leaves nothing to draw.
     if isinstance(drawn, Map) and document.sources.notice and not drawn.shapes:
-        walks = drawn.walks.values()
-        is_empty = len({stop.point for walk in walks for stop in walk}) < 2
+        stops = chain.from_iterable(drawn.walks.values())
+        is_empty = len({stop.point for stop in stops}) < 2
     if not isinstance(drawn, Map) or is_empty:
         reason = document.sources.notice or "pose() of its world has no x and y"
         episode = document.record.episode_id

@@ -245,12 +245,7 @@ FAILED = "failed"
 def _map_of(name: str, document: Document) -> Map:
     """Return the map of a run's episode, with its mistake. Raises ``UsageError`` if it has none."""
     drawn = document.marked
-    is_empty = not isinstance(drawn, Map)
-    # Without its world, a walk that never leaves its start leaves nothing to draw.
-    if isinstance(drawn, Map) and document.sources.notice and not drawn.shapes:
-        stops = chain.from_iterable(drawn.walks.values())
-        is_empty = len({stop.point for stop in stops}) < 2
-    if not isinstance(drawn, Map) or is_empty:
+    if not isinstance(drawn, Map):
         reason = document.sources.notice or "pose() of its world has no x and y"
         episode = document.record.episode_id
         raise UsageError(f"{name}: episode {episode!r} has no map: {reason}")

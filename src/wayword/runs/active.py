@@ -484,6 +484,11 @@ class ActiveRun:
             self.cut.append(line.episode_id)
         self.on_progress(self.done, self.total, line.scores)
 
+    @property
+    def _limit(self) -> int:
+        """Maximum number of an actor's turns in an episode."""
+        return self.plan.max_steps or self.dataset.max_steps
+
     def all_notices(self) -> list[str]:
         """Return notices for the user: repairs, omissions, caveats, failures, counts of notes.
 
@@ -518,8 +523,6 @@ class ActiveRun:
 
         reasons = list(self.reasons.items())[:_MAX_REASONS]
         notices += [f"episode {name} failed: {reason}" for reason, name in reasons]
-        limit = self.plan.max_steps or self.dataset.max_steps
-        make_world = type(self.dataset).world
         refused = self.rejected.total()
         if refused and refused >= _MOST_REJECTED * self.steps:
             (reason, times), *_ = self.rejected.most_common(1)
@@ -527,10 +530,11 @@ class ActiveRun:
                 f"{refused:,} of {self.steps:,} answers were rejected and changed nothing; "
                 f"{times:,} as {reason}{self._author(reason)}"
             )
-        elif is_own(make_world) and 0 < self.limited == self.played:
+        elif 0 < self.limited == self.played and is_own(type(self.dataset).world):
+            where = place_of(type(self.dataset).world)
             notices.append(
-                f"{place_of(make_world)}: {count(self.limited, 'episode')} of {self.played:,} "
-                f"ended at the limit of {limit} steps: no agent stopped, or done() stays False"
+                f"{where}: {count(self.limited, 'episode')} of {self.played:,} ended at the limit "
+                f"of {self._limit} steps: no agent stopped, or done() stays False"
             )
 
         # Agents that all follow solutions of a user's own dataset are to solve it: check_dataset
@@ -540,7 +544,7 @@ class ActiveRun:
         if is_users and self.cut:
             notices.append(
                 f"{place_of(type(self.dataset).make_plan)}: in {len(self.cut):,} of "
-                f"{self.played:,} episodes, such as {self.cut[0]!r}, {endless_problem(limit)}"
+                f"{self.played:,} episodes, such as {self.cut[0]!r}, {endless_problem(self._limit)}"
             )
         if is_users and self.unsolved:
             notices.append(

@@ -170,7 +170,7 @@ def test_rates_are_better_higher_and_what_is_spent_lower() -> None:
     assert directed.pop((True, "lower")) == {"cut_off", "rejection_rate"}
     # what an episode allows, and what was done, are neither good nor bad
     assert directed.pop((True, None)) == {"chance", "escalated", "found"}
-    lengths = {"low_level", "steps", "turns", "verdicts", "tl", "metres"}
+    lengths = {"low_level", "steps", "turns", "verdicts", "tl", "metres", "found_from"}
     tokens = {"cache_written_tokens", "reasoning_tokens", "reused_tokens"}
     assert directed.pop((False, None)) == lengths | tokens
     assert directed.keys() == {(True, "higher"), (False, "lower")}

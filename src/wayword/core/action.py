@@ -187,8 +187,8 @@ def action_problem(action: Action) -> str:
         return f"the name of an action must be text, got {action!r:.80}"
     # A text is a sequence, too: each of its letters would be an argument.
     arguments: Any = action.arguments
-    other = [each for each in arguments if not isinstance(each, str)]
-    if isinstance(arguments, tuple) and not other:
+    is_tuple = isinstance(arguments, tuple)
+    if is_tuple and not [each for each in arguments if not isinstance(each, str)]:
         return ""
     if not isinstance(arguments, tuple | list):
         arguments = (arguments,)

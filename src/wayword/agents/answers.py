@@ -379,9 +379,8 @@ class _Object(dict[str, Any]):
         super().__init__()
         for name, value in self.pairs:
             # An argument with two values is a list of them, which is no one object.
-            self[name] = (
-                value if self.get(name, value) == value else [self[name], value]
-            )
+            if self.setdefault(name, value) != value:
+                self[name] = [self[name], value]
         self.is_call = any(key in ARGUMENT_FIELDS for key in self)
 
 

@@ -153,14 +153,10 @@ LONGEST_SAID = 2_000
 model's call has all of it."""
 
 
-_TEXTS = ("thought", "said", "reason", "kind")
-
-
 def decision_problem(answer: object) -> str:
     """Return why an agent's answer is neither a decision nor a rejection; empty if it is one."""
     # Recorded as texts, and read as such by tables and pages.
-    is_decision = isinstance(answer, Decision)
-    for field in _TEXTS[:1] if is_decision else _TEXTS:
+    for field in ("thought", "said", "reason", "kind"):
         text = getattr(answer, field, "")
         if not isinstance(text, str):
             return f"{field} must be text, got {text!r:.80}"
@@ -187,8 +183,9 @@ def action_problem(action: Action) -> str:
         return f"the name of an action must be text, got {action!r:.80}"
     # A text is a sequence, too: each of its letters would be an argument.
     arguments: Any = action.arguments
-    is_tuple = isinstance(arguments, tuple)
-    if is_tuple and not [each for each in arguments if not isinstance(each, str)]:
+    if isinstance(arguments, tuple) and all(
+        isinstance(each, str) for each in arguments
+    ):
         return ""
     if not isinstance(arguments, tuple | list):
         arguments = (arguments,)

@@ -112,11 +112,9 @@ class Game:
 
     def done(self, actor: str) -> bool:
         """True if the actor has stopped."""
-        done: Any = self.world.done(actor)
+        done = self.world.done(actor)
         # None, of a method without `return`, would be an actor that never stops.
-        if not isinstance(done, _TRUTH):
-            returned(type(self.world).done, done, _TRUTH, "True or False")
-        return bool(done)
+        return bool(returned(type(self.world).done, done, _TRUTH, "True or False"))
 
     def pose(self, actor: str) -> JsonObject:
         """Return the actor's true place and heading."""

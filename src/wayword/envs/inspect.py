@@ -108,11 +108,11 @@ def family(keys: Sequence[str], success: str) -> Any:
 
 def episodes_task(
     dataset: str,
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-    eyes: Mode = "words",
+    split: str,
+    count: int,
+    max_steps: int | None,
+    data: str | None,
+    eyes: Mode,
 ) -> Task:
     """The first ``count`` episodes of a split, by default the dataset's default split."""
     name = f"{dataset}:{split}" if split else dataset
@@ -146,54 +146,108 @@ def episodes_task(
 
 
 @task
-def r2r(**kwargs: Any) -> Task:
+def r2r(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Follow an instruction through a building (Room-to-Room)."""
-    return episodes_task("r2r", **kwargs)
+    return episodes_task("r2r", split, count, max_steps, data, eyes)
 
 
 @task
-def houses(**kwargs: Any) -> Task:
+def houses(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Follow an instruction through a generated house."""
-    return episodes_task("houses", **kwargs)
+    return episodes_task("houses", split, count, max_steps, data, eyes)
 
 
 @task
-def towns(**kwargs: Any) -> Task:
+def towns(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Follow a route through the streets of a generated town."""
-    return episodes_task("towns", **kwargs)
+    return episodes_task("towns", split, count, max_steps, data, eyes)
 
 
 @task
-def household(**kwargs: Any) -> Task:
+def household(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Do a household task, such as putting a clean mug on a desk."""
-    return episodes_task("household", **kwargs)
+    return episodes_task("household", split, count, max_steps, data, eyes)
 
 
 @task
-def rearrangement(**kwargs: Any) -> Task:
+def rearrangement(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Put the objects of a home where a description says."""
-    return episodes_task("rearrangement", **kwargs)
+    return episodes_task("rearrangement", split, count, max_steps, data, eyes)
 
 
 @task
-def iqa(**kwargs: Any) -> Task:
+def iqa(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Answer a question about a home by looking."""
-    return episodes_task("iqa", **kwargs)
+    return episodes_task("iqa", split, count, max_steps, data, eyes)
 
 
 @task
-def grounding(**kwargs: Any) -> Task:
+def grounding(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Take the object of a home that a description means."""
-    return episodes_task("grounding", **kwargs)
+    return episodes_task("grounding", split, count, max_steps, data, eyes)
 
 
 @task
-def apartments(**kwargs: Any) -> Task:
+def apartments(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Find an object in a generated apartment."""
-    return episodes_task("apartments", **kwargs)
+    return episodes_task("apartments", split, count, max_steps, data, eyes)
 
 
 @task
-def two_phase(**kwargs: Any) -> Task:
+def two_phase(
+    split: str = "",
+    count: int = 50,
+    max_steps: int | None = None,
+    data: str | None = None,
+    eyes: Mode = "words",
+) -> Task:
     """Find a place, then an object there, on a small map."""
-    return episodes_task("two_phase", **kwargs)
+    return episodes_task("two_phase", split, count, max_steps, data, eyes)

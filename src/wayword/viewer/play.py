@@ -19,11 +19,11 @@ from wayword.metrics.recorded import as_mapping
 from wayword.runs.config import metrics_of
 from wayword.runs.play import PlayedGame
 from wayword.runs.record import RunFolder
-from wayword.verbalize.generic import verbalizer
 from wayword.viewer import figures
 from wayword.viewer.games import PlayEvent, PlayTable
 from wayword.viewer.markup import Html, Letters, render, template_function
 from wayword.viewer.observed import arrow_keys, arrows, idle, observed_map
+from wayword.worlds.household.world import HouseholdActions
 
 SHOWN = 4  # metrics of the family in the table of scores, besides the steps
 
@@ -164,12 +164,11 @@ def _choices(
     directions = arrows(now.observation)
     keys = {action: key for key, action in arrow_keys(now).items()}
     # A body that pans turns by these actions, others step aside.
-    aside = verbalizer(now.observation).briefing(now.space).get("aside", "")
+    pan = "step"
+    if isinstance(now.space, HouseholdActions) and now.space.body.pan_degrees:
+        pan = f"{now.space.body.pan_degrees:g}°"
     motions = {"toggle": "open / close", "move_ahead": "ahead"}
-    for side in ("left", "right"):
-        motions[f"pan_{side}"] = (
-            f"{aside.removeprefix('turn by ').removesuffix(' aside')} {side}"
-        )
+    motions |= {f"pan_{side}": f"{pan} {side}" for side in ("left", "right")}
     if "walls" in as_mapping(now.observation):
         motions["stop"] = "give up"  # the game ends by itself when the task is done
     for number, action in enumerate(now.space.listed, 1):

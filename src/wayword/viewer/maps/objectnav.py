@@ -131,10 +131,12 @@ def _views_after(
     for stop, following in pairwise(walk):
         if stop.step and following.step in rims:
             after[stop.step] = rims[following.step]
-    for before, end in [*pairwise(walk)][-1:]:
-        stayed = (before.point, before.heading) == (end.point, end.heading)
-        if stayed and end.step in rims:
-            after[end.step] = rims[end.step]
+    if len(walk) < 2:
+        return after
+    before, end = walk[-2:]
+    stayed = (before.point, before.heading) == (end.point, end.heading)
+    if stayed and end.step in rims:
+        after[end.step] = rims[end.step]
     return after
 
 

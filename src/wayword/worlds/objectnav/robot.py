@@ -793,8 +793,8 @@ class RosBase:
 # A robot that reports success without any motion is stuck, or its pose is; one that lags shows each
 # motion with the next. Smaller motions may be within its tolerance.
 MOST_IDLE = 3
-# A motion that shows itself makes up for a part of an idle one of its kind: wheels slip now and
-# then, and a long search has hundreds of motions.
+# A motion that shows itself makes up for a quarter of an idle one of its kind: wheels slip now and
+# then, and a long search has hundreds of motions. Below one slip in five, idle ones do not add up.
 SHOWN = 0.25
 LARGE_METRES, LARGE_DEGREES = 0.5, 20.0
 STILL_METRES, STILL_DEGREES = 0.02, 1.0
